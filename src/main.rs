@@ -1,0 +1,3 @@
+//! The `forms` executable.
+
+fn main() {}

@@ -1,0 +1,26 @@
+//! What can go wrong in a store. Absence and refusal are no errors: they are values.
+
+use std::io;
+
+/// A store could not do its work. Nothing of the operation has happened, unless said otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Too many writes are waiting; the same request may succeed in a moment.
+    #[error("the store is busy")]
+    Busy,
+    /// The store is starting, being rebuilt, or stopping.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// Less room is left on the disk than `--min-free` keeps.
+    #[error("the disk is full")]
+    Full,
+    /// A value could not be read back as it was written.
+    #[error("a stored value is damaged: {0}")]
+    Damaged(String),
+    /// The operation panicked; its changes were dropped.
+    #[error("an operation on the store panicked: {0}")]
+    Panicked(String),
+    /// Input or output failed. Whether the operation has happened is not known.
+    #[error("input/output of the store failed")]
+    Io(#[from] io::Error),
+}

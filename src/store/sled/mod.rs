@@ -1,0 +1,1 @@
+//! The embedded store: a synced journal, and sled as its index.
