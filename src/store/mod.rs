@@ -1,6 +1,224 @@
-//! Where state lives. One trait, [`Store`], and the stores that keep its promises.
+//! Where state lives: one trait, [`Store`], and the stores that keep its promises.
+//!
+//! A method is one whole business step: it loads what a decision needs, asks the domain, and writes what the domain
+//! says, all or nothing, one after the other. A store has no `if` about forms. What is answered is durable.
+//! Absence is a value, refusal is a value; only failure is an error. `tests/it/store.rs` holds every store to this.
 
 mod error;
 pub mod sled;
+mod versions;
 
 pub use error::StoreError;
+pub use versions::Versions;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::clock::Timestamp;
+use crate::domain::admission::{Refusal, Remembered};
+use crate::domain::definition::{Change, Definition};
+use crate::domain::form::{Form, Version};
+use crate::domain::submission::Submission;
+use crate::domain::workspace::{ApiKey, Workspace};
+use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::secret::KeyId;
+
+/// What became of a step that the domain decided about.
+#[derive(Debug, Clone)]
+pub enum Step<T> {
+    /// Done, and durable.
+    Done(T),
+    /// Done by an earlier request with the same idempotency key.
+    Replayed(T),
+    /// The domain said no.
+    Refused(Refusal),
+    /// What was checked beforehand has changed since: check again.
+    Recheck,
+    /// There is no such form in this workspace.
+    Missing,
+}
+
+/// A form with its present questions.
+#[derive(Debug, Clone)]
+pub struct Current {
+    pub form: Form,
+    pub version: Arc<Version>,
+}
+
+/// A request that may come again: what it is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// The key that sent it: another caller's idempotency keys are others.
+    pub caller: KeyId,
+    /// What it asks for.
+    pub operation: Operation,
+    /// Hash of the `Idempotency-Key`.
+    pub key: u128,
+    /// Hash of the body and the query.
+    pub body: u128,
+}
+
+/// An operation that can be remembered by an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    CreateForm,
+    CreateSubmission(FormId),
+}
+
+/// A form that is to be made.
+#[derive(Debug, Clone)]
+pub struct NewForm {
+    pub id: FormId,
+    pub definition: Definition,
+    pub retry: Option<Retry>,
+}
+
+/// Answers that were checked against a form and are to be stored.
+#[derive(Debug, Clone)]
+pub struct NewSubmission {
+    pub form: FormId,
+    /// The form's revision and version they were checked against.
+    pub checked_revision: u64,
+    pub checked_version: u32,
+    /// A JSON object, exactly as it was sent.
+    pub answers: Box<str>,
+    pub retry: Option<Retry>,
+}
+
+/// Whether the store serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    /// Its index is being built anew from the journal: `done` of `total` bytes are read.
+    Rebuilding {
+        done: u64,
+        total: u64,
+    },
+    /// Reads are served; writes wait for room on the disk.
+    Full,
+    /// It has stopped, for this reason.
+    Stopped(String),
+}
+
+/// Forms of a workspace.
+#[async_trait]
+pub trait Forms: Send + Sync {
+    /// Makes a draft. Done and replayed alike give its id and the moment it was made.
+    async fn insert_form(
+        &self,
+        workspace: WorkspaceId,
+        new: NewForm,
+        now: Timestamp,
+    ) -> Result<Step<(FormId, Timestamp)>, StoreError>;
+
+    /// The form, unless it is in the trash.
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError>;
+
+    /// Forms outside the trash with their numbers of submissions, newest first, from the first one older than
+    /// `after` on; `limit` at most.
+    async fn list_forms(
+        &self,
+        workspace: WorkspaceId,
+        after: Option<(Timestamp, FormId)>,
+        limit: usize,
+    ) -> Result<Vec<(Form, u64)>, StoreError>;
+
+    /// Applies `change`; what is that way already stays untouched.
+    async fn update_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        change: Change,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError>;
+
+    /// Moves the form and its submissions to the trash. False if there is no such form outside it.
+    async fn trash_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
+
+    /// Erases the form, in the trash or not: at once for whoever looks, then its submissions bit by bit, also across
+    /// a restart. False if there is no such form.
+    async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError>;
+}
+
+/// Submissions of a form.
+#[async_trait]
+pub trait Submissions: Send + Sync {
+    /// What an earlier request with this idempotency key did, also if that has expired.
+    async fn find_remembered(&self, retry: &Retry) -> Result<Option<Remembered>, StoreError>;
+
+    /// Stores a submission if [`admit`](crate::domain::admission::admit) lets it in.
+    async fn accept_submission(
+        &self,
+        workspace: WorkspaceId,
+        new: NewSubmission,
+        now: Timestamp,
+    ) -> Result<Step<SubmissionId>, StoreError>;
+
+    /// How many submissions the form has; 0 where there is no such form.
+    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError>;
+
+    /// One submission of a form outside the trash.
+    async fn find_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError>;
+
+    /// Submissions, newest first, from the first one older than `before` on, `limit` at most; `None` if there is no
+    /// such form outside the trash.
+    async fn list_submissions(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        before: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Option<Vec<Submission>>, StoreError>;
+}
+
+/// Workspaces and the keys that open them.
+#[async_trait]
+pub trait Keys: Send + Sync {
+    /// Puts the first workspace and its first key into an empty store. False, and nothing done, if there is a
+    /// workspace already.
+    async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool, StoreError>;
+
+    /// Adds a workspace.
+    async fn insert_workspace(&self, workspace: Workspace) -> Result<(), StoreError>;
+
+    /// Adds a key.
+    async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError>;
+
+    /// The key, expired or not.
+    async fn find_key(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError>;
+
+    /// The workspace.
+    async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;
+}
+
+/// What concerns the store as a whole.
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// Whether the store serves; never blocks.
+    fn health(&self) -> Health;
+
+    /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
+    async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
+
+    /// Tells others who find the store locked where its server listens.
+    fn announce(&self, address: &str);
+
+    /// Stops: what was begun is finished, what was answered stays.
+    async fn close(&self) -> Result<(), StoreError>;
+}
+
+/// A store: one object that does it all.
+pub trait Store: Forms + Submissions + Keys + Upkeep {}
+
+impl<T: Forms + Submissions + Keys + Upkeep> Store for T {}

@@ -1,0 +1,139 @@
+//! Forms on the wire.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::clock::Timestamp;
+use crate::domain::admission::{Refusal, accepting};
+use crate::domain::form::{Form, Status, Version};
+use crate::id::FormId;
+
+/// A form as creating it answers: exactly these fields, and `description` only if one was sent.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormCreated {
+    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    pub id: FormId,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[schema(value_type = String, example = "draft")]
+    pub status: Status,
+    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
+    #[schema(value_type = Vec<Object>)]
+    pub questions: Box<RawValue>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+}
+
+/// A form in the list.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormEntry {
+    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    pub id: FormId,
+    pub title: String,
+    #[schema(value_type = String, example = "published")]
+    pub status: Status,
+    pub response_count: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+/// A page of forms, newest first. Where the next begins stands in the header `Link`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormList {
+    pub forms: Vec<FormEntry>,
+}
+
+/// Why a form takes no answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AcceptingReason {
+    Draft,
+}
+
+/// A form, whole.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormDetail {
+    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    pub id: FormId,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[schema(value_type = String, example = "published")]
+    pub status: Status,
+    /// The number of the questions' version, from 1.
+    pub version: u32,
+    /// Whether the form takes answers now.
+    pub accepting: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepting_reason: Option<AcceptingReason>,
+    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
+    #[schema(value_type = Vec<Object>)]
+    pub questions: Box<RawValue>,
+    pub response_count: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub published_at: Option<Timestamp>,
+}
+
+impl FormCreated {
+    /// The answer to having created `form`.
+    pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            id: form.id,
+            title: form.title.clone(),
+            description: form.description.clone(),
+            status: form.status,
+            questions: serde_json::value::to_raw_value(&version.questions)?,
+            created_at: form.created_at,
+        })
+    }
+}
+
+impl FormEntry {
+    /// `form` with its number of submissions.
+    pub fn new(form: &Form, response_count: u64) -> Self {
+        Self {
+            id: form.id,
+            title: form.title.clone(),
+            status: form.status,
+            response_count,
+            created_at: form.created_at,
+            updated_at: form.updated_at,
+        }
+    }
+}
+
+impl FormDetail {
+    /// `form` with its questions and its number of submissions.
+    pub fn new(form: &Form, version: &Version, response_count: u64) -> Result<Self, serde_json::Error> {
+        let reason = accepting(form).err().and_then(|why| match why {
+            Refusal::NotPublished => Some(AcceptingReason::Draft),
+            Refusal::NoQuestions
+            | Refusal::InvalidDefinition(_)
+            | Refusal::InvalidAnswers(_)
+            | Refusal::KeyReused => None,
+        });
+        Ok(Self {
+            id: form.id,
+            title: form.title.clone(),
+            description: form.description.clone(),
+            status: form.status,
+            version: form.version,
+            accepting: reason.is_none(),
+            accepting_reason: reason,
+            questions: serde_json::value::to_raw_value(&version.questions)?,
+            response_count,
+            created_at: form.created_at,
+            updated_at: form.updated_at,
+            published_at: form.published_at,
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! The wire: the JSON of the API, as the server writes it and the command line reads it.
+//!
+//! Shapes only; `contract` is what they must match. Nothing here decides anything.
+
+mod forms;
+mod problem;
+mod server;
+mod submissions;
+
+pub use forms::{AcceptingReason, FormCreated, FormDetail, FormEntry, FormList};
+pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
+pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
+pub use submissions::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};

@@ -1,0 +1,180 @@
+//! Problem documents (RFC 9457), and the one table of their codes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::violation::{Rule, Violation};
+
+/// The media type of a problem document.
+pub const PROBLEM_TYPE: &str = "application/problem+json";
+
+/// One row of the table of codes.
+struct Row {
+    name: &'static str,
+    status: u16,
+    title: &'static str,
+    /// What it means and what to do.
+    meaning: &'static str,
+}
+
+/// Declares [`Code`] and its table together, so that neither can lack a row of the other.
+macro_rules! codes {
+    ($($code:ident $name:literal $status:literal $title:literal $meaning:literal;)*) => {
+        /// Why a request failed. The text form is stable.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        pub enum Code {
+            $(#[doc = $title] #[serde(rename = $name)] $code,)*
+        }
+
+        impl Code {
+            /// All codes.
+            pub const ALL: &[Self] = &[$(Self::$code,)*];
+
+            fn row(self) -> Row {
+                match self {
+                    $(Self::$code => Row {
+                        name: $name, status: $status, title: $title, meaning: $meaning,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    MalformedJson "malformed_json" 400 "The body is not valid JSON"
+        "The body must be one JSON value in UTF-8. Keys that stand twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
+    InvalidQuery "invalid_query" 400 "A query parameter is not valid"
+        "The address has a parameter that this operation does not know, or a value that does not fit it. The detail names it.";
+    InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
+        "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
+    InvalidHeader "invalid_header" 400 "A request header is not valid"
+        "The detail names the header and what it must be. `Host` must be there once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
+    Unauthorized "unauthorized" 401 "The API key is missing or not valid"
+        "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys are answered alike.";
+    InsufficientScope "insufficient_scope" 403 "The API key may not do this"
+        "The detail names the scope that is needed. Use a key that has it.";
+    FormNotFound "form_not_found" 404 "There is no such form"
+        "No form of this workspace has that id. It may be in the trash, be erased, or belong to another workspace. `forms list` shows those there are.";
+    SubmissionNotFound "submission_not_found" 404 "There is no such submission"
+        "No submission of this form has that id. `forms responses <form>` shows those there are.";
+    RouteNotFound "route_not_found" 404 "There is nothing at this address"
+        "The path belongs to no operation. `GET /api/v1/openapi.json` lists them all.";
+    MethodNotAllowed "method_not_allowed" 405 "This address does not take that method"
+        "The header `Allow` names the methods it takes.";
+    NotAcceptable "not_acceptable" 406 "The answer cannot be given in that form"
+        "The header `Accept` excludes `application/json`, the only form this operation answers in.";
+    RequestTimeout "request_timeout" 408 "The request came too slowly"
+        "The body did not arrive in time. `GET /api/v1/limits` shows how long it may take; send it again.";
+    FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
+        "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
+    BodyTooLarge "body_too_large" 413 "The body is too large"
+        "`GET /api/v1/limits` shows how large it may be (`max_body`, `max_definition`).";
+    UriTooLong "uri_too_long" 414 "The address is too long"
+        "`GET /api/v1/limits` shows how long it may be (`max_uri`).";
+    UnsupportedMediaType "unsupported_media_type" 415 "The body is not declared as JSON"
+        "Send the header `Content-Type: application/json` (PATCH also takes `application/merge-patch+json`), and no `Content-Encoding`.";
+    ExpectationFailed "expectation_failed" 417 "The expectation cannot be met"
+        "The only `Expect` header the server knows is `100-continue`.";
+    ValidationFailed "validation_failed" 422 "What was sent was not accepted"
+        "Each entry of `errors` names a place in the body by JSON pointer, a code and what would be right. All problems are listed; nothing was stored.";
+    IdempotencyKeyReused "idempotency_key_reused" 422 "The idempotency key was used for another request"
+        "An `Idempotency-Key` stands for one request with one body for 24 hours. Use a new key for a new request.";
+    FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
+        "A form needs at least one question before it can be published.";
+    RateLimited "rate_limited" 429 "Too many requests"
+        "Too many requests with keys that are not valid came from this address. `Retry-After` tells in how many seconds to try again; a valid key still passes.";
+    HeadersTooLarge "headers_too_large" 431 "The request's headers are too large"
+        "`GET /api/v1/limits` shows how large and how many they may be (`max_head`, `max_headers`).";
+    Internal "internal" 500 "Something went wrong in the server"
+        "The cause is in the server's log under the request id. Whether the operation has happened is not known: repeat it with the same `Idempotency-Key`, or look.";
+    StoreUnavailable "store_unavailable" 503 "The store is not available at the moment"
+        "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` tells in how many seconds to try again.";
+    StorageFull "storage_full" 503 "The server's disk is full"
+        "Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
+}
+
+impl Code {
+    /// The stable text: `form_not_found`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The HTTP status.
+    pub fn status(self) -> u16 {
+        self.row().status
+    }
+
+    /// What happened, in a short sentence without a full stop.
+    pub fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// What it means and what to do.
+    pub fn meaning(self) -> &'static str {
+        self.row().meaning
+    }
+
+    /// The code called `name`.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.name() == name)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the code or rule called `name` means and what to do about it.
+pub fn explain(name: &str) -> Option<&'static str> {
+    match Code::parse(name) {
+        Some(code) => Some(code.meaning()),
+        None => Rule::ALL.iter().find(|rule| rule.name() == name).map(|rule| rule.meaning()),
+    }
+}
+
+/// A problem document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// `/problems/` and the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub status: u16,
+    pub code: Code,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What the server's log calls this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Every broken rule, with `validation_failed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub errors: Vec<Violation>,
+}
+
+impl Problem {
+    /// A problem of the kind `code`, with that kind's title.
+    pub fn new(code: Code) -> Self {
+        Self {
+            kind: format!("/problems/{code}"),
+            title: code.title().to_owned(),
+            status: code.status(),
+            code,
+            detail: None,
+            request_id: None,
+            errors: Vec::new(),
+        }
+    }
+
+    /// The same, with what is particular to this case.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+}

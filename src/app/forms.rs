@@ -1,0 +1,135 @@
+//! Creating, reading, changing and deleting forms.
+
+use super::{App, AppError, Attempt, What, require};
+use crate::clock::Timestamp;
+use crate::domain::admission::Refusal;
+use crate::domain::definition::{Change, Definition};
+use crate::domain::form::{Form, Version};
+use crate::domain::json;
+use crate::domain::workspace::{Caller, Scope};
+use crate::id::FormId;
+use crate::store::{Current, NewForm, Operation, Step};
+
+/// A page of forms with their numbers of submissions, newest first.
+#[derive(Debug, Clone)]
+pub struct FormPage {
+    pub forms: Vec<(Form, u64)>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+impl App {
+    /// Makes a draft from the definition in the body. True if an earlier attempt had made it.
+    pub async fn create_form(
+        &self,
+        caller: &Caller,
+        attempt: Attempt<'_>,
+    ) -> Result<(Form, Version, bool), AppError> {
+        require(caller, Scope::Write)?;
+        let body = json::parse(attempt.body).map_err(AppError::Malformed)?;
+        let definition = Definition::read(&body, &self.limits)
+            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        let retry = attempt.retry(caller, Operation::CreateForm);
+        for _ in 0..3 {
+            let id = FormId::draw(self.random());
+            let new = NewForm { id, definition: definition.clone(), retry };
+            let (made, replayed) = match self.store.insert_form(caller.workspace, new, self.now()).await? {
+                Step::Done(made) => (made, false),
+                Step::Replayed(made) => (made, true),
+                Step::Refused(why) => return Err(AppError::Refused(why)),
+                // The id is taken, one chance in a billion billion: draw another.
+                Step::Recheck | Step::Missing => continue,
+            };
+            // The same body makes the same form, so a replay needs no more than what was given to it.
+            let (form, version) = Form::create(made.0, caller.workspace, definition, made.1);
+            return Ok((form, version, replayed));
+        }
+        Err(AppError::Contended)
+    }
+
+    /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
+    pub fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
+        require(caller, Scope::Write)?;
+        let body = json::parse(body).map_err(AppError::Malformed)?;
+        let definition = Definition::read(&body, &self.limits)
+            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        Ok(Form::create(FormId::draw(self.random()), caller.workspace, definition, self.now()))
+    }
+
+    /// The form with its number of submissions.
+    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<(Current, u64), AppError> {
+        if !caller.may(Scope::Submit) {
+            require(caller, Scope::Read)?;
+        }
+        let current = self.current(caller, form).await?;
+        let count = self.store.count_submissions(caller.workspace, current.form.id).await?;
+        Ok((current, count))
+    }
+
+    /// A page of the workspace's forms, `limit` at most, from `cursor` on.
+    pub async fn list_forms(
+        &self,
+        caller: &Caller,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<FormPage, AppError> {
+        require(caller, Scope::Read)?;
+        let list = format!("forms {}", caller.workspace);
+        let after = cursor.map(|text| self.form_position(&list, text)).transpose()?;
+        let mut forms = self.store.list_forms(caller.workspace, after, limit + 1).await?;
+        let more = forms.len() > limit;
+        forms.truncate(limit);
+        let next = forms.last().filter(|_| more).map(|(last, _)| {
+            let created = last.created_at.millis().to_be_bytes();
+            self.cursors.write(&list, &[&created[..], &last.id.to_bytes()].concat())
+        });
+        Ok(FormPage { forms, next })
+    }
+
+    fn form_position(&self, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {
+        let position = self.cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
+        let (created, id) = position.split_at_checked(8).ok_or(AppError::InvalidCursor)?;
+        match (created.try_into(), id.try_into()) {
+            (Ok(created), Ok(id)) => {
+                Ok((Timestamp::from_millis(i64::from_be_bytes(created)), FormId::from_bytes(id)))
+            }
+            _ => Err(AppError::InvalidCursor),
+        }
+    }
+
+    /// Changes the form by the merge patch in the body.
+    pub async fn update_form(
+        &self,
+        caller: &Caller,
+        form: &str,
+        body: &str,
+    ) -> Result<(Current, u64), AppError> {
+        require(caller, Scope::Write)?;
+        let id = self.current(caller, form).await?.form.id;
+        let body = json::parse(body).map_err(AppError::Malformed)?;
+        let change = Change::read(&body, &self.limits)
+            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        match self.store.update_form(caller.workspace, id, change, self.now()).await? {
+            Step::Done(current) | Step::Replayed(current) => {
+                let count = self.store.count_submissions(caller.workspace, id).await?;
+                Ok((current, count))
+            }
+            Step::Refused(why) => Err(AppError::Refused(why)),
+            Step::Recheck => Err(AppError::Contended),
+            Step::Missing => Err(AppError::NotFound(What::Form(form.to_owned()))),
+        }
+    }
+
+    /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too).
+    pub async fn delete_form(&self, caller: &Caller, form: &str, purge: bool) -> Result<(), AppError> {
+        require(caller, if purge { Scope::Admin } else { Scope::Write })?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id: FormId = form.parse().map_err(|_| missing())?;
+        let found = if purge {
+            self.store.purge_form(caller.workspace, id).await?
+        } else {
+            self.store.trash_form(caller.workspace, id, self.now()).await?
+        };
+        if found { Ok(()) } else { Err(missing()) }
+    }
+}

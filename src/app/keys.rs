@@ -1,0 +1,45 @@
+//! Proving keys, and the first one.
+
+use super::{App, AppError};
+use crate::clock::Timestamp;
+use crate::domain::workspace::{ApiKey, Caller, Scope, Workspace};
+use crate::id::{Random, WorkspaceId};
+use crate::secret::KeyText;
+use crate::store::{Store, StoreError};
+
+impl App {
+    /// Who sends a request with the credential `text`. A text whose checksum is wrong never reaches the store.
+    pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
+        let given: KeyText = text.parse().map_err(|_| AppError::Unauthenticated)?;
+        let known = self.store.find_key(given.id()).await?;
+        let valid = known.filter(|key| given.matches(&key.hash));
+        let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));
+        let ApiKey { id, workspace, name, scopes, .. } = valid.ok_or(AppError::Unauthenticated)?;
+        Ok(Caller { workspace, key: id, name, scopes })
+    }
+
+    /// The caller's workspace.
+    pub async fn get_workspace(&self, caller: &Caller) -> Result<Workspace, AppError> {
+        self.store.find_workspace(caller.workspace).await?.ok_or(AppError::Unauthenticated)
+    }
+}
+
+/// Makes the workspace `default` and its operator key `key` if the store is empty. False if it is not.
+pub async fn bootstrap(
+    store: &dyn Store,
+    key: &KeyText,
+    random: &dyn Random,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
+    let key = ApiKey {
+        id: key.id(),
+        workspace: workspace.id,
+        name: "operator".to_owned(),
+        hash: key.hash(),
+        scopes: vec![Scope::Admin, Scope::Operator],
+        created_at: now,
+        expires_at: None,
+    };
+    store.bootstrap(workspace, key).await
+}

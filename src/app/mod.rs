@@ -1,0 +1,137 @@
+//! Use cases: who may do it, is what was sent right, and one decision of the store.
+//!
+//! Knows nothing of HTTP and of how the store works. Every way in (the server, a command on a data directory) comes
+//! through here.
+
+mod cursor;
+mod forms;
+mod keys;
+mod submissions;
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, Timestamp};
+use crate::domain::admission::Refusal;
+use crate::domain::json::SyntaxError;
+use crate::domain::limits::Limits;
+use crate::domain::workspace::{Caller, Scope};
+use crate::id::{FormId, Random};
+use crate::store::{Current, Operation, Retry, Store, StoreError};
+
+pub use cursor::Cursors;
+pub use forms::FormPage;
+pub use keys::bootstrap;
+pub use submissions::{Accepted, SubmissionPage};
+
+/// Everything a use case needs.
+pub struct App {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    limits: Limits,
+    cursors: Cursors,
+}
+
+/// Why a use case did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// No key, or one that opens nothing.
+    #[error("the API key is missing or not valid")]
+    Unauthenticated,
+    /// The key may not do this.
+    #[error("the API key lacks the scope `{0}`")]
+    Forbidden(Scope),
+    /// There is no such object in the caller's workspace.
+    #[error("no {0}")]
+    NotFound(What),
+    /// The body is no JSON.
+    #[error("{0}")]
+    Malformed(SyntaxError),
+    /// The domain said no.
+    #[error("refused")]
+    Refused(Refusal),
+    /// The cursor is none of ours, or was given for another list.
+    #[error("the cursor does not belong to this list")]
+    InvalidCursor,
+    /// The form kept changing while the answers were checked.
+    #[error("the form is changing too fast")]
+    Contended,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was not found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    Form(String),
+    Submission(String),
+}
+
+impl std::fmt::Display for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Form(id) => write!(f, "form `{id}`"),
+            Self::Submission(id) => write!(f, "submission `{id}`"),
+        }
+    }
+}
+
+impl App {
+    /// The use cases on `store`. Fails if the store does.
+    pub async fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
+        let cursors = Cursors::new(&store.signing_key().await?);
+        Ok(Self { store, clock, random, limits, cursors })
+    }
+
+    /// The store, for what concerns it as a whole.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Random bytes.
+    pub fn random(&self) -> &dyn Random {
+        &*self.random
+    }
+
+    /// The form that `text` names, in the caller's workspace and outside the trash.
+    async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
+        let missing = || AppError::NotFound(What::Form(text.to_owned()));
+        let id: FormId = text.parse().map_err(|_| missing())?;
+        self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
+    }
+}
+
+/// A request that its sender may repeat: the value of `Idempotency-Key`, and the query and body as they came.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    pub idempotency_key: Option<&'a str>,
+    pub query: &'a str,
+    pub body: &'a str,
+}
+
+impl Attempt<'_> {
+    /// What the store knows this attempt of `caller` at `operation` by; `None` if it has no idempotency key.
+    fn retry(&self, caller: &Caller, operation: Operation) -> Option<Retry> {
+        let key = xxhash_rust::xxh3::xxh3_128(self.idempotency_key?.as_bytes());
+        let mut body = xxhash_rust::xxh3::Xxh3::new();
+        body.update(self.query.as_bytes());
+        body.update(&[0]);
+        body.update(self.body.as_bytes());
+        Some(Retry { caller: caller.key, operation, key, body: body.digest128() })
+    }
+}
+
+fn require(caller: &Caller, scope: Scope) -> Result<(), AppError> {
+    if caller.may(scope) { Ok(()) } else { Err(AppError::Forbidden(scope)) }
+}

@@ -1,0 +1,152 @@
+//! Taking in submissions and reading them.
+
+use super::{App, AppError, Attempt, What, require};
+use crate::domain::admission::{Refusal, accepting};
+use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
+use crate::domain::workspace::{Caller, Scope};
+use crate::id::{FormId, SubmissionId};
+use crate::store::{Current, NewSubmission, Operation, Retry, Step};
+
+/// A submission that is stored.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    pub submission: Submission,
+    /// Whether an earlier attempt had stored it.
+    pub replayed: bool,
+}
+
+/// A page of submissions, newest first.
+#[derive(Debug, Clone)]
+pub struct SubmissionPage {
+    pub submissions: Vec<Submission>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+impl App {
+    /// Stores the answers in the body if the form takes them.
+    pub async fn create_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        attempt: Attempt<'_>,
+    ) -> Result<Accepted, AppError> {
+        require(caller, Scope::Submit)?;
+        for _ in 0..3 {
+            let current = self.current(caller, form).await?;
+            let answers = read_answers(attempt.body)?;
+            let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
+            if let Some(id) = self.replay(retry.as_ref()).await? {
+                return Ok(accepted(id, &current, answers, true));
+            }
+            self.check(&current, &answers)?;
+            let new = NewSubmission {
+                form: current.form.id,
+                checked_revision: current.form.revision,
+                checked_version: current.form.version,
+                answers: answers.text().into(),
+                retry,
+            };
+            match self.store.accept_submission(caller.workspace, new, self.now()).await? {
+                Step::Done(id) => return Ok(accepted(id, &current, answers, false)),
+                Step::Replayed(id) => return Ok(accepted(id, &current, answers, true)),
+                Step::Refused(why) => return Err(AppError::Refused(why)),
+                Step::Missing => return Err(AppError::NotFound(What::Form(form.to_owned()))),
+                Step::Recheck => {}
+            }
+        }
+        Err(AppError::Contended)
+    }
+
+    /// Checks the answers in the body as storing them would, and stores nothing: the answers, and the form's id.
+    pub async fn try_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        body: &str,
+    ) -> Result<(FormId, Answers), AppError> {
+        require(caller, Scope::Submit)?;
+        let current = self.current(caller, form).await?;
+        let answers = read_answers(body)?;
+        self.check(&current, &answers)?;
+        Ok((current.form.id, answers))
+    }
+
+    /// Whether the form takes answers comes first: then it does not matter what they are.
+    fn check(&self, current: &Current, answers: &Answers) -> Result<(), AppError> {
+        accepting(&current.form).map_err(AppError::Refused)?;
+        let checked = current.version.check(answers.values(), &self.limits);
+        checked.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))
+    }
+
+    /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
+    /// was stored must not be refused for what has changed since.
+    async fn replay(&self, retry: Option<&Retry>) -> Result<Option<SubmissionId>, AppError> {
+        let Some(retry) = retry else { return Ok(None) };
+        let earlier = self.store.find_remembered(retry).await?;
+        match earlier.and_then(|earlier| earlier.answer(retry.body, self.now())) {
+            Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.made.to_be_bytes()))),
+            Some(Err(why)) => Err(AppError::Refused(why)),
+            None => Ok(None),
+        }
+    }
+
+    /// One submission.
+    pub async fn get_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+    ) -> Result<Submission, AppError> {
+        require(caller, Scope::Read)?;
+        let form = self.current(caller, form).await?.form.id;
+        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
+        let id: SubmissionId = id.parse().map_err(|_| missing())?;
+        self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
+    }
+
+    /// A page of the form's submissions, `limit` at most, from `cursor` on.
+    pub async fn list_submissions(
+        &self,
+        caller: &Caller,
+        form: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<SubmissionPage, AppError> {
+        require(caller, Scope::Read)?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id: FormId = form.parse().map_err(|_| missing())?;
+        let list = format!("submissions {} {id}", caller.workspace);
+        let before = cursor.map(|text| self.submission_position(&list, text)).transpose()?;
+        let page = self.store.list_submissions(caller.workspace, id, before, limit + 1).await?;
+        let mut submissions = page.ok_or_else(missing)?;
+        let more = submissions.len() > limit;
+        submissions.truncate(limit);
+        let next =
+            submissions.last().filter(|_| more).map(|last| self.cursors.write(&list, &last.id.to_bytes()));
+        Ok(SubmissionPage { submissions, next })
+    }
+
+    fn submission_position(&self, list: &str, text: &str) -> Result<SubmissionId, AppError> {
+        let position = self.cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
+        position.try_into().map(SubmissionId::from_bytes).map_err(|_| AppError::InvalidCursor)
+    }
+}
+
+fn read_answers(body: &str) -> Result<Answers, AppError> {
+    submission::read(body).map_err(|unreadable| match unreadable {
+        Unreadable::Syntax(error) => AppError::Malformed(error),
+        Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
+    })
+}
+
+fn accepted(id: SubmissionId, current: &Current, answers: Answers, replayed: bool) -> Accepted {
+    let submission = Submission {
+        id,
+        form: current.form.id,
+        form_version: current.form.version,
+        status: SubmissionStatus::Completed,
+        answers: answers.into_text(),
+    };
+    Accepted { submission, replayed }
+}

@@ -1,0 +1,85 @@
+//! The one decision about a new submission, and everything that can stand against it.
+
+use super::form::{Form, Status};
+use super::violation::Violation;
+use crate::clock::Timestamp;
+
+/// An expected "no". Nothing has happened, and the caller is told why.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// The form is a draft.
+    NotPublished,
+    /// A form that asks for no answer cannot be published.
+    NoQuestions,
+    /// The definition breaks rules.
+    InvalidDefinition(Vec<Violation>),
+    /// The answers break rules.
+    InvalidAnswers(Vec<Violation>),
+    /// The idempotency key came before, with another body.
+    KeyReused,
+}
+
+/// What an earlier request with the same idempotency key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// Hash of its body and query.
+    pub body: u128,
+    /// The binary form of the id of what it made; shorter ids are padded in front.
+    pub made: u128,
+    /// When it did.
+    pub at: Timestamp,
+}
+
+/// How long the success of a request with an idempotency key is remembered.
+pub const MEMORY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
+impl Remembered {
+    /// What to do with a request whose body and query have the hash `body`: `None` if this memory has expired, else
+    /// this memory to answer from, or the refusal of another body.
+    pub fn answer(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
+        let forgotten = now.millis() >= self.at.millis() + MEMORY_MILLIS;
+        (!forgotten).then(|| if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
+    }
+}
+
+/// What the decision about a new submission needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The form as it is now.
+    pub form: &'a Form,
+    /// The revision of the form against which the answers were checked.
+    pub checked_revision: u64,
+    /// The earlier request with the same idempotency key, and the hash of this one's body.
+    pub earlier: Option<(Remembered, u128)>,
+}
+
+/// What to do with a submission that nothing stands against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Store it.
+    Store,
+    /// It was stored before.
+    Replay(Remembered),
+    /// It was checked against another revision of the form: check again.
+    Recheck,
+}
+
+/// Decides about a submission whose answers were checked. An earlier success comes first: the retry of what was
+/// stored meets that, whatever the form has become since.
+pub fn admit(seen: &Seen<'_>, now: Timestamp) -> Result<Verdict, Refusal> {
+    if let Some(answer) = seen.earlier.and_then(|(earlier, body)| earlier.answer(body, now)) {
+        return answer.map(Verdict::Replay);
+    }
+    if seen.form.revision != seen.checked_revision {
+        return Ok(Verdict::Recheck);
+    }
+    accepting(seen.form).map(|()| Verdict::Store)
+}
+
+/// Whether `form` takes answers now; why not, if not.
+pub fn accepting(form: &Form) -> Result<(), Refusal> {
+    match form.status {
+        Status::Draft => Err(Refusal::NotPublished),
+        Status::Published => Ok(()),
+    }
+}

@@ -1,0 +1,162 @@
+//! What an author sends: a whole form to create, or the changes to one.
+
+use std::collections::HashMap;
+
+use super::fields::Fields;
+use super::form::Status;
+use super::json::Value;
+use super::limits::Limits;
+use super::question::{MAX_DESCRIPTION, QuestionDraft};
+use super::violation::{Rule, Violation, join};
+
+/// Members of a form that only the server sets.
+const READ_ONLY: [&str; 8] = [
+    "id",
+    "version",
+    "response_count",
+    "created_at",
+    "updated_at",
+    "published_at",
+    "accepting",
+    "accepting_reason",
+];
+
+/// A form as its author wrote it.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    pub title: String,
+    pub description: Option<String>,
+    pub questions: Vec<QuestionDraft>,
+}
+
+impl Definition {
+    /// Reads the body of a create request; all problems are reported.
+    pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
+        let mut violations = Vec::new();
+        let definition = Self::read_into(body, limits, &mut violations);
+        match definition {
+            Some(definition) if violations.is_empty() => Ok(definition),
+            _ => Err(violations),
+        }
+    }
+
+    fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
+        let mut fields = Fields::open(body, "", "the form", violations)?;
+        let title = fields.needed_text("title", limits.title);
+        let description = fields.text("description", MAX_DESCRIPTION);
+        let questions = fields.value("questions");
+        let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
+        fields.close(&read_only);
+        let questions = match questions {
+            Some(questions) => read_questions(questions, limits, violations)?,
+            None => Vec::new(),
+        };
+        Some(Self { title: title?, description, questions })
+    }
+}
+
+/// One member of a JSON merge patch (RFC 7396).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Patch<T> {
+    /// Not sent: stays as it is.
+    Keep,
+    /// Sent as `null`: goes.
+    Remove,
+    /// Sent with a value.
+    Set(T),
+}
+
+/// The changes to a form that an author asks for.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub title: Option<String>,
+    pub description: Patch<String>,
+    pub status: Option<Status>,
+    /// Replaces all questions; those with the id of a present one are that question.
+    pub questions: Option<Vec<QuestionDraft>>,
+}
+
+impl Change {
+    /// Reads the body of a PATCH request, a JSON merge patch; all problems are reported.
+    pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
+        let mut violations = Vec::new();
+        let change = Self::read_into(body, limits, &mut violations);
+        match change {
+            Some(change) if violations.is_empty() => Ok(change),
+            _ => Err(violations),
+        }
+    }
+
+    fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
+        let mut fields = Fields::open(body, "", "the form", violations)?;
+        for name in ["title", "status", "questions"] {
+            if fields.raw(name) == Some(&Value::Null) {
+                fields.refuse(name, Rule::TypeMismatch, format!("`{name}` cannot be removed"));
+            }
+        }
+        let title = fields.text("title", limits.title);
+        let description = match fields.raw("description") {
+            Some(Value::Null) => Patch::Remove,
+            Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(Patch::Keep, Patch::Set),
+            None => Patch::Keep,
+        };
+        let status = read_status(&mut fields);
+        let questions = fields.value("questions");
+        fields.close(&READ_ONLY);
+        let questions = questions.and_then(|questions| read_questions(questions, limits, violations));
+        Some(Self { title, description, status, questions })
+    }
+}
+
+fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {
+    let message = match fields.value("status")? {
+        Value::String(text) => match Status::parse(text) {
+            Some(status) => return Some(status),
+            None => format!("`status` is `draft` or `published`, not `{text}`"),
+        },
+        other => format!("`status` must be text, not {}", other.kind()),
+    };
+    fields.refuse("status", Rule::TypeMismatch, message);
+    None
+}
+
+fn read_questions(
+    value: &Value,
+    limits: &Limits,
+    violations: &mut Vec<Violation>,
+) -> Option<Vec<QuestionDraft>> {
+    let Value::Array(items) = value else {
+        let message = format!("`questions` must be a list, not {}", value.kind());
+        violations.push(Violation::new("/questions", Rule::TypeMismatch, message));
+        return None;
+    };
+    if items.len() > limits.questions {
+        let message = format!("{} questions are too many, {} are allowed", items.len(), limits.questions);
+        violations.push(Violation::new("/questions", Rule::TooMany, message));
+        return None;
+    }
+    let drafts: Vec<_> = items
+        .iter()
+        .enumerate()
+        .map(|(place, item)| {
+            QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)
+        })
+        .collect();
+    find_twins(items, violations);
+    drafts.into_iter().collect()
+}
+
+/// Reports every id that an earlier question has already, on what was sent, so that a question with other problems
+/// takes part.
+fn find_twins(items: &[Value], violations: &mut Vec<Violation>) {
+    let mut first = HashMap::new();
+    for (place, item) in items.iter().enumerate() {
+        let Some(Value::String(id)) = item.get("id") else { continue };
+        if let Some(earlier) = first.insert(id, place) {
+            first.insert(id, earlier);
+            let message = format!("question id `{id}` is used twice, first by question {}", earlier + 1);
+            let pointer = format!("/questions/{place}/id");
+            violations.push(Violation::new(pointer, Rule::DuplicateQuestionId, message).about(id));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Reads an object member by member and reports everything that is wrong with it, not only the first thing.
+
+use std::ops::RangeInclusive;
+
+use super::json::{Object, Value};
+use super::violation::{Rule, Violation, join};
+
+/// An object that is being read. A member that nobody asks for is an error when reading ends.
+///
+/// `null` stands for a member that is not there.
+pub struct Fields<'a, 'v> {
+    members: &'a Object,
+    pointer: String,
+    what: String,
+    known: Vec<&'static str>,
+    violations: &'v mut Vec<Violation>,
+}
+
+impl<'a, 'v> Fields<'a, 'v> {
+    /// Begins to read `value`, which stands at `pointer` and is called `what` in messages. Reports a
+    /// `type_mismatch` and gives `None` if it is no object.
+    pub fn open(
+        value: &'a Value,
+        pointer: impl Into<String>,
+        what: impl Into<String>,
+        violations: &'v mut Vec<Violation>,
+    ) -> Option<Self> {
+        let (pointer, what) = (pointer.into(), what.into());
+        let Value::Object(members) = value else {
+            violations.push(Violation::new(
+                pointer,
+                Rule::TypeMismatch,
+                format!("{what} must be an object, not {}", value.kind()),
+            ));
+            return None;
+        };
+        Some(Self { members, pointer, what, known: Vec::new(), violations })
+    }
+
+    /// The pointer to the member `name`.
+    pub fn at(&self, name: &str) -> String {
+        join(&self.pointer, name)
+    }
+
+    /// Reports that the member `name` breaks `rule`.
+    pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
+        let pointer = self.at(name);
+        self.violations.push(Violation::new(pointer, rule, message));
+    }
+
+    /// Reports a violation that was found elsewhere.
+    pub fn report(&mut self, violation: Violation) {
+        self.violations.push(violation);
+    }
+
+    /// The member `name` as it stands, `null` included.
+    pub fn raw(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// The member `name`, unless it is `null`.
+    pub fn value(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.raw(name).filter(|value| **value != Value::Null)
+    }
+
+    /// The member `name`, which must be there.
+    pub fn needed(&mut self, name: &'static str) -> Option<&'a Value> {
+        let value = self.value(name);
+        if value.is_none() {
+            let message = format!("{} needs `{name}`", self.what);
+            let pointer = self.pointer.clone();
+            // The pointer names the object: the member it could point at does not exist.
+            self.violations.push(Violation::new(pointer, Rule::MissingField, message).instead([name]));
+        }
+        value
+    }
+
+    /// A text of 1 to `max` characters that is not only white space.
+    pub fn text(&mut self, name: &'static str, max: usize) -> Option<String> {
+        let value = self.value(name)?;
+        self.as_text(name, value, max)
+    }
+
+    /// The same, of a member that must be there.
+    pub fn needed_text(&mut self, name: &'static str, max: usize) -> Option<String> {
+        let value = self.needed(name)?;
+        self.as_text(name, value, max)
+    }
+
+    fn as_text(&mut self, name: &'static str, value: &Value, max: usize) -> Option<String> {
+        let pointer = self.at(name);
+        read_text(value, &pointer, name, max, self.violations)
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, name: &'static str) -> Option<bool> {
+        match self.value(name)? {
+            Value::Bool(flag) => Some(*flag),
+            other => {
+                self.refuse(
+                    name,
+                    Rule::TypeMismatch,
+                    format!("`{name}` must be true or false, not {}", other.kind()),
+                );
+                None
+            }
+        }
+    }
+
+    /// A whole number within `range`.
+    pub fn integer(&mut self, name: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
+        let value = self.value(name)?;
+        let Value::Number(number) = value else {
+            let message = format!("`{name}` must be a whole number, not {}", value.kind());
+            self.refuse(name, Rule::TypeMismatch, message);
+            return None;
+        };
+        let Some(integer) = number.integer().filter(|integer| range.contains(integer)) else {
+            let (from, to) = range.into_inner();
+            let message =
+                format!("`{name}` must be a whole number from {from} to {to}, not {}", number.text());
+            self.refuse(name, Rule::InvalidRange, message);
+            return None;
+        };
+        Some(integer)
+    }
+
+    /// A list of texts of 1 to `max` characters each.
+    pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
+        let value = self.value(name)?;
+        let Value::Array(items) = value else {
+            self.refuse(name, Rule::TypeMismatch, format!("`{name}` must be a list, not {}", value.kind()));
+            return None;
+        };
+        if items.is_empty() {
+            self.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
+            return None;
+        }
+        let pointer = self.at(name);
+        let mut item = |(place, item): (usize, &Value)| {
+            read_text(item, &join(&pointer, &place.to_string()), name, max, self.violations)
+        };
+        // Each item is looked at, so that every problem is told.
+        let texts: Vec<_> = items.iter().enumerate().map(&mut item).collect();
+        texts.into_iter().collect()
+    }
+
+    /// Ends reading: members in `read_only` are reported as such, all others nobody asked for as unknown.
+    pub fn close(self, read_only: &[&str]) {
+        for (key, _) in self.members {
+            if self.known.contains(&key.as_str()) {
+                continue;
+            }
+            let pointer = join(&self.pointer, key);
+            self.violations.push(if read_only.contains(&key.as_str()) {
+                Violation::new(pointer, Rule::ReadOnlyField, format!("`{key}` is set by the server"))
+            } else {
+                Violation::new(pointer, Rule::UnknownField, format!("unknown field `{key}` in {}", self.what))
+                    .instead(self.known.iter().copied())
+            });
+        }
+    }
+}
+
+fn read_text(
+    value: &Value,
+    pointer: &str,
+    name: &str,
+    max: usize,
+    violations: &mut Vec<Violation>,
+) -> Option<String> {
+    let (rule, message) = match value {
+        Value::String(text) if text.trim().is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
+        Value::String(text) => {
+            let length = text.chars().count();
+            if length <= max {
+                return Some(text.clone());
+            }
+            (Rule::TooLong, format!("`{name}` has {length} characters, {max} are allowed"))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            (Rule::TypeMismatch, format!("`{name}` must be text, not {}", value.kind()))
+        }
+    };
+    violations.push(Violation::new(pointer, rule, message));
+    None
+}

@@ -1,0 +1,224 @@
+//! A form: its life from draft to published, and what an edit does to its questions' ids.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::admission::Refusal;
+use super::definition::{Change, Definition, Patch};
+use super::json::Value;
+use super::limits::Limits;
+use super::question::{Question, QuestionDraft};
+use super::violation::{Rule, Violation, join};
+use crate::clock::Timestamp;
+use crate::id::{FormId, WorkspaceId};
+
+/// Whether a form takes answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Draft,
+    Published,
+}
+
+impl Status {
+    /// The status called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "draft" => Some(Self::Draft),
+            "published" => Some(Self::Published),
+            _ => None,
+        }
+    }
+
+    /// The status's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Published => "published",
+        }
+    }
+}
+
+/// A form without its questions, which are a [`Version`] of their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Form {
+    pub id: FormId,
+    pub workspace: WorkspaceId,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub status: Status,
+    /// Moves with every change of the form. Answers do not move it.
+    pub revision: u64,
+    /// The number of the questions' version, from 1.
+    pub version: u32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When it was last published, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<Timestamp>,
+    /// When it went to the trash, if it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
+    /// Every question id that was ever given in this form; none is given to another question.
+    pub ids: Vec<String>,
+}
+
+/// The questions of a form at one time. Immutable; every edit of the questions makes the next.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// Counts from 1.
+    pub number: u32,
+    pub created_at: Timestamp,
+    pub questions: Vec<Question>,
+}
+
+/// What a change comes to.
+#[derive(Debug, Clone)]
+pub enum Edit {
+    /// The form is that way already.
+    Unchanged,
+    /// The form as it is from now on, with its new questions if they changed.
+    Changed { form: Box<Form>, version: Option<Version> },
+}
+
+impl Form {
+    /// The new draft that `definition` describes, and the first version of its questions.
+    pub fn create(
+        id: FormId,
+        workspace: WorkspaceId,
+        definition: Definition,
+        now: Timestamp,
+    ) -> (Self, Version) {
+        let Definition { title, description, questions } = definition;
+        let mut form = Self {
+            id,
+            workspace,
+            title,
+            description,
+            status: Status::Draft,
+            revision: 1,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+            published_at: None,
+            deleted_at: None,
+            ids: Vec::new(),
+        };
+        let questions = form.give_ids(questions);
+        (form, Version { number: 1, created_at: now, questions })
+    }
+
+    /// What `change` makes of this form, whose questions are `current`.
+    ///
+    /// Refuses ids of questions that were removed earlier, and to publish what asks for no answer.
+    pub fn change(&self, current: &Version, change: &Change, now: Timestamp) -> Result<Edit, Refusal> {
+        let mut form = self.clone();
+        if let Some(title) = &change.title {
+            form.title.clone_from(title);
+        }
+        match &change.description {
+            Patch::Keep => {}
+            Patch::Remove => form.description = None,
+            Patch::Set(text) => form.description = Some(text.clone()),
+        }
+        let questions = match &change.questions {
+            Some(drafts) => {
+                self.refuse_retired(current, drafts)?;
+                Some(form.give_ids(drafts.clone())).filter(|questions| !same(questions, &current.questions))
+            }
+            None => None,
+        };
+        form.status = change.status.unwrap_or(form.status);
+        let asks = questions.as_ref().unwrap_or(&current.questions);
+        if form.status == Status::Published && asks.is_empty() {
+            return Err(Refusal::NoQuestions);
+        }
+        if form.status == Status::Published && self.status == Status::Draft {
+            form.published_at = Some(now);
+        }
+        let version =
+            questions.map(|questions| Version { number: self.version + 1, created_at: now, questions });
+        form.version = version.as_ref().map_or(self.version, |version| version.number);
+        if form == *self {
+            return Ok(Edit::Unchanged);
+        }
+        form.revision += 1;
+        form.updated_at = now;
+        Ok(Edit::Changed { form: Box::new(form), version })
+    }
+
+    /// Names every question: its author's id, else the next free `q1`, `q2`, ... that was never given.
+    fn give_ids(&mut self, drafts: Vec<QuestionDraft>) -> Vec<Question> {
+        let mut given: HashSet<String> = self.ids.iter().cloned().collect();
+        for id in drafts.iter().filter_map(|draft| draft.id.clone()) {
+            if given.insert(id.clone()) {
+                self.ids.push(id);
+            }
+        }
+        let mut next = 1;
+        let mut questions = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let id = draft.id.clone().unwrap_or_else(|| {
+                while given.contains(&format!("q{next}")) {
+                    next += 1;
+                }
+                let id = format!("q{next}");
+                given.insert(id.clone());
+                self.ids.push(id.clone());
+                id
+            });
+            questions.push(draft.named(id));
+        }
+        questions
+    }
+
+    fn refuse_retired(&self, current: &Version, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
+        let live: HashSet<&str> = current.questions.iter().map(|question| question.id.as_str()).collect();
+        let violations: Vec<_> = drafts
+            .iter()
+            .enumerate()
+            .filter_map(|(place, draft)| Some((place, draft.id.as_ref()?)))
+            .filter(|(_, id)| self.ids.contains(id) && !live.contains(id.as_str()))
+            .map(|(place, id)| {
+                let pointer = format!("/questions/{place}/id");
+                let message = format!("`{id}` belonged to a question that was removed; choose another id");
+                Violation::new(pointer, Rule::RetiredQuestionId, message).about(id)
+            })
+            .collect();
+        if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
+    }
+}
+
+impl Version {
+    /// Holds `answers`, the members of the object sent, against the questions and reports every problem.
+    pub fn check(&self, answers: &[(String, Value)], limits: &Limits) -> Result<(), Vec<Violation>> {
+        let mut violations = Vec::new();
+        if answers.len() > limits.answers {
+            let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
+            return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
+        }
+        for question in &self.questions {
+            let answer = answers.iter().find(|(key, _)| *key == question.id).map(|(_, value)| value);
+            let faults = question.check(answer, limits);
+            violations.extend(faults.into_iter().map(|fault| {
+                Violation::new(join("/answers", &question.id), fault.rule, fault.message).about(&question.id)
+            }));
+        }
+        let ids: HashSet<&str> = self.questions.iter().map(|question| question.id.as_str()).collect();
+        for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
+            let message =
+                format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
+            let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
+            violations.push(violation.instead(ids.iter().copied()));
+        }
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+}
+
+/// Whether two lists of questions are the same in canonical form.
+fn same(one: &[Question], other: &[Question]) -> bool {
+    let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
+    canonical(one) == canonical(other)
+}

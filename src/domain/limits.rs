@@ -1,0 +1,20 @@
+//! How large a definition or a set of answers may be. Each is a flag of `serve`.
+
+/// Bounds on what a client may send, beyond the size of the body itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Questions in a form, pages and statements included.
+    pub questions: usize,
+    /// Characters (Unicode scalar values) in the title of a form or a question.
+    pub title: usize,
+    /// Bytes of one answer's text.
+    pub answer: usize,
+    /// Members of `answers` in one submission.
+    pub answers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { questions: 500, title: 300, answer: 64 * 1024, answers: 1_000 }
+    }
+}

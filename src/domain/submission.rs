@@ -1,0 +1,103 @@
+//! Submissions: the answers that were sent, kept to the letter.
+
+use serde::{Deserialize, Serialize};
+
+use super::json::{self, Object, SyntaxError, Value};
+use super::violation::{Rule, Violation, join};
+use crate::clock::Timestamp;
+use crate::id::{FormId, SubmissionId};
+
+/// What became of a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubmissionStatus {
+    Completed,
+}
+
+/// One accepted set of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// Its millisecond is the moment of acceptance.
+    pub id: SubmissionId,
+    pub form: FormId,
+    /// The version of the questions it was checked against.
+    pub form_version: u32,
+    pub status: SubmissionStatus,
+    /// A JSON object, exactly as it was sent.
+    pub answers: Box<str>,
+}
+
+impl Submission {
+    /// When it was accepted: the millisecond of its id.
+    pub fn submitted_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.id.millis())
+    }
+}
+
+/// Answers as they were sent, with the text they came as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    text: Box<str>,
+    values: Object,
+}
+
+impl Answers {
+    /// The object exactly as it was sent.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The answers in the order sent.
+    pub fn values(&self) -> &[(String, Value)] {
+        &self.values
+    }
+
+    /// The text alone, without a copy.
+    pub fn into_text(self) -> Box<str> {
+        self.text
+    }
+}
+
+/// Why a submission's body cannot be read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unreadable {
+    /// It is no JSON.
+    Syntax(SyntaxError),
+    /// It has the wrong shape.
+    Shape(Vec<Violation>),
+}
+
+/// Reads the body of a submission: an object with the one member `answers`.
+pub fn read(body: &str) -> Result<Answers, Unreadable> {
+    if !body.trim_start().starts_with('{') {
+        let value = json::parse(body).map_err(Unreadable::Syntax)?;
+        let message = format!("the body must be an object, not {}", value.kind());
+        return Err(Unreadable::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]));
+    }
+    let mut violations = Vec::new();
+    let mut answers = None;
+    for (key, value, range) in json::parse_object(body).map_err(Unreadable::Syntax)? {
+        match (key.as_str(), value) {
+            ("answers", Value::Object(values)) => {
+                answers = Some(Answers { text: body[range].into(), values })
+            }
+            ("answers", other) => {
+                let message = format!("`answers` must be an object, not {}", other.kind());
+                violations.push(Violation::new("/answers", Rule::TypeMismatch, message));
+            }
+            (name, _) => {
+                let message = format!("unknown field `{}`", name.chars().take(80).collect::<String>());
+                let violation = Violation::new(join("", name), Rule::UnknownField, message);
+                violations.push(violation.instead(["answers"]));
+            }
+        }
+    }
+    match answers {
+        Some(answers) if violations.is_empty() => Ok(answers),
+        None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
+            violations.push(Violation::new("", Rule::MissingField, "a submission needs `answers`"));
+            Err(Unreadable::Shape(violations))
+        }
+        _ => Err(Unreadable::Shape(violations)),
+    }
+}

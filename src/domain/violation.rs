@@ -1,0 +1,103 @@
+//! One broken rule, and where: the entries of `errors` in a problem document.
+
+use serde::{Deserialize, Serialize};
+
+/// Declares [`Rule`] with its names and meanings.
+macro_rules! rules {
+    ($($rule:ident $name:literal $meaning:literal;)*) => {
+        /// Which rule of a definition or of an answer was broken. The text form is stable.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Rule {
+            $(#[doc = $meaning] #[serde(rename = $name)] $rule,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &[Self] = &[$(Self::$rule,)*];
+
+            /// The stable text: `missing_field`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$rule => $name,)* }
+            }
+
+            /// What it means and what to do.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$rule => $meaning,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    MissingField "missing_field" "A member that must be there is not. The message names it.";
+    UnknownField "unknown_field" "A member has a name that nothing here bears. Unknown members are refused, never ignored: correct the name or take it out.";
+    ReadOnlyField "read_only_field" "Only the server sets this member. Take it out.";
+    TypeMismatch "type_mismatch" "The value is of another kind than is wanted: a number is `5`, not `\"5\"`; text is in quotes. Nothing is converted silently.";
+    Empty "empty" "The text or list is empty, or only white space. Fill it in or take it out.";
+    TooShort "too_short" "The text has fewer characters than `min_length`.";
+    TooLong "too_long" "The text has more characters or bytes than allowed; the message says how many are.";
+    TooMany "too_many" "There are more items than allowed; the message says how many are.";
+    InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other.";
+    InvalidPattern "invalid_pattern" "`pattern` is no regular expression in the syntax of Rust's `regex`, or a too large one. Look-around and back-references do not exist: matching takes linear time.";
+    UnknownQuestionType "unknown_question_type" "The question's `type` is none of those there are. The message lists them.";
+    InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
+    DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
+    RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
+    Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
+    UnknownQuestion "unknown_question" "The form has no question with this id.";
+    InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";
+    PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
+    InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
+    DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
+    NotAnInteger "not_an_integer" "The question asks for a whole number.";
+    OutOfRange "out_of_range" "The number is below or above what the question allows.";
+}
+
+/// A broken rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// JSON pointer (RFC 6901) into the body that was sent.
+    pub pointer: String,
+    /// The question's id, where one is concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The rule.
+    pub code: Rule,
+    /// What is wrong and what would be right, for a person.
+    pub message: String,
+    /// Names that would have been right in this place, for "did you mean". Not sent.
+    #[serde(skip)]
+    pub candidates: Vec<String>,
+}
+
+impl Violation {
+    /// A violation of `code` at `pointer`.
+    pub fn new(pointer: impl Into<String>, code: Rule, message: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            question: None,
+            code,
+            message: message.into(),
+            candidates: Vec::new(),
+        }
+    }
+
+    /// The same, about the question `id`.
+    #[must_use]
+    pub fn about(mut self, id: &str) -> Self {
+        self.question = Some(id.to_owned());
+        self
+    }
+
+    /// The same, with the names that would have been right.
+    #[must_use]
+    pub fn instead<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.candidates = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+}
+
+/// The pointer to the member or item `key` of what `pointer` names; `~` and `/` are escaped (RFC 6901 §3).
+pub fn join(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+}

@@ -1,0 +1,92 @@
+//! Workspaces, the keys that open them, and what each key may do.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::id::WorkspaceId;
+use crate::secret::KeyId;
+
+/// Owner of forms and keys: nothing of one workspace is visible from another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    pub id: WorkspaceId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Read forms and submissions.
+    Read,
+    /// Create submissions, and read a form's definition for that; nothing else.
+    Submit,
+    /// Create and change forms and submissions; includes `read` and `submit`.
+    Write,
+    /// Manage keys and purge; includes `write`.
+    Admin,
+    /// Manage the server's workspaces.
+    Operator,
+}
+
+impl Scope {
+    /// The scope's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Submit => "submit",
+            Self::Write => "write",
+            Self::Admin => "admin",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Whether a key with this scope may do what asks for `needed`.
+    pub fn includes(self, needed: Self) -> bool {
+        match self {
+            Self::Admin => needed != Self::Operator,
+            Self::Write => matches!(needed, Self::Write | Self::Read | Self::Submit),
+            Self::Read | Self::Submit | Self::Operator => self == needed,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A credential of a workspace. The secret itself is not kept, only its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    pub id: KeyId,
+    pub workspace: WorkspaceId,
+    pub name: String,
+    /// SHA-256 of the key's whole text.
+    pub hash: [u8; 32],
+    pub scopes: Vec<Scope>,
+    pub created_at: Timestamp,
+    /// From then on the key opens nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Who sends a request: a key that was proved, and what it may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    pub workspace: WorkspaceId,
+    pub key: KeyId,
+    pub name: String,
+    pub scopes: Vec<Scope>,
+}
+
+impl Caller {
+    /// Whether one of the key's scopes includes `needed`.
+    pub fn may(&self, needed: Scope) -> bool {
+        self.scopes.iter().any(|scope| scope.includes(needed))
+    }
+}

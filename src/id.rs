@@ -1,0 +1,203 @@
+//! Identifiers: how each is drawn, written and read. None of them is a secret.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Lower-case Crockford base32: no `i`, `l`, `o`, `u`.
+const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Where randomness comes from.
+pub trait Random: Send + Sync {
+    /// Fills `bytes` with bytes nobody can predict.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// A text that is no identifier of the expected kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {kind} id")]
+pub struct NoId {
+    kind: &'static str,
+    text: String,
+}
+
+fn write_base32(f: &mut fmt::Formatter<'_>, value: u128, length: u32) -> fmt::Result {
+    let mut text = [0u8; 26];
+    for (place, byte) in (0..length).zip(text.iter_mut()) {
+        *byte = BASE32[((value >> (5 * (length - 1 - place))) & 31) as usize];
+    }
+    f.write_str(std::str::from_utf8(&text[..length as usize]).expect("base32 is ASCII"))
+}
+
+fn read_base32(text: &str, length: usize) -> Option<u128> {
+    if text.len() != length {
+        return None;
+    }
+    text.bytes().try_fold(0u128, |value, byte| {
+        let digit = BASE32.iter().position(|known| *known == byte)?;
+        value.checked_mul(32)?.checked_add(digit as u128)
+    })
+}
+
+/// Text, JSON and parsing for one kind of id: a prefix and `$length` base32 characters.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $inner:ty, $bytes:literal, $prefix:literal, $length:literal, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($inner);
+
+        impl $name {
+            /// What every text of this kind begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// The binary form; its order is the order of the ids.
+            pub fn to_bytes(self) -> [u8; $bytes] {
+                self.0.to_be_bytes()
+            }
+
+            /// The id with this binary form.
+            pub fn from_bytes(bytes: [u8; $bytes]) -> Self {
+                Self(<$inner>::from_be_bytes(bytes))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($prefix)?;
+                write_base32(f, u128::from(self.0), $length)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NoId;
+
+            fn from_str(text: &str) -> Result<Self, NoId> {
+                text.strip_prefix($prefix)
+                    .and_then(|digits| read_base32(digits, $length))
+                    .and_then(|value| <$inner>::try_from(value).ok())
+                    .map(Self)
+                    .ok_or_else(|| NoId { kind: $kind, text: text.to_owned() })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <std::borrow::Cow<'_, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(
+    /// `frm_` and 12 characters: short enough to type.
+    FormId, u64, 8, "frm_", 12, "form"
+);
+id!(
+    /// `ws_` and 12 characters.
+    WorkspaceId, u64, 8, "ws_", 12, "workspace"
+);
+id!(
+    /// `sub_` and a ULID of 26 characters: 48 bits of time in milliseconds, then 80 random bits. Ids are handed
+    /// out in rising order, so their order is the order of submission.
+    SubmissionId, u128, 16, "sub_", 26, "submission"
+);
+
+impl FormId {
+    /// A new id of 60 random bits.
+    pub fn draw(random: &dyn Random) -> Self {
+        Self(sixty_bits(random))
+    }
+}
+
+impl WorkspaceId {
+    /// A new id of 60 random bits.
+    pub fn draw(random: &dyn Random) -> Self {
+        Self(sixty_bits(random))
+    }
+}
+
+fn sixty_bits(random: &dyn Random) -> u64 {
+    let mut bytes = [0; 8];
+    random.fill(&mut bytes);
+    u64::from_be_bytes(bytes) >> 4
+}
+
+impl SubmissionId {
+    /// The id for a submission of the moment `millis`, above `last`: in the same millisecond (or an earlier one)
+    /// it is the next after `last`, else 80 fresh random bits follow the time.
+    pub fn after(last: Option<Self>, millis: i64, random: &dyn Random) -> Self {
+        let millis = u128::from(u64::try_from(millis).unwrap_or(0) & 0xffff_ffff_ffff);
+        match last {
+            Some(last) if last.0 >> 80 >= millis => Self(last.0 + 1),
+            _ => {
+                let mut bytes = [0; 16];
+                random.fill(&mut bytes[6..]);
+                // The top random bit stays free, so that counting up within a millisecond does not run over.
+                bytes[6] &= 0x7f;
+                Self(millis << 80 | u128::from_be_bytes(bytes))
+            }
+        }
+    }
+
+    /// The id's millisecond, counted from the Unix epoch.
+    pub fn millis(self) -> i64 {
+        (self.0 >> 80) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FormId, Random, SubmissionId};
+
+    struct Fixed(u8);
+    impl Random for Fixed {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(self.0);
+        }
+    }
+
+    #[test]
+    fn ids_read_back_what_they_write() {
+        let form = FormId::draw(&Fixed(0xff));
+        assert_eq!(form.to_string(), "frm_zzzzzzzzzzzz");
+        assert_eq!(form.to_string().parse::<FormId>().unwrap(), form);
+        assert_eq!(FormId::from_bytes(form.to_bytes()), form);
+        let submission = SubmissionId::after(None, 1_763_629_200_000, &Fixed(7));
+        assert_eq!(submission.to_string().len(), 30);
+        assert_eq!(submission.to_string().parse::<SubmissionId>().unwrap(), submission);
+        for text in [
+            "frm_",
+            "frm_zzzzzzzzzzz",
+            "frm_zzzzzzzzzzzu",
+            "sub_zzzzzzzzzzzz",
+            "zzzzzzzzzzzz",
+            "frm_ZZZZZZZZZZZZ",
+        ] {
+            assert!(text.parse::<FormId>().is_err(), "{text}");
+        }
+        assert!("sub_zzzzzzzzzzzzzzzzzzzzzzzzzz".parse::<SubmissionId>().is_err(), "130 bits do not fit");
+    }
+
+    #[test]
+    fn submission_ids_rise_even_when_the_clock_does_not() {
+        let first = SubmissionId::after(None, 5_000, &Fixed(0xff));
+        let same = SubmissionId::after(Some(first), 5_000, &Fixed(0));
+        let earlier = SubmissionId::after(Some(same), 4_000, &Fixed(0));
+        let later = SubmissionId::after(Some(earlier), 5_001, &Fixed(0));
+        assert!(first < same && same < earlier && earlier < later);
+        assert_eq!((first.millis(), earlier.millis(), later.millis()), (5_000, 5_000, 5_001));
+    }
+}

@@ -1,0 +1,212 @@
+//! Secrets: values that do not show themselves, and the text of API keys.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ring::digest;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use subtle::ConstantTimeEq;
+
+use crate::id::Random;
+
+/// A value that neither `Debug` nor a log shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret<T>(T);
+
+impl<T> Secret<T> {
+    pub fn new(value: T) -> Self {
+        Self(value)
+    }
+
+    /// The value, for the one place that sends or stores it.
+    pub fn reveal(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// The operating system's generator.
+#[derive(Debug, Clone)]
+pub struct SystemRandomness(SystemRandom);
+
+impl SystemRandomness {
+    pub fn new() -> Self {
+        Self(SystemRandom::new())
+    }
+}
+
+impl Default for SystemRandomness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Random for SystemRandomness {
+    fn fill(&self, bytes: &mut [u8]) {
+        self.0.fill(bytes).expect("the system's random generator works");
+    }
+}
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The public part of an API key: 8 base62 characters, written `key_` and those.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; 8]);
+
+impl KeyId {
+    /// The eight characters.
+    pub fn to_bytes(self) -> [u8; 8] {
+        self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key_{}", std::str::from_utf8(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = NoKey;
+
+    fn from_str(text: &str) -> Result<Self, NoKey> {
+        let bytes = text.strip_prefix("key_").ok_or(NoKey)?.as_bytes();
+        let id: [u8; 8] = bytes.try_into().map_err(|_| NoKey)?;
+        if id.iter().all(|byte| BASE62.contains(byte)) { Ok(Self(id)) } else { Err(NoKey) }
+    }
+}
+
+impl Serialize for KeyId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <std::borrow::Cow<'_, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// A text that is no API key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an API key")]
+pub struct NoKey;
+
+/// The text of an API key: `fk_`, its 8-character id, 30 secret characters (178 bits), and 6 that hold the CRC-32 of
+/// all before them, so that a mistyped key is known without asking the store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyText(Secret<String>);
+
+impl KeyText {
+    const LENGTH: usize = 3 + 8 + 30 + 6;
+
+    /// Draws a new key.
+    pub fn draw(random: &dyn Random) -> Self {
+        let mut text = String::with_capacity(Self::LENGTH);
+        text.push_str("fk_");
+        while text.len() < Self::LENGTH - 6 {
+            let mut byte = [0];
+            random.fill(&mut byte);
+            // 248 is the largest multiple of 62 in a byte: beyond it some characters would be likelier.
+            if byte[0] < 248 {
+                text.push(char::from(BASE62[usize::from(byte[0]) % 62]));
+            }
+        }
+        let sum = checksum(&text);
+        text.push_str(&sum);
+        Self(Secret::new(text))
+    }
+
+    /// The key's public part.
+    pub fn id(&self) -> KeyId {
+        let id = self.0.reveal().as_bytes()[3..11].try_into();
+        KeyId(id.expect("a key has 8 bytes of id"))
+    }
+
+    /// SHA-256 of the whole text: what the store keeps.
+    pub fn hash(&self) -> [u8; 32] {
+        let hash = digest::digest(&digest::SHA256, self.0.reveal().as_bytes());
+        hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
+    /// Whether this is the key with the hash `hash`; takes the same time wherever they differ.
+    pub fn matches(&self, hash: &[u8; 32]) -> bool {
+        self.hash().ct_eq(hash).into()
+    }
+
+    /// The text, for the one place that sends or stores it.
+    pub fn reveal(&self) -> &str {
+        self.0.reveal()
+    }
+
+    /// What may be shown: the beginning and the last four characters.
+    pub fn redacted(&self) -> String {
+        format!("fk_…{}", &self.0.reveal()[Self::LENGTH - 4..])
+    }
+}
+
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.redacted())
+    }
+}
+
+impl FromStr for KeyText {
+    type Err = NoKey;
+
+    fn from_str(text: &str) -> Result<Self, NoKey> {
+        let plain =
+            text.len() == Self::LENGTH && text.bytes().all(|byte| byte == b'_' || BASE62.contains(&byte));
+        let body = text.strip_prefix("fk_").filter(|_| plain).ok_or(NoKey)?;
+        let (start, sum) = text.split_at(Self::LENGTH - 6);
+        if body.contains('_') || checksum(start) != sum {
+            return Err(NoKey);
+        }
+        Ok(Self(Secret::new(text.to_owned())))
+    }
+}
+
+/// CRC-32 (ISO-HDLC) of `text` in six base62 digits.
+fn checksum(text: &str) -> String {
+    let mut rest = crc32fast::hash(text.as_bytes());
+    let mut digits = [b'0'; 6];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits.iter().copied().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyText, SystemRandomness};
+
+    #[test]
+    fn a_key_reads_back_and_a_changed_one_does_not() {
+        let key = KeyText::draw(&SystemRandomness::new());
+        let text = key.reveal().to_owned();
+        assert_eq!(text.len(), 47);
+        let again: KeyText = text.parse().unwrap();
+        assert!(again.matches(&key.hash()) && again.id() == key.id());
+        for place in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[place] = if changed[place] == b'a' { b'b' } else { b'a' };
+            assert!(String::from_utf8(changed).unwrap().parse::<KeyText>().is_err(), "place {place}");
+        }
+        assert!(!format!("{key:?}").contains(&text[3..40]));
+        assert!("fk_é".parse::<KeyText>().is_err());
+    }
+}
