@@ -1,0 +1,157 @@
+//! How an engine is opened, what it says while it works, and why it may refuse to open.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How the engine is to run. [`Options::default`] is right for the server; commands that open a store for a
+/// moment turn `prove` and `prepare_ahead` off.
+#[derive(Clone)]
+pub struct Options {
+    /// Bytes that must stay free on the disk; below, writes are refused with [`StoreError::Full`](crate::store::StoreError).
+    pub min_free: u64,
+    /// Bytes of the index kept in memory.
+    pub cache_size: u64,
+    /// Whether the index is proved against the journal's totals while serving.
+    pub prove: bool,
+    /// Whether a side thread prepares the next segment of the journal.
+    pub prepare_ahead: bool,
+    /// How long a quiet journal stays unsealed.
+    pub seal_after: Duration,
+    /// How long to wait for a lock that somebody holds.
+    pub lock_wait: Duration,
+    /// The identity a store gets if this opening creates it.
+    pub instance: [u8; 16],
+    /// Is told why, once, when nothing more can be promised. The default ends the process.
+    pub fatal: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            min_free: 128 << 20,
+            cache_size: 64 << 20,
+            prove: true,
+            prepare_ahead: true,
+            seal_after: Duration::from_millis(50),
+            lock_wait: Duration::from_secs(10),
+            instance: [0; 16],
+            fatal: Arc::new(|_| ()),
+        }
+    }
+}
+
+/// What an engine tells of its work, for the log and the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A file or folder was readable by others; it no longer is.
+    ModeMended { path: String },
+    /// One of the two headers of a segment was damaged and has been written again from the other.
+    HeaderMended { file: String },
+    /// What was left of a write nobody was answered for has been moved out of the way.
+    TailSetAside { file: String, bytes: u64 },
+    /// The index is being built anew from the journal, and why.
+    Rebuilding { why: String },
+    /// Bytes of the journal read, of all there are.
+    Progress { done: u64, total: u64 },
+    /// The index has been built anew.
+    Rebuilt,
+    /// The rebuilt index sums up to something else than the journal says; counters must be counted again.
+    TotalsDiffer { sequence: u64 },
+    /// The index was compared with the journal's totals, and agrees.
+    Proved,
+    /// A background job failed and was dropped.
+    JobFailed { why: String },
+}
+
+/// Where events go.
+pub type Report = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// Whether a store can work, looked at without waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It reads and writes.
+    Ready,
+    /// The index is being built anew; `done` and `total` are bytes of the journal.
+    Rebuilding { done: u64, total: u64 },
+    /// It reads, but there is no room to write.
+    Full,
+    /// It was closed, or failed.
+    Stopped { why: String },
+}
+
+/// Who holds a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The URL it serves, if it serves one.
+    pub address: Option<String>,
+}
+
+/// What is damaged in a journal, and what is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file, relative to the store.
+    pub file: String,
+    /// Bytes from the beginning of the file.
+    pub position: u64,
+    /// What was expected there, and what was found.
+    pub what: String,
+    /// Last sequence that can be read before the damage.
+    pub readable_before: u64,
+    /// First sequence known to follow the damage.
+    pub readable_after: Option<u64>,
+}
+
+/// Why a store was not opened. Nothing has been changed in it, but for its lock file.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process holds it.
+    #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
+    Locked { path: PathBuf, holder: Option<Holder> },
+    /// It was written by another version.
+    #[error(
+        "the store has format {found}, this version reads format {ours}; use the version of forms that wrote it"
+    )]
+    Format { found: u32, ours: u32 },
+    /// Its journal is damaged.
+    #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
+    Damaged(Box<Damage>),
+    /// There is no room to open it.
+    #[error("there is no room to open the store: {needed} bytes are needed, {free} are free")]
+    NoRoom { needed: u64, free: u64 },
+    /// Not even an empty index could be opened.
+    #[error("the index of the store cannot be opened: {0}")]
+    Index(String),
+    /// The operating system refused.
+    #[error("cannot {doing}")]
+    Io {
+        /// The step, for people.
+        doing: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+fn held_by(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(Holder { pid, address: Some(address) }) => {
+            format!(" by process {pid}, which serves {address}; use --url {address}, or stop it")
+        }
+        Some(Holder { pid, address: None }) => format!(" by process {pid}; wait for it or stop it"),
+        None => " by another process; wait for it or stop it".to_owned(),
+    }
+}
+
+fn readable(damage: &Damage) -> String {
+    let before = match damage.readable_before {
+        0 => "nothing before it can be read".to_owned(),
+        last => format!("everything up to change {last} can be read"),
+    };
+    match damage.readable_after {
+        Some(first) => format!("{before}, and from change {first} on; restore a backup"),
+        None => format!("{before}; restore a backup"),
+    }
+}
