@@ -68,7 +68,7 @@ impl KeyId {
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "key_{}", std::str::from_utf8(&self.0).map_err(|_| fmt::Error)?)
+        write!(f, "key_{}", std::str::from_utf8(&self.0).map_err(|_unfit| fmt::Error)?)
     }
 }
 
@@ -83,7 +83,7 @@ impl FromStr for KeyId {
 
     fn from_str(text: &str) -> Result<Self, NoKey> {
         let bytes = text.strip_prefix("key_").ok_or(NoKey)?.as_bytes();
-        let id: [u8; 8] = bytes.try_into().map_err(|_| NoKey)?;
+        let id: [u8; 8] = bytes.try_into().map_err(|_unfit| NoKey)?;
         if id.iter().all(|byte| BASE62.contains(byte)) { Ok(Self(id)) } else { Err(NoKey) }
     }
 }

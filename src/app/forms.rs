@@ -124,7 +124,7 @@ impl App {
     pub async fn delete_form(&self, caller: &Caller, form: &str, purge: bool) -> Result<(), AppError> {
         require(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_| missing())?;
+        let id: FormId = form.parse().map_err(|_unfit| missing())?;
         let found = if purge {
             self.store.purge_form(caller.workspace, id).await?
         } else {

@@ -10,7 +10,7 @@ use crate::store::{Store, StoreError};
 impl App {
     /// Who sends a request with the credential `text`. A text whose checksum is wrong never reaches the store.
     pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
-        let given: KeyText = text.parse().map_err(|_| AppError::Unauthenticated)?;
+        let given: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
         let known = self.store.find_key(given.id()).await?;
         let valid = known.filter(|key| given.matches(&key.hash));
         let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));

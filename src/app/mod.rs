@@ -107,7 +107,7 @@ impl App {
     /// The form that `text` names, in the caller's workspace and outside the trash.
     async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
         let missing = || AppError::NotFound(What::Form(text.to_owned()));
-        let id: FormId = text.parse().map_err(|_| missing())?;
+        let id: FormId = text.parse().map_err(|_unfit| missing())?;
         self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
     }
 }

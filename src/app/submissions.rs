@@ -101,7 +101,7 @@ impl App {
         require(caller, Scope::Read)?;
         let form = self.current(caller, form).await?.form.id;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let id: SubmissionId = id.parse().map_err(|_| missing())?;
+        let id: SubmissionId = id.parse().map_err(|_unfit| missing())?;
         self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
     }
 
@@ -115,7 +115,7 @@ impl App {
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_| missing())?;
+        let id: FormId = form.parse().map_err(|_unfit| missing())?;
         let list = format!("submissions {} {id}", caller.workspace);
         let before = cursor.map(|text| self.submission_position(&list, text)).transpose()?;
         let page = self.store.list_submissions(caller.workspace, id, before, limit + 1).await?;
@@ -129,7 +129,7 @@ impl App {
 
     fn submission_position(&self, list: &str, text: &str) -> Result<SubmissionId, AppError> {
         let position = self.cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-        position.try_into().map(SubmissionId::from_bytes).map_err(|_| AppError::InvalidCursor)
+        position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
     }
 }
 

@@ -38,7 +38,7 @@ impl Remembered {
     /// this memory to answer from, or the refusal of another body.
     pub fn answer(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
         let forgotten = now.millis() >= self.at.millis() + MEMORY_MILLIS;
-        (!forgotten).then(|| if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
+        (!forgotten).then_some(if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
     }
 }
 

@@ -112,7 +112,7 @@ impl Serialize for Value {
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+        f.write_str(&serde_json::to_string(self).map_err(|_unfit| fmt::Error)?)
     }
 }
 

@@ -8,8 +8,10 @@ use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation};
 
-/// One e-mail address: a dot-string local part in ASCII and a domain of at least two labels (international names as
-/// typed), 254 characters at most. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused:
+/// One e-mail address.
+///
+/// A dot-string local part in ASCII and a domain of at least two labels (international names as typed), 254 characters
+/// at most. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused:
 /// nearly always they are mistakes.
 #[derive(Debug, Clone, Default)]
 pub struct Email {

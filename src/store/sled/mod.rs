@@ -1,5 +1,116 @@
 //! The embedded store: a synced journal, and sled as its index.
+//!
+//! Two halves. The engine ([`engine`] and what it uses) makes rows under byte keys durable and knows no business;
+//! `layout` and the files after it are the business on top of it, and know no files.
 
 pub mod engine;
+mod forms;
+mod keys;
+mod layout;
 pub mod options;
+mod recount;
+mod retries;
+mod submissions;
 pub mod tx;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+
+use self::engine::Engine;
+use self::options::{Event, OpenError, Options, Report};
+use self::tx::Direction;
+use super::{Health, StoreError, Upkeep, Versions};
+use crate::id::Random;
+
+/// Compiled versions of forms kept in memory.
+const VERSIONS: usize = 256;
+
+/// Rows up to which a page is read on the caller's own thread.
+const SHORT_SCAN: usize = 100;
+
+/// The embedded store. Cheap to clone; all clones are one store.
+#[derive(Clone)]
+pub struct SledStore {
+    engine: Engine,
+    versions: Arc<Versions>,
+    random: Arc<dyn Random>,
+}
+
+impl SledStore {
+    /// Opens the store in the folder `path`, making it if it is missing, and goes on with what was under way.
+    ///
+    /// # Errors
+    /// As [`Engine::open_path`]; also if what it holds cannot be read.
+    pub fn open(
+        path: &Path,
+        options: Options,
+        random: Arc<dyn Random>,
+        report: Report,
+    ) -> Result<Self, OpenError> {
+        let differ = Arc::new(AtomicBool::new(false));
+        let watched: Report = {
+            let differ = Arc::clone(&differ);
+            Arc::new(move |event| {
+                differ.fetch_or(matches!(event, Event::TotalsDiffer { .. }), Ordering::Relaxed);
+                report(event);
+            })
+        };
+        let engine = Engine::open_path(path, options, watched)?;
+        let store = Self { engine, versions: Arc::new(Versions::new(VERSIONS)), random };
+        let unreadable = |error: StoreError| OpenError::Index(error.to_string());
+        for (key, _) in
+            store.engine.scan(layout::purges(), Direction::Ascending, usize::MAX).map_err(unreadable)?
+        {
+            store.go_on_purging(layout::listed_form(&key).map_err(unreadable)?);
+        }
+        if differ.load(Ordering::Relaxed) {
+            recount::begin(&store.engine);
+        }
+        Ok(store)
+    }
+
+    /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
+    async fn scan_apart<T: Send + 'static>(
+        &self,
+        rows: usize,
+        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if rows <= SHORT_SCAN {
+            return work(self);
+        }
+        let store = self.clone();
+        let joined = tokio::task::spawn_blocking(move || work(&store)).await;
+        joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
+    }
+}
+
+#[async_trait]
+impl Upkeep for SledStore {
+    fn health(&self) -> Health {
+        match self.engine.health() {
+            options::Health::Ready => Health::Ready,
+            options::Health::Rebuilding { done, total } => Health::Rebuilding { done, total },
+            options::Health::Full => Health::Full,
+            options::Health::Stopped { why } => Health::Stopped(why),
+        }
+    }
+
+    async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
+        let missing = || StoreError::Damaged("the signing key is missing".to_owned());
+        let body = self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing)?;
+        body.try_into().map_err(|_length| missing())
+    }
+
+    fn announce(&self, address: &str) {
+        self.engine.set_address(address);
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        let engine = self.engine.clone();
+        let joined = tokio::task::spawn_blocking(move || engine.close()).await;
+        joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
+    }
+}

@@ -1,0 +1,229 @@
+//! Forms in the embedded store: load, ask the domain, write.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::engine::Progress;
+use super::layout::{self, Counters};
+use super::tx::{Direction, Tx};
+use super::{SledStore, retries};
+use crate::clock::Timestamp;
+use crate::domain::definition::Change;
+use crate::domain::form::{Edit, Form, Version};
+use crate::id::{FormId, WorkspaceId};
+use crate::store::{Current, Forms, NewForm, Step, StoreError, Versions};
+
+/// Keys a slice of a purge deletes at most.
+const SLICE: usize = 100;
+
+#[async_trait]
+impl Forms for SledStore {
+    async fn insert_form(
+        &self,
+        workspace: WorkspaceId,
+        new: NewForm,
+        now: Timestamp,
+    ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
+        self.engine.write_large(move |tx| insert(tx, workspace, new, now)).await
+    }
+
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
+        let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
+        let version = match self.versions.find(form.id, form.version) {
+            Some(version) => version,
+            None => {
+                let body = self.engine.get(&layout::version(form.id, form.version))?;
+                keep_version(&self.versions, &form, body)?
+            }
+        };
+        Ok(Some(Current { form, version }))
+    }
+
+    async fn list_forms(
+        &self,
+        workspace: WorkspaceId,
+        after: Option<(Timestamp, FormId)>,
+        limit: usize,
+    ) -> Result<Vec<(Form, u64)>, StoreError> {
+        self.scan_apart(limit, move |store| {
+            let entries =
+                store.engine.scan(layout::live_forms(workspace, after), Direction::Descending, limit)?;
+            let mut forms = Vec::with_capacity(entries.len());
+            for (entry, _) in entries {
+                // A form that went to the trash since the scan is no longer to be listed.
+                if let Some(form) = store.live_form(workspace, layout::listed_form(&entry)?)? {
+                    let responses = store.counters(form.id)?.responses;
+                    forms.push((form, responses));
+                }
+            }
+            Ok(forms)
+        })
+        .await
+    }
+
+    async fn update_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        change: Change,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError> {
+        let versions = Arc::clone(&self.versions);
+        self.engine.write_large(move |tx| update(tx, &versions, workspace, form, &change, now)).await
+    }
+
+    async fn trash_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.engine.write_freeing(move |tx| trash(tx, workspace, form, now)).await
+    }
+
+    async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
+        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form)).await?;
+        if begun {
+            self.go_on_purging(form);
+        }
+        Ok(begun)
+    }
+}
+
+impl SledStore {
+    /// The form, unless it is in the trash.
+    pub(super) fn live_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
+        let body = self.engine.get(&layout::form(workspace, form))?;
+        let form = body.map(|body| layout::decode_form(&body)).transpose()?;
+        Ok(form.filter(|form| form.deleted_at.is_none()))
+    }
+
+    pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
+        let body = self.engine.get(&layout::counters(form))?;
+        body.map_or(Ok(Counters::default()), |body| Counters::decode(&body))
+    }
+
+    /// Erases what is left of a purged form, bit by bit behind the others' backs.
+    pub(super) fn go_on_purging(&self, form: FormId) {
+        self.engine.background(move |tx| purge_slice(tx, form));
+    }
+}
+
+/// The form as the writer sees it, in the trash or not.
+fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
+    tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
+}
+
+/// The form as the writer sees it, unless it is in the trash.
+pub(super) fn find_live(
+    tx: &Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+) -> Result<Option<Form>, StoreError> {
+    Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+}
+
+fn keep_version(versions: &Versions, form: &Form, body: Option<Vec<u8>>) -> Result<Arc<Version>, StoreError> {
+    let missing = || StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id));
+    let version = layout::decode_version(&body.ok_or_else(missing)?)?;
+    Ok(versions.keep(form.id, version))
+}
+
+fn insert(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    new: NewForm,
+    now: Timestamp,
+) -> Result<Step<(FormId, Timestamp)>, StoreError> {
+    if let Some(retry) = &new.retry {
+        let earlier = retries::recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now));
+        match earlier {
+            Some(Ok(earlier)) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
+            Some(Err(why)) => return Ok(Step::Refused(why)),
+            None => {}
+        }
+    }
+    if tx.get(&layout::form_workspace(new.id))?.is_some() {
+        return Ok(Step::Recheck);
+    }
+    let (form, version) = Form::create(new.id, workspace, new.definition, now);
+    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+    tx.put(layout::form_workspace(form.id), workspace.to_bytes().to_vec());
+    tx.put(layout::live(workspace, now, form.id), Vec::new());
+    tx.put(layout::version(form.id, version.number), layout::encode_version(&version)?);
+    if let Some(retry) = &new.retry {
+        retries::remember(tx, retry, u128::from(u64::from_be_bytes(form.id.to_bytes())), now)?;
+    }
+    Ok(Step::Done((form.id, now)))
+}
+
+/// The form id that an idempotency record holds in its lower half.
+fn made_form(made: u128) -> FormId {
+    FormId::from_bytes((made as u64).to_be_bytes())
+}
+
+fn update(
+    tx: &mut Tx<'_>,
+    versions: &Versions,
+    workspace: WorkspaceId,
+    form: FormId,
+    change: &Change,
+    now: Timestamp,
+) -> Result<Step<Current>, StoreError> {
+    let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    let current = match versions.find(form.id, form.version) {
+        Some(version) => version,
+        None => keep_version(versions, &form, tx.get(&layout::version(form.id, form.version))?)?,
+    };
+    match form.change(&current, change, now) {
+        Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
+        Ok(Edit::Changed { form, version }) => {
+            tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+            if let Some(version) = &version {
+                tx.put(layout::version(form.id, version.number), layout::encode_version(version)?);
+            }
+            // Not yet into the cache: it is not durable.
+            let version = version.map_or(current, Arc::new);
+            Ok(Step::Done(Current { form: *form, version }))
+        }
+        Err(why) => Ok(Step::Refused(why)),
+    }
+}
+
+fn trash(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, now: Timestamp) -> Result<bool, StoreError> {
+    let Some(mut form) = find_live(tx, workspace, form)? else { return Ok(false) };
+    form.deleted_at = Some(now);
+    form.revision += 1;
+    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+    tx.delete(layout::live(workspace, form.created_at, form.id));
+    tx.put(layout::trashed(workspace, now, form.id), Vec::new());
+    Ok(true)
+}
+
+/// Takes the form out of everyone's sight, and notes that its rows are to go.
+fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(false) };
+    tx.delete(layout::form(workspace, form.id));
+    tx.delete(layout::form_workspace(form.id));
+    tx.delete(layout::counters(form.id));
+    match form.deleted_at {
+        Some(deleted) => tx.delete(layout::trashed(workspace, deleted, form.id)),
+        None => tx.delete(layout::live(workspace, form.created_at, form.id)),
+    }
+    tx.put(layout::purge(form.id), Vec::new());
+    Ok(true)
+}
+
+/// Deletes some of what is left of `form`. What is left is its own record of progress.
+fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
+    for range in [layout::submissions(form, None), layout::versions(form)] {
+        let rows = tx.scan(range, Direction::Ascending, SLICE)?;
+        if !rows.is_empty() {
+            rows.into_iter().for_each(|(key, _)| tx.delete(key));
+            return Ok(Progress::More);
+        }
+    }
+    tx.delete(layout::purge(form));
+    Ok(Progress::Done)
+}

@@ -1,0 +1,63 @@
+//! Workspaces and API keys in the embedded store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::tx::Direction;
+use super::{SledStore, layout};
+use crate::domain::workspace::{ApiKey, Workspace};
+use crate::id::WorkspaceId;
+use crate::secret::KeyId;
+use crate::store::{Keys, StoreError};
+
+#[async_trait]
+impl Keys for SledStore {
+    async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool, StoreError> {
+        if !self.engine.scan(layout::workspaces(), Direction::Ascending, 1)?.is_empty() {
+            return Ok(false);
+        }
+        let random = Arc::clone(&self.random);
+        self.engine
+            .write(move |tx| {
+                if !tx.scan(layout::workspaces(), Direction::Ascending, 1)?.is_empty() {
+                    return Ok(false);
+                }
+                let mut signing_key = [0; 32];
+                random.fill(&mut signing_key);
+                tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
+                tx.put(layout::workspace(workspace.id), layout::encode_workspace(&workspace)?);
+                tx.put(layout::api_key(key.id), layout::encode_api_key(&key)?);
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn insert_workspace(&self, workspace: Workspace) -> Result<(), StoreError> {
+        let body = layout::encode_workspace(&workspace)?;
+        self.engine
+            .write(move |tx| {
+                tx.put(layout::workspace(workspace.id), body);
+                Ok(())
+            })
+            .await
+    }
+
+    async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError> {
+        let body = layout::encode_api_key(&key)?;
+        self.engine
+            .write(move |tx| {
+                tx.put(layout::api_key(key.id), body);
+                Ok(())
+            })
+            .await
+    }
+
+    async fn find_key(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+        self.engine.get(&layout::api_key(id))?.map(|body| layout::decode_api_key(&body)).transpose()
+    }
+
+    async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {
+        self.engine.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
+    }
+}

@@ -1,0 +1,331 @@
+//! Every key and every value of the business, and nothing else: what stands where in the one tree.
+//!
+//! ```text
+//! F workspace(8) form(8)                    a form's head, JSON
+//! w form(8)                                 the form's workspace(8)
+//! f workspace(8) created(8) form(8)         list order of live forms, empty
+//! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
+//! V form(8) version(4)                      its questions at one time, JSON
+//! C form(8)                                 responses(8) and the last submission id given(16)
+//! S form(8) submission(16)                  1, form version(4), status(1), the answers' text
+//! I key(8) operation(9) hash(16)            body hash(16), what was made(16), when(8)
+//! i expiry(8), then as I                    sweeps I, empty
+//! K key(8)                                  an API key, JSON
+//! W workspace(8)                            a workspace, JSON
+//! X 0(8) form(8)                            a purge that is under way, empty
+//! Mb s                                      the signing key(32)
+//! ```
+//!
+//! Numbers are big-endian, so that the order of keys is the order in which pages are read. Times are milliseconds with
+//! the sign bit turned over, so that earlier ones sort first. `M` and `P` alone belong to the engine.
+
+use std::ops::{Bound, RangeBounds};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::clock::Timestamp;
+use crate::domain::admission::{MEMORY_MILLIS, Remembered};
+use crate::domain::form::{Form, Version};
+use crate::domain::json;
+use crate::domain::limits::Limits;
+use crate::domain::question::QuestionDraft;
+use crate::domain::submission::{Submission, SubmissionStatus};
+use crate::domain::workspace::{ApiKey, Workspace};
+use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::secret::KeyId;
+use crate::store::{Operation, Retry, StoreError};
+
+/// A key, built from its parts.
+fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(kind);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+fn sortable(time: Timestamp) -> [u8; 8] {
+    (time.millis() ^ i64::MIN).to_be_bytes()
+}
+
+pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
+    key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
+}
+
+pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
+    key(b'w', &[&form.to_bytes()])
+}
+
+pub(super) fn live(workspace: WorkspaceId, created: Timestamp, form: FormId) -> Vec<u8> {
+    key(b'f', &[&workspace.to_bytes(), &sortable(created), &form.to_bytes()])
+}
+
+pub(super) fn trashed(workspace: WorkspaceId, deleted: Timestamp, form: FormId) -> Vec<u8> {
+    key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
+}
+
+/// The form in a key of [`live`].
+pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
+    let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
+    Ok(FormId::from_bytes(*id))
+}
+
+pub(super) fn version(form: FormId, number: u32) -> Vec<u8> {
+    key(b'V', &[&form.to_bytes(), &number.to_be_bytes()])
+}
+
+pub(super) fn counters(form: FormId) -> Vec<u8> {
+    key(b'C', &[&form.to_bytes()])
+}
+
+pub(super) fn submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
+    key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
+}
+
+pub(super) fn api_key(id: KeyId) -> Vec<u8> {
+    key(b'K', &[&id.to_bytes()])
+}
+
+pub(super) fn workspace(id: WorkspaceId) -> Vec<u8> {
+    key(b'W', &[&id.to_bytes()])
+}
+
+pub(super) fn purge(form: FormId) -> Vec<u8> {
+    key(b'X', &[&[0; 8], &form.to_bytes()])
+}
+
+/// Where the signing key stands.
+pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
+
+fn retry_tail(retry: &Retry) -> Vec<u8> {
+    let (operation, form) = match retry.operation {
+        Operation::CreateForm => (0, [0; 8]),
+        Operation::CreateSubmission(form) => (1, form.to_bytes()),
+    };
+    [&retry.caller.to_bytes()[..], &[operation], &form, &retry.key.to_be_bytes()].concat()
+}
+
+pub(super) fn remembered(retry: &Retry) -> Vec<u8> {
+    key(b'I', &[&retry_tail(retry)])
+}
+
+/// The entry that sweeps the memory of `retry`, made at `at`.
+pub(super) fn expiry(retry: &Retry, at: Timestamp) -> Vec<u8> {
+    key(b'i', &[&sortable(expires(at)), &retry_tail(retry)])
+}
+
+/// Everything that has expired at `now`.
+pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
+    (Bound::Included(vec![b'i']), Bound::Excluded(key(b'i', &[&sortable(now)])))
+}
+
+/// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
+pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
+    let (time, tail) =
+        expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| damaged("an expiry"))?;
+    Ok((key(b'I', &[tail]), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
+}
+
+/// When a memory made at `at` is to go.
+pub(super) fn expires(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.millis() + MEMORY_MILLIS)
+}
+
+/// A range of keys.
+pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// All keys that begin with `prefix`, which does not end in 0xff.
+pub(super) fn below(prefix: Vec<u8>) -> Range {
+    let mut end = prefix.clone();
+    while let Some(last) = end.pop() {
+        if let Some(next) = last.checked_add(1) {
+            end.push(next);
+            return (Bound::Included(prefix), Bound::Excluded(end));
+        }
+    }
+    (Bound::Included(prefix), Bound::Unbounded)
+}
+
+/// The submissions of `form`, those older than `before` if it is given.
+pub(super) fn submissions(form: FormId, before: Option<SubmissionId>) -> Range {
+    let (start, end) = below(key(b'S', &[&form.to_bytes()]));
+    (start, before.map_or(end, |before| Bound::Excluded(submission(form, before))))
+}
+
+/// The versions of `form`.
+pub(super) fn versions(form: FormId) -> Range {
+    below(key(b'V', &[&form.to_bytes()]))
+}
+
+/// The live forms of `workspace`, those older than `after` if it is given.
+pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
+    let (start, end) = below(key(b'f', &[&workspace.to_bytes()]));
+    (start, after.map_or(end, |(created, form)| Bound::Excluded(live(workspace, created, form))))
+}
+
+/// The purges under way.
+pub(super) fn purges() -> Range {
+    below(key(b'X', &[&[0; 8]]))
+}
+
+/// All forms' workspaces.
+pub(super) fn form_workspaces() -> Range {
+    below(vec![b'w'])
+}
+
+/// All workspaces.
+pub(super) fn workspaces() -> Range {
+    below(vec![b'W'])
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(format!("{what} has a form this version does not know"))
+}
+
+/// Counters of a form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Live submissions.
+    pub(super) responses: u64,
+    /// The last id given in this form.
+    pub(super) last: Option<SubmissionId>,
+}
+
+impl Counters {
+    pub(super) fn encode(self) -> Vec<u8> {
+        let last = self.last.map_or([0; 16], SubmissionId::to_bytes);
+        [&self.responses.to_be_bytes()[..], &last].concat()
+    }
+
+    pub(super) fn decode(body: &[u8]) -> Result<Self, StoreError> {
+        let (responses, last) = body.split_first_chunk().ok_or_else(|| damaged("a counter"))?;
+        let last: [u8; 16] = last.try_into().map_err(|_short| damaged("a counter"))?;
+        let last = (last != [0; 16]).then(|| SubmissionId::from_bytes(last));
+        Ok(Self { responses: u64::from_be_bytes(*responses), last })
+    }
+}
+
+/// The first byte of a submission's value: its format.
+const SUBMISSION_FORMAT: u8 = 1;
+
+pub(super) fn encode_submission(form_version: u32, answers: &str) -> Vec<u8> {
+    let completed = 0;
+    let mut body = Vec::with_capacity(6 + answers.len());
+    body.push(SUBMISSION_FORMAT);
+    body.extend_from_slice(&form_version.to_be_bytes());
+    body.push(completed);
+    body.extend_from_slice(answers.as_bytes());
+    body
+}
+
+/// The id in a key of [`submission`].
+pub(super) fn submission_id(key: &[u8]) -> Result<SubmissionId, StoreError> {
+    let id = key.last_chunk().ok_or_else(|| damaged("a submission"))?;
+    Ok(SubmissionId::from_bytes(*id))
+}
+
+pub(super) fn decode_submission(key: &[u8], body: Vec<u8>) -> Result<Submission, StoreError> {
+    let unknown = || damaged("a submission");
+    let ids: &[u8; 25] = key.try_into().map_err(|_length| unknown())?;
+    let (form, id) = ids[1..].split_first_chunk().ok_or_else(unknown)?;
+    let id: [u8; 16] = id.try_into().map_err(|_length| unknown())?;
+    let (&[SUBMISSION_FORMAT, v0, v1, v2, v3, 0], answers) =
+        body.split_first_chunk::<6>().ok_or_else(unknown)?
+    else {
+        return Err(unknown());
+    };
+    let answers = std::str::from_utf8(answers).map_err(|_text| unknown())?;
+    Ok(Submission {
+        id: SubmissionId::from_bytes(id),
+        form: FormId::from_bytes(*form),
+        form_version: u32::from_be_bytes([v0, v1, v2, v3]),
+        status: SubmissionStatus::Completed,
+        answers: answers.into(),
+    })
+}
+
+pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {
+    [
+        &remembered.body.to_be_bytes()[..],
+        &remembered.made.to_be_bytes(),
+        &remembered.at.millis().to_be_bytes(),
+    ]
+    .concat()
+}
+
+pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
+    let unknown = || damaged("an idempotency record");
+    let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
+    let (made, at) = rest.split_first_chunk().ok_or_else(unknown)?;
+    let at = at.try_into().map_err(|_length| unknown())?;
+    Ok(Remembered {
+        body: u128::from_be_bytes(*hash),
+        made: u128::from_be_bytes(*made),
+        at: Timestamp::from_millis(i64::from_be_bytes(at)),
+    })
+}
+
+fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    serde_json::to_vec(value).map_err(|error| StoreError::Io(error.into()))
+}
+
+fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(body).map_err(|error| StoreError::Damaged(format!("{what}: {error}")))
+}
+
+pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {
+    to_json(form)
+}
+
+pub(super) fn decode_form(body: &[u8]) -> Result<Form, StoreError> {
+    from_json("a form", body)
+}
+
+pub(super) fn encode_workspace(workspace: &Workspace) -> Result<Vec<u8>, StoreError> {
+    to_json(workspace)
+}
+
+pub(super) fn decode_workspace(body: &[u8]) -> Result<Workspace, StoreError> {
+    from_json("a workspace", body)
+}
+
+pub(super) fn encode_api_key(key: &ApiKey) -> Result<Vec<u8>, StoreError> {
+    to_json(key)
+}
+
+pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey, StoreError> {
+    from_json("an API key", body)
+}
+
+/// A version as it is kept: questions in canonical form, which is also what the API shows.
+#[derive(Serialize, Deserialize)]
+struct KeptVersion {
+    number: u32,
+    created_at: Timestamp,
+    questions: Box<RawValue>,
+}
+
+pub(super) fn encode_version(version: &Version) -> Result<Vec<u8>, StoreError> {
+    let questions = serde_json::value::to_raw_value(&version.questions);
+    let questions = questions.map_err(|error| StoreError::Io(error.into()))?;
+    to_json(&KeptVersion { number: version.number, created_at: version.created_at, questions })
+}
+
+/// Reads the questions with the same code that read their author's text; what was accepted once is accepted again,
+/// however the server's limits have changed since.
+pub(super) fn decode_version(body: &[u8]) -> Result<Version, StoreError> {
+    let kept: KeptVersion = from_json("a version of a form", body)?;
+    let unknown = || damaged("a version of a form");
+    let json::Value::Array(items) = json::parse(kept.questions.get()).map_err(|_syntax| unknown())? else {
+        return Err(unknown());
+    };
+    let limits = Limits { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
+    let mut violations = Vec::new();
+    let questions = items.iter().enumerate().map(|(place, item)| {
+        let draft = QuestionDraft::read(item, "", place, &limits, &mut violations)?;
+        let id = draft.id.clone()?;
+        Some(draft.named(id))
+    });
+    let questions = questions.collect::<Option<_>>().ok_or_else(unknown)?;
+    Ok(Version { number: kept.number, created_at: kept.created_at, questions })
+}

@@ -1,0 +1,35 @@
+//! Idempotency keys in the embedded store: written with what the request made, in the same durable step.
+
+use super::layout;
+use super::tx::{Direction, Tx};
+use crate::clock::Timestamp;
+use crate::domain::admission::Remembered;
+use crate::store::{Retry, StoreError};
+
+/// What an earlier request with this idempotency key did, also if that has expired.
+pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, StoreError> {
+    tx.get(&layout::remembered(retry))?.map(|body| layout::decode_remembered(&body)).transpose()
+}
+
+/// Remembers that the request `retry` made the object `made`, and sweeps some of what has expired.
+pub(super) fn remember(tx: &mut Tx<'_>, retry: &Retry, made: u128, at: Timestamp) -> Result<(), StoreError> {
+    forget_expired(tx, at)?;
+    let remembered = Remembered { body: retry.body, made, at };
+    tx.put(layout::remembered(retry), layout::encode_remembered(&remembered));
+    tx.put(layout::expiry(retry, at), Vec::new());
+    Ok(())
+}
+
+/// Sweeps two expired memories. Each new one calls this, so that they never outgrow what a day brings.
+fn forget_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    for (entry, _) in tx.scan(layout::expired(now), Direction::Ascending, 2)? {
+        let (memory, expires) = layout::swept(&entry)?;
+        let body = tx.get(&memory)?.map(|body| layout::decode_remembered(&body)).transpose()?;
+        // The key may have been used again since: that memory has an entry of its own.
+        if body.is_some_and(|body| layout::expires(body.at) == expires) {
+            tx.delete(memory);
+        }
+        tx.delete(entry);
+    }
+    Ok(())
+}
