@@ -144,7 +144,9 @@ fn insert(
             None => {}
         }
     }
-    if tx.get(&layout::form_workspace(new.id))?.is_some() {
+    let taken =
+        tx.get(&layout::form_workspace(new.id))?.is_some() || tx.get(&layout::purge(new.id))?.is_some();
+    if taken {
         return Ok(Step::Recheck);
     }
     let (form, version) = Form::create(new.id, workspace, new.definition, now);

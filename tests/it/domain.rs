@@ -1,0 +1,467 @@
+//! The rules: questions, definitions, edits, answers. Tables of what is accepted and refused, with code and place.
+
+use forms::clock::Timestamp;
+use forms::domain::admission::{Refusal, Remembered, Seen, Verdict, admit};
+use forms::domain::definition::{Change, Definition};
+use forms::domain::form::{Edit, Form, Status, Version};
+use forms::domain::json::{self, Value};
+use forms::domain::limits::Limits;
+use forms::domain::question::Kind;
+use forms::domain::submission::{self, Unreadable};
+use forms::domain::violation::{Rule, Violation};
+use forms::domain::workspace::{Caller, Scope};
+use forms::id::{FormId, WorkspaceId};
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn read(text: &str) -> Result<Definition, Vec<Violation>> {
+    Definition::read(&json::parse(text).unwrap(), &Limits::default())
+}
+
+fn form(text: &str) -> (Form, Version) {
+    let id = FormId::from_bytes(7u64.to_be_bytes());
+    Form::create(id, WorkspaceId::from_bytes(9u64.to_be_bytes()), read(text).unwrap(), at(1_000))
+}
+
+fn question(settings: &str) -> Version {
+    form(&format!(r#"{{"title":"F","questions":[{{"title":"How?",{settings}}}]}}"#)).1
+}
+
+fn places(violations: &[Violation]) -> Vec<(&str, &str)> {
+    violations.iter().map(|found| (found.code.name(), found.pointer.as_str())).collect()
+}
+
+/// The codes with which `version` refuses `answer` to `q1`.
+fn faults(version: &Version, answer: &str) -> Vec<&'static str> {
+    let Value::Object(answers) = json::parse(&format!(r#"{{"q1":{answer}}}"#)).unwrap() else {
+        unreachable!()
+    };
+    match version.check(&answers, &Limits::default()) {
+        Ok(()) => Vec::new(),
+        Err(violations) => {
+            assert!(violations.iter().all(|found| found.pointer == "/answers/q1"));
+            assert!(violations.iter().all(|found| found.question.as_deref() == Some("q1")));
+            violations.iter().map(|found| found.code.name()).collect()
+        }
+    }
+}
+
+fn holds(settings: &str, cases: &[(&str, &[&str])]) {
+    let version = question(settings);
+    for (answer, expected) in cases {
+        assert_eq!(faults(&version, answer), *expected, "{settings}: {answer}");
+    }
+}
+
+#[test]
+fn short_text_takes_one_line_within_its_lengths() {
+    let long = format!("\"{}\"", "x".repeat(1_000));
+    let longer = format!("\"{}\"", "é".repeat(1_001));
+    holds(
+        r#""type":"short_text""#,
+        &[
+            (r#""hello""#, &[]),
+            ("\"a\\tb\"", &[]),
+            (&long, &[]),
+            (&longer, &["too_long"]),
+            ("5", &["type_mismatch"]),
+            ("true", &["type_mismatch"]),
+            ("[\"a\"]", &["type_mismatch"]),
+            ("{\"other\":\"a\"}", &["type_mismatch"]),
+            ("\"a\\nb\"", &["invalid_character"]),
+            ("\"a\\u2028b\"", &["invalid_character"]),
+            ("\"a\\u0085b\"", &["invalid_character"]),
+            ("\"a\\u001bb\"", &["invalid_character"]),
+            ("\"a\\u007fb\"", &["invalid_character"]),
+            ("\"a\\u009bb\"", &["invalid_character"]),
+            // No answers, and none is required.
+            ("\"\"", &[]),
+            ("\" \\u3000\"", &[]),
+            ("null", &[]),
+            ("[]", &[]),
+            ("{}", &[]),
+        ],
+    );
+    holds(
+        r#""type":"short_text","min_length":2,"max_length":3"#,
+        &[("\"é\"", &["too_short"]), ("\"éé\"", &[]), ("\"ééé\"", &[]), ("\"éééé\"", &["too_long"])],
+    );
+    holds(
+        r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
+        &[
+            ("\"a\"", &[]),
+            ("\"b12\"", &[]),
+            ("\"xa\"", &["pattern_mismatch"]),
+            ("\"ab12\"", &["too_long", "pattern_mismatch"]),
+        ],
+    );
+}
+
+#[test]
+fn an_answer_beyond_64_kib_is_too_long_whatever_the_question_allows() {
+    let version = question(r#""type":"short_text","max_length":65536"#);
+    assert_eq!(faults(&version, &format!("\"{}\"", "x".repeat(65_536))), [""; 0]);
+    assert_eq!(faults(&version, &format!("\"{}é\"", "x".repeat(65_535))), ["too_long"]);
+}
+
+#[test]
+fn email_takes_addresses_as_people_have_them() {
+    let local = "a".repeat(64);
+    let domain = format!("{}.{}.{}.example", "b".repeat(60), "c".repeat(60), "d".repeat(60));
+    let longest = format!("\"{local}@{}\"", &domain[domain.len() - 189..]);
+    let too_long = format!("\"{local}@{domain}.{}\"", "e".repeat(10));
+    holds(
+        r#""type":"email""#,
+        &[
+            ("\"ann@example.com\"", &[]),
+            ("\"ann.b+tag@sub.example.co\"", &[]),
+            ("\"ann@bücher.example\"", &[]),
+            (&longest, &[]),
+            (&too_long, &["invalid_email"]),
+            ("\"ann\"", &["invalid_email"]),
+            ("\"ann@localhost\"", &["invalid_email"]),
+            ("\"ann@[127.0.0.1]\"", &["invalid_email"]),
+            ("\"\\\"ann b\\\"@example.com\"", &["invalid_email"]),
+            ("\"änn@example.com\"", &["invalid_email"]),
+            ("\"Ann <ann@example.com>\"", &["invalid_email"]),
+            ("\"ann@example..com\"", &["invalid_email"]),
+            ("\".ann@example.com\"", &["invalid_email"]),
+            ("\"ann(c)@example.com\"", &["invalid_email"]),
+            ("\" ann@example.com\"", &["invalid_email"]),
+            ("\"ann@exa mple.com\"", &["invalid_email"]),
+            ("\"a@b@example.com\"", &["invalid_email"]),
+            ("\"ann@example.com\\n\"", &["invalid_character"]),
+            ("7", &["type_mismatch"]),
+        ],
+    );
+    holds(
+        r#""type":"email","allow_domains":["example.com"],"deny_domains":["spam.example.com"]"#,
+        &[
+            ("\"a@EXAMPLE.com\"", &[]),
+            ("\"a@sub.example.com\"", &[]),
+            ("\"a@notexample.com\"", &["domain_not_allowed"]),
+            ("\"a@x.spam.example.com\"", &["domain_not_allowed"]),
+        ],
+    );
+}
+
+#[test]
+fn rating_takes_whole_numbers_by_value() {
+    holds(
+        r#""type":"rating""#,
+        &[
+            ("1", &[]),
+            ("5", &[]),
+            ("5.0", &[]),
+            ("5e0", &[]),
+            ("0", &["out_of_range"]),
+            ("6", &["out_of_range"]),
+            ("-1", &["out_of_range"]),
+            ("18446744073709551616", &["out_of_range"]),
+            ("4.5", &["not_an_integer"]),
+            ("\"5\"", &["type_mismatch"]),
+            ("true", &["type_mismatch"]),
+        ],
+    );
+    holds(r#""type":"rating","max":10"#, &[("10", &[]), ("11", &["out_of_range"])]);
+}
+
+#[test]
+fn a_required_question_needs_an_answer_and_all_problems_are_told() {
+    let version = form(
+        r#"{"title":"F","questions":[
+            {"type":"email","title":"Mail","required":true},{"type":"rating","title":"Stars"},{"type":"short_text","title":"Name","required":true}]}"#,
+    )
+    .1;
+    let Value::Object(answers) = json::parse(r#"{"q1":" ","q2":9,"mial":"x","a/b~":1}"#).unwrap() else {
+        unreachable!()
+    };
+    let violations = version.check(&answers, &Limits::default()).unwrap_err();
+    assert_eq!(
+        places(&violations),
+        [
+            ("required", "/answers/q1"),
+            ("out_of_range", "/answers/q2"),
+            ("required", "/answers/q3"),
+            ("unknown_question", "/answers/mial"),
+            ("unknown_question", "/answers/a~1b~0"),
+        ]
+    );
+    assert_eq!(violations[0].message, "\"Mail\" needs an answer");
+    let many = (0..1_001).map(|number| (format!("k{number}"), Value::Null)).collect::<Vec<_>>();
+    assert_eq!(places(&version.check(&many, &Limits::default()).unwrap_err()), [("too_many", "/answers")]);
+}
+
+#[test]
+fn a_definition_reports_every_problem_at_its_place() {
+    let long = "x".repeat(301);
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("[]", &[("type_mismatch", "")]),
+        ("{}", &[("missing_field", "")]),
+        (r#"{"title":null}"#, &[("missing_field", "")]),
+        (r#"{"title":5}"#, &[("type_mismatch", "/title")]),
+        (r#"{"title":"  "}"#, &[("empty", "/title")]),
+        (&format!(r#"{{"title":"{long}"}}"#), &[("too_long", "/title")]),
+        (
+            r#"{"title":"F","status":"draft","id":"x","version":1,"slug":"x","settings":{}}"#,
+            &[
+                ("read_only_field", "/status"),
+                ("read_only_field", "/id"),
+                ("read_only_field", "/version"),
+                ("unknown_field", "/slug"),
+                ("unknown_field", "/settings"),
+            ],
+        ),
+        (r#"{"title":"F","questions":{}}"#, &[("type_mismatch", "/questions")]),
+        (
+            r#"{"title":"F","questions":[5,{},{"type":"ratting","title":"T"},{"type":"rating"},{"type":7,"title":"T"}]}"#,
+            &[
+                ("type_mismatch", "/questions/0"),
+                ("missing_field", "/questions/1"),
+                ("missing_field", "/questions/1"),
+                ("unknown_question_type", "/questions/2/type"),
+                ("missing_field", "/questions/3"),
+                ("type_mismatch", "/questions/4/type"),
+            ],
+        ),
+        (
+            r#"{"title":"F","questions":[{"id":"a","type":"email","title":"T"},{"id":"a","titel":"U","type":"rating"},
+                {"id":"A","type":"email","title":"T"},{"id":"any","type":"email","title":"T"},{"id":"é","type":"email","title":"T"}]}"#,
+            &[
+                ("missing_field", "/questions/1"),
+                ("unknown_field", "/questions/1/titel"),
+                ("invalid_question_id", "/questions/2/id"),
+                ("invalid_question_id", "/questions/3/id"),
+                ("invalid_question_id", "/questions/4/id"),
+                ("duplicate_question_id", "/questions/1/id"),
+            ],
+        ),
+        (
+            r#"{"title":"F","questions":[
+                {"type":"short_text","title":"T","min_length":5,"max_length":4,"pattern":"(","required":"yes","show_if":{}},
+                {"type":"rating","title":"T","max":11,"labels":{"1":"a","6":"b","2":3}},
+                {"type":"rating","title":"T","max":1.5,"placeholder":"x"},
+                {"type":"email","title":"T","allow_domains":["ok.example","nope",""],"deny_domains":[]},
+                {"type":"short_text","title":"T","pattern":"a)|(b"},
+                {"type":"short_text","title":"T","pattern":"(a{1000}){1000}"}]}"#,
+            &[
+                ("type_mismatch", "/questions/0/required"),
+                ("invalid_range", "/questions/0/min_length"),
+                ("invalid_pattern", "/questions/0/pattern"),
+                ("unknown_field", "/questions/0/show_if"),
+                ("invalid_range", "/questions/1/max"),
+                ("invalid_range", "/questions/1/labels/6"),
+                ("type_mismatch", "/questions/1/labels/2"),
+                ("invalid_range", "/questions/2/max"),
+                ("unknown_field", "/questions/2/placeholder"),
+                ("empty", "/questions/3/allow_domains/2"),
+                ("empty", "/questions/3/deny_domains"),
+                ("invalid_pattern", "/questions/4/pattern"),
+                ("invalid_pattern", "/questions/5/pattern"),
+            ],
+        ),
+    ];
+    for (text, expected) in cases {
+        let violations = read(text).unwrap_err();
+        let mut found = places(&violations);
+        let mut expected = expected.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{text}");
+    }
+    let many = format!(r#"{{"title":"F","questions":[{}]}}"#, vec!["{}"; 501].join(","));
+    assert_eq!(places(&read(&many).unwrap_err()), [("too_many", "/questions")]);
+}
+
+#[test]
+fn questions_are_kept_in_canonical_form() {
+    let (_, version) = form(
+        r#"{"title":"F","questions":[
+            {"placeholder":"p","max_length":5,"type":"short_text","required":true,"title":"T","min_length":1.0,"description":"d","pattern":"a+","pattern_message":"only a"},
+            {"type":"email","title":"E","deny_domains":["x.example"]},
+            {"type":"rating","title":"R","labels":{"5":"good","1":"bad"},"max":5,"description":null}]}"#,
+    );
+    assert_eq!(
+        serde_json::to_string(&version.questions).unwrap(),
+        concat!(
+            r#"[{"id":"q1","type":"short_text","title":"T","required":true,"description":"d","min_length":1,"max_length":5,"pattern":"a+","pattern_message":"only a","placeholder":"p"},"#,
+            r#"{"id":"q2","type":"email","title":"E","required":false,"deny_domains":["x.example"]},"#,
+            r#"{"id":"q3","type":"rating","title":"R","required":false,"max":5,"labels":{"5":"good","1":"bad"}}]"#
+        )
+    );
+}
+
+#[test]
+fn every_kind_takes_its_own_example_and_refuses_others_settings() {
+    for name in Kind::NAMES {
+        let version = question(&format!(r#""type":"{name}","required":true"#));
+        let kind = &version.questions[0].kind;
+        assert_eq!(kind.name(), name);
+        assert_eq!(faults(&version, &kind.rules().example().to_string()), [""; 0], "{name}");
+        assert!(!kind.rules().expects().is_empty());
+        let text =
+            format!(r#"{{"title":"F","questions":[{{"type":"{name}","title":"T","no_such_setting":1}}]}}"#);
+        let violations = read(&text).unwrap_err();
+        assert_eq!(places(&violations), [("unknown_field", "/questions/0/no_such_setting")]);
+        assert!(violations[0].candidates.contains(&"title".to_owned()));
+    }
+}
+
+fn ids(version: &Version) -> Vec<&str> {
+    version.questions.iter().map(|question| question.id.as_str()).collect()
+}
+
+fn change(form: &Form, version: &Version, text: &str) -> Result<Edit, Refusal> {
+    let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
+    form.change(version, &change, at(2_000))
+}
+
+fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
+    match change(form, version, text).unwrap() {
+        Edit::Changed { form, version: next } => (*form, next.unwrap_or_else(|| version.clone())),
+        Edit::Unchanged => panic!("{text} changes nothing"),
+    }
+}
+
+#[test]
+fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
+    let (form, version) = form(
+        r#"{"title":"F","questions":[{"type":"email","title":"a"},{"id":"q1","type":"email","title":"b"},
+            {"type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#,
+    );
+    assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
+    let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
+    let (form, version) = changed(&form, &version, removed);
+    assert_eq!(ids(&version), ["q1", "q4"]);
+    assert_eq!((form.version, form.revision, version.number), (2, 2, 2));
+    let back =
+        r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#;
+    let Err(Refusal::InvalidDefinition(violations)) = change(&form, &version, back) else {
+        panic!("they came back")
+    };
+    assert_eq!(
+        places(&violations),
+        [("retired_question_id", "/questions/0/id"), ("retired_question_id", "/questions/1/id")]
+    );
+}
+
+#[test]
+fn a_change_moves_only_what_it_changes() {
+    let (draft, version) =
+        form(r#"{"title":"F","description":"d","questions":[{"type":"email","title":"a"}]}"#);
+    for same in [
+        "{}",
+        r#"{"title":"F"}"#,
+        r#"{"status":"draft"}"#,
+        r#"{"description":"d"}"#,
+        r#"{"questions":[{"id":"q1","type":"email","title":"a","required":false}]}"#,
+    ] {
+        assert!(matches!(change(&draft, &version, same), Ok(Edit::Unchanged)), "{same}");
+    }
+    let (published, _) = changed(&draft, &version, r#"{"status":"published","description":null}"#);
+    assert_eq!((published.status, published.revision, published.version), (Status::Published, 2, 1));
+    assert_eq!((published.published_at, published.updated_at), (Some(at(2_000)), at(2_000)));
+    assert_eq!((published.created_at, published.description.as_deref()), (at(1_000), None));
+    let (back, _) = changed(&published, &version, r#"{"status":"draft"}"#);
+    assert_eq!((back.status, back.published_at), (Status::Draft, Some(at(2_000))));
+}
+
+#[test]
+fn a_form_without_questions_is_a_fine_draft_but_not_published() {
+    let (draft, version) = form(r#"{"title":"F"}"#);
+    assert_eq!(change(&draft, &version, r#"{"status":"published"}"#).unwrap_err(), Refusal::NoQuestions);
+    let both = r#"{"status":"published","questions":[{"type":"email","title":"a"}]}"#;
+    let (published, version) = changed(&draft, &version, both);
+    assert_eq!(change(&published, &version, r#"{"questions":[]}"#).unwrap_err(), Refusal::NoQuestions);
+}
+
+#[test]
+fn a_change_reports_every_problem_at_its_place() {
+    let body = r#"{"title":null,"status":"open","questions":[{"type":"x","title":"T"}],"created_at":"x","nope":1,"description":7}"#;
+    let violations = Change::read(&json::parse(body).unwrap(), &Limits::default()).unwrap_err();
+    let mut found = places(&violations);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            ("read_only_field", "/created_at"),
+            ("type_mismatch", "/description"),
+            ("type_mismatch", "/status"),
+            ("type_mismatch", "/title"),
+            ("unknown_field", "/nope"),
+            ("unknown_question_type", "/questions/0/type"),
+        ]
+    );
+}
+
+#[test]
+fn a_submission_keeps_its_answers_to_the_letter() {
+    let body = "{ \"answers\" : { \"q1\" : 1.10, \"q2\":\"\\u00e9\" } }";
+    let answers = submission::read(body).unwrap();
+    assert_eq!(answers.text(), "{ \"q1\" : 1.10, \"q2\":\"\\u00e9\" }");
+    assert_eq!(answers.values()[1], ("q2".to_owned(), Value::String("é".to_owned())));
+    for (body, expected) in [
+        ("[]", &[("type_mismatch", "")][..]),
+        ("{}", &[("missing_field", "")]),
+        (r#"{"answers":[]}"#, &[("type_mismatch", "/answers")]),
+        (
+            r#"{"answers":{},"metadata":{},"a/b":1}"#,
+            &[("unknown_field", "/metadata"), ("unknown_field", "/a~1b")],
+        ),
+        (r#"{"answer":{}}"#, &[("unknown_field", "/answer"), ("missing_field", "")]),
+    ] {
+        let Err(Unreadable::Shape(violations)) = submission::read(body) else { panic!("{body}") };
+        assert_eq!(places(&violations), expected, "{body}");
+    }
+    assert!(matches!(submission::read("{\"answers\":{}"), Err(Unreadable::Syntax(_))));
+}
+
+#[test]
+fn admission_meets_earlier_success_first_and_moved_forms_before_their_state() {
+    let (draft, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
+    let (open, _) = changed(&draft, &version, r#"{"status":"published"}"#);
+    let earlier = Remembered { body: 5, made: 42, at: at(0) };
+    let day = 24 * 60 * 60 * 1_000;
+    let seen = |form, checked_revision, earlier| Seen { form, checked_revision, earlier };
+    assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Verdict::Store));
+    assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Verdict::Recheck));
+    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::NotPublished));
+    assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Verdict::Replay(earlier)));
+    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
+    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Verdict::Store));
+}
+
+#[test]
+fn scopes_include_what_lies_below_them() {
+    use Scope::{Admin, Operator, Read, Submit, Write};
+    let table: [(Scope, &[Scope]); 5] = [
+        (Read, &[Read]),
+        (Submit, &[Submit]),
+        (Write, &[Read, Submit, Write]),
+        (Admin, &[Read, Submit, Write, Admin]),
+        (Operator, &[Operator]),
+    ];
+    for (scope, allowed) in table {
+        let caller = Caller {
+            workspace: WorkspaceId::from_bytes([0; 8]),
+            key: "key_00000000".parse().unwrap(),
+            name: String::new(),
+            scopes: vec![scope],
+        };
+        for needed in [Read, Submit, Write, Admin, Operator] {
+            assert_eq!(caller.may(needed), allowed.contains(&needed), "{scope} for {needed}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_its_own_name_and_a_meaning() {
+    let names: std::collections::HashSet<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    assert_eq!(names.len(), Rule::ALL.len());
+    for rule in Rule::ALL {
+        assert_eq!(serde_json::to_string(rule).unwrap(), format!("\"{}\"", rule.name()));
+        assert!(rule.meaning().ends_with('.'), "{}", rule.name());
+    }
+}

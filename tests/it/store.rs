@@ -1,0 +1,541 @@
+//! What every store promises: one suite, run for each.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use forms::clock::Timestamp;
+use forms::domain::admission::Refusal;
+use forms::domain::definition::{Change, Definition};
+use forms::domain::form::Status;
+use forms::domain::json;
+use forms::domain::limits::Limits;
+use forms::domain::workspace::{ApiKey, Scope, Workspace};
+use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
+use forms::secret::{KeyId, KeyText};
+use forms::store::sled::SledStore;
+use forms::store::sled::options::Options;
+use forms::store::{Health, NewForm, NewSubmission, Operation, Retry, Step, Store};
+
+/// Repeatable randomness: a counter, scrambled.
+pub(crate) struct Scrambled(AtomicU64);
+
+impl Scrambled {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+}
+
+impl Random for Scrambled {
+    fn fill(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            let mut state = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+            state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            chunk.copy_from_slice(&(state ^ (state >> 31)).to_be_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+/// A kind of store under test: opens the same one again and again, as long as it lives.
+trait Bench {
+    fn open(&self) -> Arc<dyn Store>;
+}
+
+struct Sled(tempfile::TempDir);
+
+impl Bench for Sled {
+    fn open(&self) -> Arc<dyn Store> {
+        let random = Arc::new(Scrambled::new(1));
+        let store = SledStore::open(self.0.path(), Options::default(), random, Arc::new(|_| ()));
+        Arc::new(store.unwrap())
+    }
+}
+
+fn sled() -> impl Bench {
+    Sled(tempfile::tempdir().unwrap())
+}
+
+/// Registers a store: each case of the suite becomes a test of its own.
+macro_rules! conformance {
+    ($bench:ident: $($case:ident)*) => {
+        mod $bench {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(&super::$bench()).await;
+                }
+            )*
+        }
+    };
+}
+
+conformance! { sled:
+    an_empty_store_takes_its_first_workspace_once
+    keys_are_found_by_id
+    a_form_comes_back_with_every_field
+    forms_are_listed_newest_first_by_pages
+    a_change_is_seen_at_once_and_after_reopening
+    a_submission_comes_back_to_the_letter
+    large_answers_and_definitions_come_back
+    submissions_are_paged_without_gaps_while_others_write
+    ids_rise_and_counters_are_exact_with_many_writers
+    a_clock_that_steps_back_is_ridden_out_or_followed
+    a_repeated_request_makes_one_thing
+    a_memory_ends_after_a_day
+    what_was_checked_against_another_revision_is_checked_again
+    a_draft_refuses_and_an_unknown_form_is_missing
+    nothing_of_a_workspace_is_seen_from_another
+    a_trashed_form_is_gone_from_sight
+    a_purged_form_is_gone_for_good
+    a_closed_store_serves_no_more
+}
+
+const NOON: i64 = 1_763_640_000_000;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(NOON + millis)
+}
+
+fn workspace(number: u64) -> WorkspaceId {
+    WorkspaceId::from_bytes(number.to_be_bytes())
+}
+
+fn form_id(number: u64) -> FormId {
+    FormId::from_bytes(number.to_be_bytes())
+}
+
+fn definition(text: &str) -> Definition {
+    Definition::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
+}
+
+fn change(text: &str) -> Change {
+    Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
+}
+
+fn key_id(text: &str) -> KeyId {
+    format!("key_{text:0>8}").parse().unwrap()
+}
+
+fn retry(operation: Operation, key: u128, body: u128) -> Option<Retry> {
+    Some(Retry { caller: key_id("1"), operation, key, body })
+}
+
+const FORM: &str = r#"{"title":"Lunch","description":"Soup?","questions":[
+    {"type":"short_text","title":"What?","required":true,"max_length":90000000}]}"#;
+
+fn lunch() -> Definition {
+    definition(&FORM.replace("90000000", "60000"))
+}
+
+async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
+    let new = NewForm { id: form_id(form), definition: lunch(), retry: None };
+    let step = store.insert_form(workspace(ws), new, at(millis)).await.unwrap();
+    assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
+    form_id(form)
+}
+
+async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
+    let step =
+        store.update_form(workspace(ws), form, change(r#"{"status":"published"}"#), at(1)).await.unwrap();
+    let Step::Done(current) = step else { panic!("{step:?}") };
+    current.form.revision
+}
+
+/// A published form in workspace 1.
+async fn published(store: &dyn Store, form: u64) -> FormId {
+    let id = make(store, 1, form, 0).await;
+    assert_eq!(publish(store, 1, id).await, 2);
+    id
+}
+
+fn answers(form: FormId, text: &str) -> NewSubmission {
+    NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text.into(), retry: None }
+}
+
+async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
+    match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
+        Step::Done(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn an_empty_store_takes_its_first_workspace_once(bench: &impl Bench) {
+    let store = bench.open();
+    assert_eq!(store.health(), Health::Ready);
+    let key = KeyText::draw(&Scrambled::new(3));
+    let first = Workspace { id: workspace(1), name: "default".into(), created_at: at(0) };
+    let second = Workspace { id: workspace(2), name: "other".into(), created_at: at(0) };
+    let api_key = |ws: &Workspace| ApiKey {
+        id: key.id(),
+        workspace: ws.id,
+        name: "operator".into(),
+        hash: key.hash(),
+        scopes: vec![Scope::Admin, Scope::Operator],
+        created_at: at(0),
+        expires_at: None,
+    };
+    assert!(store.bootstrap(first.clone(), api_key(&first)).await.unwrap());
+    assert!(!store.bootstrap(second.clone(), api_key(&second)).await.unwrap());
+    assert_eq!(store.find_workspace(first.id).await.unwrap(), Some(first.clone()));
+    assert_eq!(store.find_workspace(second.id).await.unwrap(), None);
+    let signing_key = store.signing_key().await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    assert_eq!(store.signing_key().await.unwrap(), signing_key);
+    assert_eq!(store.find_key(key.id()).await.unwrap(), Some(api_key(&first)));
+    assert!(!store.bootstrap(second.clone(), api_key(&second)).await.unwrap());
+}
+
+async fn keys_are_found_by_id(bench: &impl Bench) {
+    let store = bench.open();
+    let key = ApiKey {
+        id: key_id("abc"),
+        workspace: workspace(5),
+        name: "ci".into(),
+        hash: [9; 32],
+        scopes: vec![Scope::Submit],
+        created_at: at(7),
+        expires_at: Some(at(8)),
+    };
+    store.insert_key(key.clone()).await.unwrap();
+    assert_eq!(store.find_key(key.id).await.unwrap(), Some(key));
+    assert_eq!(store.find_key(key_id("abd")).await.unwrap(), None);
+    let other = Workspace { id: workspace(5), name: "five".into(), created_at: at(2) };
+    store.insert_workspace(other.clone()).await.unwrap();
+    assert_eq!(store.find_workspace(workspace(5)).await.unwrap(), Some(other));
+}
+
+async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 5).await;
+    let before = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!((before.form.title.as_str(), before.form.description.as_deref()), ("Lunch", Some("Soup?")));
+    assert_eq!((before.form.status, before.form.revision, before.form.version), (Status::Draft, 1, 1));
+    assert_eq!((before.form.created_at, before.form.updated_at), (at(5), at(5)));
+    assert_eq!((before.form.ids.as_slice(), before.version.number), (&["q1".to_owned()][..], 1));
+    store.close().await.unwrap();
+    drop(store);
+    let after = bench.open().find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!(after.form, before.form);
+    assert_eq!(after.version.created_at, before.version.created_at);
+    let canonical = |version| serde_json::to_string(version).unwrap();
+    assert_eq!(canonical(&after.version.questions), canonical(&before.version.questions));
+}
+
+async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
+    let store = bench.open();
+    // Two of one millisecond, made in no order of ids.
+    for (form, millis) in [(3, 10), (9, 20), (1, 20), (5, 30)] {
+        make(&*store, 1, form, millis).await;
+    }
+    submitted_twice(&*store).await;
+    let all = store.list_forms(workspace(1), None, 10).await.unwrap();
+    let listed: Vec<_> = all.iter().map(|(form, count)| (form.id, *count)).collect();
+    assert_eq!(listed, [(form_id(5), 2), (form_id(9), 0), (form_id(1), 0), (form_id(3), 0)]);
+    let mut paged = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_forms(workspace(1), after, 1).await.unwrap();
+        let Some((form, _)) = page.first() else { break };
+        after = Some((form.created_at, form.id));
+        paged.push(form.id);
+    }
+    assert_eq!(paged, [form_id(5), form_id(9), form_id(1), form_id(3)]);
+}
+
+async fn submitted_twice(store: &dyn Store) {
+    publish(store, 1, form_id(5)).await;
+    submit(store, form_id(5), "{}", 40).await;
+    submit(store, form_id(5), "{}", 41).await;
+}
+
+async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    let edit =
+        change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
+    let Step::Done(current) = store.update_form(workspace(1), id, edit.clone(), at(9)).await.unwrap() else {
+        panic!("not changed")
+    };
+    assert_eq!((current.form.revision, current.form.version, current.form.updated_at), (2, 2, at(9)));
+    assert_eq!(current.version.questions[0].id, "q2");
+    let found = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!((found.form, found.version.number), (current.form.clone(), 2));
+    let again = change(r#"{"title":"Dinner","status":"published"}"#);
+    let Step::Done(same) = store.update_form(workspace(1), id, again, at(99)).await.unwrap() else {
+        panic!("not the same")
+    };
+    assert_eq!(same.form, current.form);
+    let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
+    let refused = store.update_form(workspace(1), id, retired, at(99)).await.unwrap();
+    assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
+    let missing = store.update_form(workspace(1), form_id(12), edit, at(9)).await.unwrap();
+    assert!(matches!(missing, Step::Missing));
+    store.close().await.unwrap();
+    drop(store);
+    assert_eq!(bench.open().find_form(workspace(1), id).await.unwrap().unwrap().form, current.form);
+}
+
+async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = "{ \"q1\" : \"caf\\u00e9 😀\", \"n\": 1.10 }";
+    let id = submit(&*store, form, text, 123).await;
+    for round in 0..2 {
+        let found = store.find_submission(workspace(1), form, id).await.unwrap().unwrap();
+        assert_eq!(
+            (&*found.answers, found.id, found.form, found.form_version),
+            (text, id, form, 1),
+            "round {round}"
+        );
+        assert_eq!(found.submitted_at(), at(123));
+        let page = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
+        assert_eq!(page, [found]);
+    }
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    assert_eq!(&*store.find_submission(workspace(1), form, id).await.unwrap().unwrap().answers, text);
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+}
+
+async fn large_answers_and_definitions_come_back(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut sent = Vec::new();
+    for length in [0, 4_050, 4_096, 4_097, 8_191, 60_000, 900_000] {
+        let text = format!("{{\"q1\":\"{}\"}}", "é".repeat(length / 2));
+        sent.push((submit(&*store, form, &text, 0).await, text));
+    }
+    let questions: Vec<_> = (0..500)
+        .map(|number| {
+            format!(r#"{{"type":"short_text","title":"{}","description":"{number}"}}"#, "t".repeat(300))
+        })
+        .collect();
+    let big = NewForm {
+        id: form_id(12),
+        definition: definition(&format!(r#"{{"title":"Big","questions":[{}]}}"#, questions.join(","))),
+        retry: None,
+    };
+    store.insert_form(workspace(1), big, at(0)).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    for (id, text) in &sent {
+        assert_eq!(*store.find_submission(workspace(1), form, *id).await.unwrap().unwrap().answers, **text);
+    }
+    let page = store.list_submissions(workspace(1), form, None, 100).await.unwrap().unwrap();
+    let listed: Vec<_> =
+        page.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
+    assert_eq!(listed, sent);
+    let found = store.find_form(workspace(1), form_id(12)).await.unwrap().unwrap();
+    assert_eq!(found.version.questions.len(), 500);
+    assert_eq!(found.version.questions[499].description.as_deref(), Some("499"));
+}
+
+async fn submissions_are_paged_without_gaps_while_others_write(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut expected = Vec::new();
+    for number in 0..250 {
+        expected.push(submit(&*store, form, &format!("{{\"q1\":\"{number}\"}}"), number).await);
+    }
+    expected.reverse();
+    let mut seen = Vec::new();
+    let mut before = None;
+    for limit in [1, 7, 120, 200, 10] {
+        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        before = page.last().map(|last| last.id).or(before);
+        seen.extend(page.into_iter().map(|found| found.id));
+        submit(&*store, form, "{}", 1_000).await;
+    }
+    assert_eq!(seen, expected);
+}
+
+async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {
+    let store = bench.open();
+    let forms = [published(&*store, 11).await, published(&*store, 12).await];
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            let mut last = None;
+            for round in 0..20 {
+                let id = submit(&*store, forms[number % 2], "{\"q1\":\"x\"}", round).await;
+                assert!(last < Some(id), "ids of one writer rise");
+                // What was answered can be read at once.
+                assert!(store.find_submission(workspace(1), forms[number % 2], id).await.unwrap().is_some());
+                last = Some(id);
+            }
+        });
+    }
+    tasks.join_all().await;
+    for form in forms {
+        assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 640);
+        let all = store.list_submissions(workspace(1), form, None, 1_000).await.unwrap().unwrap();
+        assert_eq!(all.len(), 640);
+        assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id));
+    }
+}
+
+async fn a_clock_that_steps_back_is_ridden_out_or_followed(bench: &impl Bench) {
+    let store = bench.open();
+    let key = KeyText::draw(&Scrambled::new(3));
+    forms::app::bootstrap(&*store, &key, &Scrambled::new(4), at(0)).await.unwrap();
+    let signing_key = store.signing_key().await.unwrap();
+    let form = published(&*store, 11).await;
+    let first = submit(&*store, form, "{}", 100_000).await;
+    let ridden_out = submit(&*store, form, "{}", 40_000).await;
+    assert!(ridden_out > first && ridden_out.millis() == first.millis());
+    assert_eq!(store.signing_key().await.unwrap(), signing_key);
+    let followed = submit(&*store, form, "{}", 39_999).await;
+    assert_eq!(followed.millis(), NOON + 39_999);
+    assert_ne!(store.signing_key().await.unwrap(), signing_key, "cursors from before must end");
+    let next = submit(&*store, form, "{}", 40_000).await;
+    assert!(next > followed && next < first);
+}
+
+async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let operation = Operation::CreateSubmission(form);
+    let attempt = |key, body| NewSubmission { retry: retry(operation, key, body), ..answers(form, "{}") };
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let (store, new) = (Arc::clone(&store), attempt(1, 5));
+        tasks.spawn(async move { store.accept_submission(workspace(1), new, at(0)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    let done: Vec<_> =
+        steps.iter().filter_map(|step| if let Step::Done(id) = step { Some(*id) } else { None }).collect();
+    assert_eq!(done.len(), 1);
+    assert!(steps.iter().all(|step| matches!(step, Step::Done(id) | Step::Replayed(id) if *id == done[0])));
+    let other = store.accept_submission(workspace(1), attempt(1, 6), at(1)).await.unwrap();
+    assert!(matches!(other, Step::Refused(Refusal::KeyReused)));
+    let form_too =
+        NewForm { id: form_id(30), definition: lunch(), retry: retry(Operation::CreateForm, 1, 5) };
+    let again = NewForm { id: form_id(31), ..form_too.clone() };
+    assert!(matches!(store.insert_form(workspace(1), form_too, at(7)).await.unwrap(), Step::Done(_)));
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let replayed = store.insert_form(workspace(1), again, at(8)).await.unwrap();
+    assert!(matches!(replayed, Step::Replayed((id, made)) if id == form_id(30) && made == at(7)));
+    let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
+    assert!(matches!(replayed, Step::Replayed(id) if id == done[0]));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    let remembered = store.find_remembered(&attempt(1, 5).retry.unwrap()).await.unwrap().unwrap();
+    assert_eq!((remembered.body, remembered.at), (5, at(0)));
+    assert_eq!(store.find_remembered(&attempt(2, 5).retry.unwrap()).await.unwrap(), None);
+}
+
+async fn a_memory_ends_after_a_day(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let attempt = |key| NewSubmission {
+        retry: retry(Operation::CreateSubmission(form), key, 5),
+        ..answers(form, "{}")
+    };
+    let day = 24 * 60 * 60 * 1_000;
+    for key in 1..=3 {
+        store.accept_submission(workspace(1), attempt(key), at(0)).await.unwrap();
+    }
+    let same = store.accept_submission(workspace(1), attempt(1), at(day - 1)).await.unwrap();
+    assert!(matches!(same, Step::Replayed(_)));
+    let anew = store.accept_submission(workspace(1), attempt(1), at(day)).await.unwrap();
+    assert!(matches!(anew, Step::Done(_)));
+    store.accept_submission(workspace(1), attempt(9), at(day + 1)).await.unwrap();
+    store.accept_submission(workspace(1), attempt(8), at(day + 2)).await.unwrap();
+    for swept in [2, 3] {
+        assert_eq!(store.find_remembered(&attempt(swept).retry.unwrap()).await.unwrap(), None, "key {swept}");
+    }
+    assert!(store.find_remembered(&attempt(1).retry.unwrap()).await.unwrap().is_some(), "used again since");
+}
+
+async fn what_was_checked_against_another_revision_is_checked_again(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let stale = NewSubmission { checked_revision: 1, ..answers(form, "{}") };
+    assert!(matches!(store.accept_submission(workspace(1), stale, at(0)).await.unwrap(), Step::Recheck));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    let taken = NewForm { id: form, definition: lunch(), retry: None };
+    assert!(matches!(store.insert_form(workspace(1), taken, at(0)).await.unwrap(), Step::Recheck));
+}
+
+async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
+    let store = bench.open();
+    let draft = make(&*store, 1, 11, 0).await;
+    let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
+    let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
+    assert!(matches!(refused, Step::Refused(Refusal::NotPublished)));
+    let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
+    assert!(matches!(missing, Step::Missing));
+    assert!(store.list_submissions(workspace(1), form_id(99), None, 5).await.unwrap().is_none());
+    assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
+}
+
+async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let id = submit(&*store, form, "{}", 0).await;
+    let other = workspace(2);
+    assert!(store.find_form(other, form).await.unwrap().is_none());
+    assert!(store.list_forms(other, None, 10).await.unwrap().is_empty());
+    let edit = store.update_form(other, form, change(r#"{"title":"x"}"#), at(0)).await.unwrap();
+    assert!(matches!(edit, Step::Missing));
+    assert!(!store.trash_form(other, form, at(0)).await.unwrap());
+    assert!(!store.purge_form(other, form).await.unwrap());
+    let sent = store.accept_submission(other, answers(form, "{}"), at(0)).await.unwrap();
+    assert!(matches!(sent, Step::Missing));
+    assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);
+    assert!(store.find_submission(other, form, id).await.unwrap().is_none());
+    assert!(store.list_submissions(other, form, None, 10).await.unwrap().is_none());
+    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
+}
+
+async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let id = submit(&*store, form, "{}", 0).await;
+    assert!(store.trash_form(workspace(1), form, at(5)).await.unwrap());
+    assert!(!store.trash_form(workspace(1), form, at(6)).await.unwrap());
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    assert!(store.list_forms(workspace(1), None, 10).await.unwrap().is_empty());
+    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
+    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().is_none());
+    let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
+    assert!(matches!(sent, Step::Missing));
+    let edit = store.update_form(workspace(1), form, change(r#"{"title":"x"}"#), at(0)).await.unwrap();
+    assert!(matches!(edit, Step::Missing));
+    assert!(store.purge_form(workspace(1), form).await.unwrap(), "the trash can be emptied");
+}
+
+async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let kept = published(&*store, 12).await;
+    for number in 0..350 {
+        submit(&*store, form, "{}", number).await;
+    }
+    let id = submit(&*store, kept, "{}", 0).await;
+    assert!(store.purge_form(workspace(1), form).await.unwrap());
+    assert!(!store.purge_form(workspace(1), form).await.unwrap());
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    // Whether all of it is deleted or not yet: a form of the same id begins empty once it is.
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
+}
+
+async fn a_closed_store_serves_no_more(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    store.close().await.unwrap();
+    assert!(matches!(store.health(), Health::Stopped(_)));
+    assert!(store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.is_err());
+}
