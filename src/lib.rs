@@ -1,4 +1,74 @@
 //! `forms`: build forms and collect answers, from a file, a script, a web page or any HTTP client.
+//!
+//! One executable is a command line and a self-hosted server. This page is its architecture: what lives where, what may
+//! know of what, and where to put something new.
+//!
+//! # The way of one request
+//!
+//! ```text
+//!  HTTP request ── http            extract, call, shape the answer; no `if` about forms
+//!                   │  call
+//!                   ▼
+//!                  app             who may do it; check in parallel; ask the store for one decision
+//!                   │        ▲
+//!       domain (pure rules) ─┘     check(answers), change(form), admit(submission)
+//!                   │
+//!                   ▼
+//!                  store           load what the decision needs, ask the domain, write what it says: all or nothing
+//!                   └─ sled        one writer thread: journal frame, fdatasync, index, answer
+//!
+//!  forms <command> ── cli ── client ── over HTTP, or the same router in this process (`--data`)
+//!  forms serve     ── cli ── server ── store → app → router → accept loop, until told to stop
+//! ```
+//!
+//! # The rooms
+//!
+//! | Room | Is for | Knows nothing of |
+//! |---|---|---|
+//! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
+//! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
+//! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |
+//! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
+//! | [`app`] | use cases: authorise, validate, ask for one decision | HTTP, how a store works |
+//! | [`http`] | routes, keys, limits, problem documents, our own accept loop | how a store works |
+//! | [`server`] | puts store, app and router together, and takes them apart | forms |
+//! | [`client`] | one method an operation, over HTTP or in process | terminals |
+//! | [`cli`] | commands, files, output, prompts | how anything is done |
+//!
+//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in one room.
+//!
+//! # What always holds
+//!
+//! * Nobody is told of success before it is durable, and nobody can read what is not durable.
+//! * The journal is the truth. The index is believed only with proof, and can be thrown away at any time.
+//! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
+//! * Answers are kept and given back as the text that was sent.
+//! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
+//! * Time, ids and randomness come in as arguments, so every rule can be tested by a table.
+//! * Only `cli::output` prints; only `main` ends the process, but for the store when it can promise nothing more.
+//!
+//! # Words
+//!
+//! | Word | Meaning |
+//! |---|---|
+//! | workspace | owner of forms and keys; nothing is seen across its border |
+//! | form | title, questions, status (`draft`, `published`) |
+//! | question | one item of a form, with an id (`q1`) and a kind (in JSON `type`) |
+//! | answer | the value given for a question id |
+//! | submission | one accepted set of answers |
+//! | API key | credential of a workspace, with scopes; shown once |
+//! | caller | a key that was proved, with its workspace and scopes |
+//! | problem, code, violation | error document, its stable code, one broken rule in it |
+//!
+//! # Where to add something
+//!
+//! | Add | Touch | Who tells you what is missing |
+//! |---|---|---|
+//! | a kind of question | a file in `domain/question/`, a variant and two arms in its `mod.rs` | the compiler; the table test over all kinds |
+//! | a route | a handler in `http/`, its name in the `routes!` list, a use case in `app/`, a method in `client` | the golden OpenAPI document |
+//! | a command | a variant and an arm in `cli/` | clap's own checks; the help sweep; golden man pages |
+//! | a store | a folder in `store/` | the conformance suite: one line to register |
+//! | a problem code | a row in `api/problem.rs`, an arm in `http/problem.rs` | the compiler; the test that each code is reached |
 
 pub mod api;
 pub mod app;

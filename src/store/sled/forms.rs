@@ -12,10 +12,13 @@ use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::form::{Edit, Form, Version};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Forms, NewForm, Step, StoreError, Versions};
+use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError, Versions};
 
 /// Keys a slice of a purge deletes at most.
 const SLICE: usize = 100;
+
+/// Bytes of questions from which on a new form gets a group of its own.
+const LARGE: usize = 256 * 1024;
 
 #[async_trait]
 impl Forms for SledStore {
@@ -25,7 +28,12 @@ impl Forms for SledStore {
         new: NewForm,
         now: Timestamp,
     ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
-        self.engine.write_large(move |tx| insert(tx, workspace, new, now)).await
+        let NewForm { id, definition, retry } = new;
+        let (form, version) = Form::create(id, workspace, definition, now);
+        let rows = Rows { head: layout::encode_form(&form)?, version: layout::encode_version(&version)? };
+        let large = rows.version.len() > LARGE;
+        let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
+        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
@@ -70,7 +78,9 @@ impl Forms for SledStore {
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError> {
         let versions = Arc::clone(&self.versions);
-        self.engine.write_large(move |tx| update(tx, &versions, workspace, form, &change, now)).await
+        let large = change.questions.is_some();
+        let work = move |tx: &mut Tx<'_>| update(tx, &versions, workspace, form, &change, now);
+        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
     async fn trash_form(
@@ -130,13 +140,20 @@ fn keep_version(versions: &Versions, form: &Form, body: Option<Vec<u8>>) -> Resu
     Ok(versions.keep(form.id, version))
 }
 
+/// A new form's rows, made ready before the writer's turn.
+struct Rows {
+    head: Vec<u8>,
+    version: Vec<u8>,
+}
+
 fn insert(
     tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    new: NewForm,
-    now: Timestamp,
+    form: &Form,
+    rows: Rows,
+    retry: Option<&Retry>,
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
-    if let Some(retry) = &new.retry {
+    let now = form.created_at;
+    if let Some(retry) = retry {
         let earlier = retries::recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now));
         match earlier {
             Some(Ok(earlier)) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
@@ -145,16 +162,15 @@ fn insert(
         }
     }
     let taken =
-        tx.get(&layout::form_workspace(new.id))?.is_some() || tx.get(&layout::purge(new.id))?.is_some();
+        tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
     if taken {
         return Ok(Step::Recheck);
     }
-    let (form, version) = Form::create(new.id, workspace, new.definition, now);
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
-    tx.put(layout::form_workspace(form.id), workspace.to_bytes().to_vec());
-    tx.put(layout::live(workspace, now, form.id), Vec::new());
-    tx.put(layout::version(form.id, version.number), layout::encode_version(&version)?);
-    if let Some(retry) = &new.retry {
+    tx.put(layout::form(form.workspace, form.id), rows.head);
+    tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
+    tx.put(layout::live(form.workspace, now, form.id), Vec::new());
+    tx.put(layout::version(form.id, form.version), rows.version);
+    if let Some(retry) = retry {
         retries::remember(tx, retry, u128::from(u64::from_be_bytes(form.id.to_bytes())), now)?;
     }
     Ok(Step::Done((form.id, now)))
