@@ -523,12 +523,20 @@ async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     assert!(store.purge_form(workspace(1), form).await.unwrap());
     assert!(!store.purge_form(workspace(1), form).await.unwrap());
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
-    // Whether all of it is deleted or not yet: a form of the same id begins empty once it is.
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
+    let gone = async {
+        let new = NewForm { id: form, definition: lunch(), retry: None };
+        while matches!(store.insert_form(workspace(1), new.clone(), at(0)).await.unwrap(), Step::Recheck) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), gone).await.unwrap();
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap().is_empty());
     assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
 }
 

@@ -1,84 +1,200 @@
 //! The engine: durable rows under byte keys. It knows no business.
+//!
+//! Writes go through one thread, which makes a group of them durable with one sync; reads go past it, straight to
+//! the index.
 
 use std::ops::RangeBounds;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
+use tokio::sync::oneshot;
+
+use super::disk::{Disk, HeldLock, RealDisk};
+use super::index::{OpenIndex, SledIndexes};
+use super::job::Progress;
+use super::lock;
+use super::operation::{Call, Kind};
 use super::options::{Health, OpenError, Options, Report};
+use super::queue::Queue;
+use super::reader::Reader;
+use super::status::Status;
+use super::survey::io_error;
 use super::tx::{Direction, Rows, Tx};
+use super::watchdog::{Watchdog, watch};
+use super::worker::Worker;
+use super::writeback::Writeback;
+use super::writer::Writer;
 use crate::store::StoreError;
 
-/// How far a background job has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// Call again.
-    More,
-    /// Nothing is left to do.
-    Done,
+/// An open store of rows. Cheap to clone; all clones are one store, which is closed with the last of them.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
 }
 
-/// An open store of rows. Cheap to clone; all clones are one store.
-#[derive(Clone)]
-pub struct Engine {}
+struct Inner {
+    queue: Arc<Queue>,
+    reader: Reader,
+    status: Status,
+    running: Mutex<Option<Running>>,
+}
+
+/// What ends with the engine.
+struct Running {
+    thread: JoinHandle<Result<(), StoreError>>,
+    lock: Arc<dyn HeldLock>,
+    _watchdog: Watchdog,
+}
 
 impl Engine {
-    /// Opens the store in a folder, creating it if it is missing.
-    pub fn open_path(_path: &Path, _options: Options, _report: Report) -> Result<Engine, OpenError> {
-        Ok(Engine {})
+    /// Opens the store in a folder, creating it if it is missing. Blocks, for as long as a rebuild takes.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_path(path: &Path, options: Options, report: Report) -> Result<Engine, OpenError> {
+        let disk = RealDisk::at(path).map_err(io_error("create the folder of the store"))?;
+        let indexes = SledIndexes::at(path, options.cache_size).map_err(io_error("find the index"))?;
+        Engine::open(Arc::new(disk), Arc::new(indexes), options, report)
+    }
+
+    /// Opens the store on a disk.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        indexes: Arc<dyn OpenIndex>,
+        options: Options,
+        report: Report,
+    ) -> Result<Engine, OpenError> {
+        let threads = io_error("start a thread");
+        let (indexes, watchdog) = watch(Arc::clone(&disk), indexes, &options).map_err(&threads)?;
+        let writer = Writer::open(disk, Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
+        let writeback = Writeback::start(indexes, &options).map_err(&threads)?;
+        let queue = Arc::new(Queue::new());
+        let (reader, status, lock) = (writer.reader(), writer.status(), writer.lock());
+        let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
+        let thread =
+            thread::Builder::new().name("writer".to_owned()).spawn(|| worker.run()).map_err(&threads)?;
+        let running = Mutex::new(Some(Running { thread, lock, _watchdog: watchdog }));
+        Ok(Engine { inner: Arc::new(Inner { queue, reader, status, running }) })
     }
 
     /// Runs `work` on the writer thread and returns once its changes are durable and can be read.
+    ///
+    /// # Errors
+    /// Those of `work`; [`StoreError::Busy`], [`StoreError::Full`], [`StoreError::Panicked`] and
+    /// [`StoreError::Unavailable`] as they say.
     pub async fn write<T: Send + 'static>(
         &self,
-        _work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        Err(StoreError::Busy)
+        self.call(Kind::Ordinary, work).await
     }
 
     /// Like [`Engine::write`], in a group of its own: for more than 200 rows or 1 MiB.
+    ///
+    /// # Errors
+    /// As [`Engine::write`].
     pub async fn write_large<T: Send + 'static>(
         &self,
-        _work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        Err(StoreError::Busy)
+        self.call(Kind::Alone, work).await
     }
 
     /// Like [`Engine::write`], for work that frees room: it may use half of what `min_free` keeps.
+    ///
+    /// # Errors
+    /// As [`Engine::write`].
     pub async fn write_freeing<T: Send + 'static>(
         &self,
-        _work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        Err(StoreError::Busy)
+        self.call(Kind::Freeing, work).await
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inner.queue.push(Call::new(kind, work, reply)).await?;
+        let dropped = |_| StoreError::Unavailable("it has stopped; the outcome is not known".to_owned());
+        answer.await.map_err(dropped)?
     }
 
     /// Returns the body of a key.
-    pub fn get(&self, _key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while there
+    /// is no index.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.reader.get(key)
     }
 
     /// Returns at most `limit` rows of a range.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
     pub fn scan(
         &self,
-        _range: impl RangeBounds<Vec<u8>>,
-        _direction: Direction,
-        _limit: usize,
+        range: impl RangeBounds<Vec<u8>>,
+        direction: Direction,
+        limit: usize,
     ) -> Result<Rows, StoreError> {
-        Ok(Vec::new())
+        self.inner.reader.scan(range, direction, limit)
     }
 
-    /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`].
-    pub fn background(&self, _job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
+    /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that
+    /// fails is reported and dropped; one that is under way when the store is closed is dropped, too.
+    pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
+        self.inner.queue.push_job(Box::new(job));
     }
 
     /// Returns whether the store can work, without waiting.
     pub fn health(&self) -> Health {
-        Health::Ready
+        self.inner.status.get()
     }
 
     /// Writes into the lock file where this process can be reached.
-    pub fn set_address(&self, _address: &str) {}
+    ///
+    /// # Errors
+    /// If the file cannot be written; the lock is held all the same.
+    pub fn set_address(&self, address: &str) -> Result<(), StoreError> {
+        let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*running {
+            Some(running) => Ok(running.lock.set_text(&lock::text(Some(address)))?),
+            None => Err(StoreError::Unavailable("it was closed".to_owned())),
+        }
+    }
 
-    /// Stops cleanly: later calls fail, what was accepted is finished, the next start trusts the index.
+    /// Stops cleanly: later calls fail, what was accepted is finished, the next start trusts the index. Blocks.
+    ///
+    /// # Errors
+    /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
     pub fn close(&self) -> Result<(), StoreError> {
-        Ok(())
+        self.inner.close()
+    }
+}
+
+impl Inner {
+    fn close(&self) -> Result<(), StoreError> {
+        self.queue.close();
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match running.map(|running| running.thread.join()) {
+            None => Ok(()),
+            Some(Ok(closed)) => closed,
+            Some(Err(_panic)) => Err(StoreError::Unavailable("the writer panicked".to_owned())),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Whoever wants to know how it went has called `close` before.
+        drop(self.close());
     }
 }

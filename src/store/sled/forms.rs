@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::engine::Progress;
+use super::job::Progress;
 use super::layout::{self, Counters};
 use super::tx::{Direction, Tx};
 use super::{SledStore, retries};

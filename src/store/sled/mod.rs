@@ -4,14 +4,45 @@
 //! `layout` and the files after it are the business on top of it, and know no files.
 
 pub mod engine;
+pub mod options;
+pub mod tx;
+
+pub mod operation;
+pub mod writer;
+
+pub mod disk;
+pub mod index;
+pub mod reader;
+pub mod state;
+
+mod applied;
+mod cell;
+pub mod fatal;
+mod frame;
+mod group;
+pub mod job;
+mod journal;
+mod lock;
+mod mend;
+mod open;
+mod prove;
+mod queue;
+mod rebuild;
+mod replay;
+mod segment;
+mod status;
+mod survey;
+mod totals;
+mod watchdog;
+mod worker;
+mod writeback;
+
 mod forms;
 mod keys;
 mod layout;
-pub mod options;
 mod recount;
 mod retries;
 mod submissions;
-pub mod tx;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -105,7 +136,9 @@ impl Upkeep for SledStore {
     }
 
     fn announce(&self, address: &str) {
-        self.engine.set_address(address);
+        if let Err(error) = self.engine.set_address(address) {
+            tracing::warn!(%error, "the lock file does not say where this server listens");
+        }
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::fatal::end_process;
+
 /// How the engine is to run. [`Options::default`] is right for the server; commands that open a store for a
 /// moment turn `prove` and `prepare_ahead` off.
 #[derive(Clone)]
@@ -13,6 +15,10 @@ pub struct Options {
     pub min_free: u64,
     /// Bytes of the index kept in memory.
     pub cache_size: u64,
+    /// Bytes of the first segment of the journal, and of one made where room is short.
+    pub first_segment: u64,
+    /// Bytes of the largest segment; each is four times as large as the one before, up to this.
+    pub largest_segment: u64,
     /// Whether the index is proved against the journal's totals while serving.
     pub prove: bool,
     /// Whether a side thread prepares the next segment of the journal.
@@ -32,14 +38,22 @@ impl Default for Options {
         Options {
             min_free: 128 << 20,
             cache_size: 64 << 20,
+            first_segment: 256 << 10,
+            largest_segment: 64 << 20,
             prove: true,
             prepare_ahead: true,
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
-            instance: [0; 16],
-            fatal: Arc::new(|_| ()),
+            instance: random_instance(),
+            fatal: Arc::new(end_process),
         }
     }
+}
+
+fn random_instance() -> [u8; 16] {
+    ring::rand::generate(&ring::rand::SystemRandom::new())
+        .expect("the system has random bytes once it runs processes")
+        .expose()
 }
 
 /// What an engine tells of its work, for the log and the terminal.
@@ -120,8 +134,8 @@ pub enum OpenError {
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
     Damaged(Box<Damage>),
     /// There is no room to open it.
-    #[error("there is no room to open the store: {needed} bytes are needed, {free} are free")]
-    NoRoom { needed: u64, free: u64 },
+    #[error("there is no room on the disk to open the store; free some and try again")]
+    NoRoom,
     /// Not even an empty index could be opened.
     #[error("the index of the store cannot be opened: {0}")]
     Index(String),

@@ -1,7 +1,8 @@
 //! Counters made anew from what is counted: needed only when a rebuilt index sums up to something else than its journal
 //! says, which means that some decision was made on an index with a hole in it.
 
-use super::engine::{Engine, Progress};
+use super::engine::Engine;
+use super::job::Progress;
 use super::layout::{self, Counters};
 use super::tx::{Direction, Tx};
 use crate::id::FormId;

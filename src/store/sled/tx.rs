@@ -1,8 +1,12 @@
 //! What one operation sees and changes: its own changes, those of the group before it, and the index.
 
-use std::marker::PhantomData;
-use std::ops::RangeBounds;
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeBounds};
 
+use super::cell;
+use super::group::Group;
+use super::index::Index;
+use super::reader;
 use crate::store::StoreError;
 
 /// In which order a scan goes.
@@ -17,33 +21,128 @@ pub enum Direction {
 /// Keys with their bodies, in the order asked for.
 pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// One operation on the writer thread. Nothing of it happens unless it returns `Ok`.
-pub struct Tx<'a> {
-    group: PhantomData<&'a ()>,
+/// What a row becomes: a body, or nothing.
+pub(crate) struct Staged {
+    pub(crate) body: Option<Vec<u8>>,
+    /// Readers must not see it before the other rows of the group.
+    pub(crate) last: bool,
 }
 
-impl Tx<'_> {
+/// One operation on the writer thread. Nothing of it happens unless it returns `Ok`.
+pub struct Tx<'a> {
+    index: &'a dyn Index,
+    group: &'a Group,
+    own: BTreeMap<Vec<u8>, Staged>,
+}
+
+/// Longest key in bytes.
+pub const MAX_KEY: usize = 512;
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(index: &'a dyn Index, group: &'a Group) -> Tx<'a> {
+        Tx { index, group, own: BTreeMap::new() }
+    }
+
+    pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, Staged> {
+        self.own
+    }
+
     /// Returns the body of a key.
-    pub fn get(&self, _key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it cannot be read back as it was written: never to be taken for absence.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(staged) = self.own.get(key) {
+            return Ok(staged.body.clone());
+        }
+        match self.group.get(key) {
+            Some(body) => Ok(body.map(<[u8]>::to_vec)),
+            None => cell::read(self.index, key),
+        }
     }
 
     /// Returns at most `limit` rows of a range.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if one of them cannot be read back as it was written.
     pub fn scan(
         &self,
-        _range: impl RangeBounds<Vec<u8>>,
-        _direction: Direction,
-        _limit: usize,
+        range: impl RangeBounds<Vec<u8>>,
+        direction: Direction,
+        limit: usize,
     ) -> Result<Rows, StoreError> {
-        Ok(Vec::new())
+        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+        if is_empty(&bounds) {
+            return Ok(Vec::new());
+        }
+        let staged = self.staged(&bounds);
+        // Each staged change hides at most one row of the index.
+        let below = reader::scan(self.index, &bounds, direction, limit.saturating_add(staged.len()))?;
+        let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+            below.into_iter().map(|(key, body)| (key, Some(body))).collect();
+        merged.extend(staged);
+        let rows = merged.into_iter().filter_map(|(key, body)| Some((key, body?)));
+        Ok(match direction {
+            Direction::Ascending => rows.take(limit).collect(),
+            Direction::Descending => rows.rev().take(limit).collect(),
+        })
     }
 
-    /// Writes a row, whole. Keys are at most 512 bytes and begin with a letter other than `M`, `m`, `P`, or with `Mb`.
-    pub fn put(&mut self, _key: Vec<u8>, _body: Vec<u8>) {}
+    fn staged(&self, bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+        let mut staged: BTreeMap<_, _> = self.group.range(bounds).collect();
+        let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
+        staged.extend(own.map(|(key, change)| (key.clone(), change.body.clone())));
+        staged
+    }
+
+    /// Writes a row, whole.
+    ///
+    /// # Panics
+    /// If the key is longer than [`MAX_KEY`] or not the caller's to use: the operation fails, and nothing else.
+    pub fn put(&mut self, key: Vec<u8>, body: Vec<u8>) {
+        self.stage(key, Some(body), false);
+    }
 
     /// Writes a row that readers must not see before all others of the group: a counter.
-    pub fn put_last(&mut self, _key: Vec<u8>, _body: Vec<u8>) {}
+    ///
+    /// # Panics
+    /// As [`Tx::put`].
+    pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
+        self.stage(key, Some(body), true);
+    }
 
     /// Removes a row, if it is there.
-    pub fn delete(&mut self, _key: Vec<u8>) {}
+    ///
+    /// # Panics
+    /// As [`Tx::put`].
+    pub fn delete(&mut self, key: Vec<u8>) {
+        self.stage(key, None, false);
+    }
+
+    fn stage(&mut self, key: Vec<u8>, body: Option<Vec<u8>>, last: bool) {
+        assert!(is_for_callers(&key), "the key `{}` is not for callers", key.escape_ascii());
+        self.own.insert(key, Staged { body, last });
+    }
+}
+
+/// Whether a key may be used by the code above the engine.
+fn is_for_callers(key: &[u8]) -> bool {
+    let own = match key {
+        [b'M', b'b', ..] => false,
+        [b'M' | b'm' | b'P', ..] => true,
+        [first, ..] => !first.is_ascii_alphabetic(),
+        [] => true,
+    };
+    !own && key.len() <= MAX_KEY
+}
+
+/// Whether no key can lie within the bounds; asking an ordered map for such a range would panic.
+pub(crate) fn is_empty(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
+    match (&bounds.0, &bounds.1) {
+        (Bound::Included(start), Bound::Included(end)) => start > end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
+            start >= end
+        }
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
 }

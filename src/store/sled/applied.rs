@@ -1,0 +1,38 @@
+//! The record that says how far an index has come: the last applied frame and the totals after it.
+
+use super::cell::{self, Cell};
+use super::frame::{u64_at, u128_at};
+use super::index::{Index, IndexError};
+use super::totals::Totals;
+
+/// Where the record stands. It is the one row that no totals count.
+pub(crate) const KEY: &[u8] = b"Ma";
+
+/// The last applied frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Applied {
+    pub(crate) sequence: u64,
+    pub(crate) totals: Totals,
+}
+
+impl Applied {
+    /// Reads the record; an index without one has applied nothing.
+    pub(crate) fn read(index: &dyn Index) -> Result<Applied, IndexError> {
+        let Some(cell) = index.get(KEY)? else { return Ok(Applied::default()) };
+        match cell::open(KEY, cell) {
+            Some(Cell::Whole(body)) if body.len() == 32 => Ok(Applied {
+                sequence: u64_at(&body, 0),
+                totals: Totals { count: u64_at(&body, 8), sum: u128_at(&body, 16) },
+            }),
+            Some(_) | None => Err(IndexError::Failed("the record of what was applied is damaged".to_owned())),
+        }
+    }
+
+    pub(crate) fn cell(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(40);
+        body.extend_from_slice(&self.sequence.to_be_bytes());
+        body.extend_from_slice(&self.totals.count.to_be_bytes());
+        body.extend_from_slice(&self.totals.sum.to_be_bytes());
+        cell::whole(KEY, body)
+    }
+}

@@ -1,0 +1,185 @@
+//! How a row's body is kept in the index: checked, and in pieces where it is large.
+//!
+//! ```text
+//! whole   body                                         0   CRC-32C
+//! head    length u64, checksum u32, revision u64       1   CRC-32C
+//! piece   at most 4096 bytes of the body               2   CRC-32C
+//! ```
+//! The checksum covers key, content and kind. The pieces of a body stand under `P`, its key, its revision and their
+//! number; the revision is the sequence of the frame that wrote them, so old and new ones never mix.
+
+use super::frame::{u32_at, u64_at};
+use super::index::{Index, IndexError};
+use crate::store::StoreError;
+
+/// Bodies up to this many bytes are one cell: sled is bad at large values.
+pub(crate) const PIECE: usize = 4096;
+const TRAILER: usize = 5;
+
+/// A cell whose checksum is right.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Whole(Vec<u8>),
+    Head(Head),
+    Piece(Vec<u8>),
+}
+
+/// What is known of a body in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) length: u64,
+    pub(crate) checksum: u32,
+    pub(crate) revision: u64,
+}
+
+impl Head {
+    pub(crate) fn of(body: &[u8], revision: u64) -> Head {
+        Head { length: body.len() as u64, checksum: crc32c::crc32c(body), revision }
+    }
+
+    pub(crate) fn encode(&self, key: &[u8]) -> Vec<u8> {
+        let mut content = Vec::with_capacity(20 + TRAILER);
+        content.extend_from_slice(&self.length.to_be_bytes());
+        content.extend_from_slice(&self.checksum.to_be_bytes());
+        content.extend_from_slice(&self.revision.to_be_bytes());
+        sealed(key, content, 1)
+    }
+
+    fn decode(content: &[u8]) -> Option<Head> {
+        let right = content.len() == 20;
+        right.then(|| Head {
+            length: u64_at(content, 0),
+            checksum: u32_at(content, 8),
+            revision: u64_at(content, 12),
+        })
+    }
+
+    /// Returns the keys of the pieces, in the order of the body.
+    pub(crate) fn piece_keys(self, key: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let pieces = self.length.div_ceil(PIECE as u64);
+        (0..u32::try_from(pieces).unwrap_or(u32::MAX)).map(move |piece| {
+            let mut whole = Vec::with_capacity(key.len() + 13);
+            whole.push(b'P');
+            whole.extend_from_slice(key);
+            whole.extend_from_slice(&self.revision.to_be_bytes());
+            whole.extend_from_slice(&piece.to_be_bytes());
+            whole
+        })
+    }
+}
+
+/// Returns the cell of a body that needs no pieces.
+pub(crate) fn whole(key: &[u8], body: Vec<u8>) -> Vec<u8> {
+    sealed(key, body, 0)
+}
+
+/// Returns the cell of a piece.
+pub(crate) fn piece(key: &[u8], part: &[u8]) -> Vec<u8> {
+    sealed(key, part.to_vec(), 2)
+}
+
+fn sealed(key: &[u8], mut content: Vec<u8>, kind: u8) -> Vec<u8> {
+    content.reserve_exact(TRAILER);
+    content.push(kind);
+    let checksum = crc32c::crc32c_append(crc32c::crc32c(key), &content);
+    content.extend_from_slice(&checksum.to_be_bytes());
+    content
+}
+
+/// Whether a cell is what was written under that key.
+pub(crate) fn is_intact(key: &[u8], cell: &[u8]) -> bool {
+    let Some((content, checksum)) = cell.split_last_chunk::<4>() else { return false };
+    crc32c::crc32c_append(crc32c::crc32c(key), content) == u32::from_be_bytes(*checksum)
+}
+
+/// Checks a cell and takes it apart; `None` if it is not what was written under that key.
+pub(crate) fn open(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
+    let end = cell.len().checked_sub(TRAILER)?;
+    if !is_intact(key, &cell) {
+        return None;
+    }
+    let kind = cell[end];
+    cell.truncate(end);
+    match kind {
+        0 => Some(Cell::Whole(cell)),
+        1 => Head::decode(&cell).map(Cell::Head),
+        2 => Some(Cell::Piece(cell)),
+        _ => None,
+    }
+}
+
+/// Reads a body from the index.
+pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    match get(index, key)? {
+        Some(cell) => resolve(index, key, cell),
+        None => Ok(None),
+    }
+}
+
+/// Returns the body that a stored cell of `key` stands for, or `None` if the row has gone meanwhile.
+pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut known = open(key, cell);
+    loop {
+        let head = match known {
+            Some(Cell::Whole(body)) => return Ok(Some(body)),
+            Some(Cell::Head(head)) => head,
+            Some(Cell::Piece(_)) | None => return Err(damaged(key)),
+        };
+        if let Some(body) = join(index, key, head)? {
+            return Ok(Some(body));
+        }
+        // Pieces go after their head has changed: unless it has, they must be there.
+        let Some(cell) = get(index, key)? else { return Ok(None) };
+        known = open(key, cell).filter(|cell| *cell != Cell::Head(head));
+    }
+}
+
+fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut body = Vec::with_capacity(usize::try_from(head.length).unwrap_or(0));
+    for piece_key in head.piece_keys(key) {
+        let Some(cell) = get(index, &piece_key)? else { return Ok(None) };
+        let Some(Cell::Piece(part)) = open(&piece_key, cell) else { return Err(damaged(key)) };
+        body.extend_from_slice(&part);
+    }
+    let right = body.len() as u64 == head.length && crc32c::crc32c(&body) == head.checksum;
+    Ok(right.then_some(body))
+}
+
+/// Reads a cell; a failing index is damage like any other, and the proof will find out.
+pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    index.get(key).map_err(unreadable)
+}
+
+pub(crate) fn unreadable(error: IndexError) -> StoreError {
+    StoreError::Damaged(error.to_string())
+}
+
+pub(crate) fn damaged(key: &[u8]) -> StoreError {
+    StoreError::Damaged(format!("the row under `{}`", key.escape_ascii()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_only_read_under_its_own_key_and_unchanged() {
+        let cell = whole(b"Skey", b"body".to_vec());
+        assert_eq!(open(b"Skey", cell.clone()), Some(Cell::Whole(b"body".to_vec())));
+        assert_eq!(open(b"Skex", cell.clone()), None);
+        for bit in 0..cell.len() * 8 {
+            let mut flipped = cell.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(open(b"Skey", flipped), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_head_names_as_many_pieces_as_the_body_needs() {
+        for (length, pieces) in [(PIECE, 1), (PIECE + 1, 2), (3 * PIECE, 3)] {
+            let head = Head::of(&vec![7; length], 9);
+            assert_eq!(open(b"F", head.encode(b"F")), Some(Cell::Head(head)));
+            assert_eq!(head.piece_keys(b"F").count(), pieces);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the journal needs of a disk, and the real one.
+//!
+//! Everything that must survive the death of the machine goes through [`Disk`], so that the tests can put a
+//! forgetful model in its place. Paths are relative to the folder of the store.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder of a store.
+pub trait Disk: Send + Sync {
+    /// Opens a file for reading and writing.
+    fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Creates a file, or empties the one that is there.
+    fn create(&self, path: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Creates a folder. It may be there already.
+    fn create_folder(&self, path: &str) -> io::Result<()>;
+    /// Gives a file its new name, in place of any file of that name.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &str) -> io::Result<()>;
+    /// Returns the names in a folder, in no order; none if there is no such folder.
+    fn list(&self, folder: &str) -> io::Result<Vec<String>>;
+    /// Makes the names in a folder durable; `""` is the folder of the store.
+    fn sync_folder(&self, folder: &str) -> io::Result<()>;
+    /// Returns the bytes that may still be written.
+    fn free_space(&self) -> io::Result<u64>;
+    /// Returns what tells this run of the machine from any other, if anything does.
+    fn boot_id(&self) -> Option<String>;
+    /// Takes the lock of the store, or returns `None` if somebody else holds it.
+    fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>>;
+    /// Takes away the access of others than the owner, and returns the paths where there was any.
+    fn mend_modes(&self) -> io::Result<Vec<String>>;
+    /// Returns where the store lies, for messages.
+    fn place(&self) -> PathBuf;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Returns the length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Returns whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Fills the buffer from an offset; an end of the file before that is an error.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all bytes at an offset.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the content durable (`fdatasync`). After an error nothing is known of it, and it must not be called again.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The lock of a store; dropping it lets go.
+pub trait HeldLock: Send + Sync {
+    /// Writes who holds the lock into it, for the one who meets it.
+    fn set_text(&self, text: &str) -> io::Result<()>;
+}
+
+/// Reads a whole file.
+pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let mut bytes = vec![0; length];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Replaces a file as a whole and makes that durable: temporary file, sync, rename, sync of the folder.
+pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{path}.tmp");
+    let file = disk.create(&temporary)?;
+    file.write_at(bytes, 0)?;
+    file.sync()?;
+    disk.rename(&temporary, path)?;
+    disk.sync_folder(folder_of(path))
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// A folder of the file system.
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+impl RealDisk {
+    /// Creates the folder if it is missing, with all above it, and makes it durable.
+    pub fn at(root: &Path) -> io::Result<RealDisk> {
+        let root = std::path::absolute(root)?;
+        create_durably(&root)?;
+        Ok(RealDisk { root })
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn open_with(&self, path: &str, options: &mut OpenOptions) -> io::Result<Box<dyn DiskFile>> {
+        let file = options.read(true).write(true).mode(FILE_MODE).open(self.path(path))?;
+        Ok(Box::new(RealFile(file)))
+    }
+}
+
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+
+fn create_durably(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder.parent().unwrap_or(Path::new("/"));
+    create_durably(parent)?;
+    match fs::DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::open(parent)?.sync_all()
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.open_with(path, &mut OpenOptions::new())
+    }
+
+    fn create(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.open_with(path, OpenOptions::new().create(true).truncate(true))
+    }
+
+    fn create_folder(&self, path: &str) -> io::Result<()> {
+        match fs::DirBuilder::new().mode(FOLDER_MODE).create(self.path(path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        }
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.path(path))
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.path(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn sync_folder(&self, folder: &str) -> io::Result<()> {
+        File::open(self.path(folder))?.sync_all()
+    }
+
+    fn free_space(&self) -> io::Result<u64> {
+        let room = rustix::fs::statvfs(&self.root)?;
+        Ok(room.f_bavail.saturating_mul(room.f_frsize))
+    }
+
+    fn boot_id(&self) -> Option<String> {
+        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).read(true).write(true).truncate(false).mode(FILE_MODE);
+        let file = file.open(self.path("lock"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(RealLock(file)))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn mend_modes(&self) -> io::Result<Vec<String>> {
+        let mut mended = Vec::new();
+        for path in ["", "lock", "state", "operator-key", "journal", "index"] {
+            mend_mode(&self.path(path), &mut mended)?;
+        }
+        for name in self.list("journal")? {
+            mend_mode(&self.path("journal").join(name), &mut mended)?;
+        }
+        Ok(mended)
+    }
+
+    fn place(&self) -> PathBuf {
+        self.root.clone()
+    }
+}
+
+fn mend_mode(path: &Path, mended: &mut Vec<String>) -> io::Result<()> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    let mode = metadata.permissions().mode();
+    if mode & 0o077 != 0 && !metadata.is_symlink() {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+        mended.push(path.display().to_string());
+    }
+    Ok(())
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+struct RealLock(File);
+
+impl HeldLock for RealLock {
+    fn set_text(&self, text: &str) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.write_all_at(text.as_bytes(), 0)
+    }
+}

@@ -1,0 +1,262 @@
+//! The serving index: what the engine needs of it, and sled behind it.
+//!
+//! The only file that names the crate `sled`. Nothing in an index is ever the only copy: it can be built anew from
+//! the journal, so every failure in here is survivable, a panic of sled included.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Bound;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use super::state::Identity;
+use super::tx::Direction;
+
+/// The cell a key gets, or `None` if it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The stored bytes, checksum included.
+    pub cell: Option<&'a [u8]>,
+}
+
+/// An index could not do what it was asked for.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum IndexError {
+    /// The disk is full.
+    #[error("there is no room for the index")]
+    NoRoom,
+    /// Anything else: damage, a failed read, a panic.
+    #[error("the index failed: {0}")]
+    Failed(String),
+}
+
+/// An open index: ordered keys and their cells.
+pub trait Index: Send + Sync {
+    /// Returns the cell of a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
+    /// Shows the cells of a range in order, until `visit` returns `false`.
+    fn range(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), IndexError>;
+    /// Makes all changes, together. Called by one thread at a time.
+    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError>;
+    /// Hands everything applied to the operating system, so that the death of the process takes nothing back.
+    fn flush(&self) -> Result<(), IndexError>;
+}
+
+/// The folder a store's indexes lie in; `folder` is `index`, or the one being built beside it.
+pub trait OpenIndex: Send + Sync {
+    /// Opens the index in a folder, creating it if it is missing.
+    fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
+    /// Drops the last handle of an index and makes all of its files durable.
+    fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
+    /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
+    fn sync_data(&self, folder: &str) -> io::Result<()>;
+    /// Returns what tells the index from a copy of it, if the file system can.
+    fn identity(&self, folder: &str) -> Option<Identity>;
+    /// Returns the bytes the index takes; 0 if there is none.
+    fn size(&self, folder: &str) -> u64;
+    /// Removes an index that is not open, if it is there.
+    fn remove(&self, folder: &str) -> io::Result<()>;
+    /// Gives an index that is not open its new name, durably.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+}
+
+/// Indexes of sled.
+pub struct SledIndexes {
+    root: PathBuf,
+    cache_size: u64,
+}
+
+/// How long the lock of a process that has just died may linger.
+const LOCK_LINGERS: Duration = Duration::from_secs(10);
+
+impl SledIndexes {
+    /// Indexes in the folder of a store, each keeping `cache_size` bytes in memory.
+    pub fn at(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
+        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size })
+    }
+
+    fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
+        let config = ::sled::Config::new()
+            .path(path)
+            .cache_capacity(self.cache_size)
+            .flush_every_ms(None)
+            .use_compression(false);
+        let given_up = Instant::now() + LOCK_LINGERS;
+        loop {
+            match guarded(|| config.open()) {
+                Err(IndexError::Failed(why)) if why.contains("acquire lock") && Instant::now() < given_up => {
+                    sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+impl OpenIndex for SledIndexes {
+    fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
+        let path = self.root.join(folder);
+        remove_half_snapshots(&path).map_err(failed)?;
+        let db = self.open_sled(&path)?;
+        close_to_others(&path).map_err(failed)?;
+        Ok(Arc::new(SledIndex(db)))
+    }
+
+    fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
+        index.flush()?;
+        catch_unwind(AssertUnwindSafe(|| drop(index))).map_err(panicked)?;
+        let path = self.root.join(folder);
+        close_to_others(&path).and_then(|()| sync_all_below(&path)).map_err(failed)?;
+        File::open(&self.root).and_then(|root| root.sync_all()).map_err(failed)
+    }
+
+    fn sync_data(&self, folder: &str) -> io::Result<()> {
+        File::open(self.root.join(folder).join("db"))?.sync_data()
+    }
+
+    fn identity(&self, folder: &str) -> Option<Identity> {
+        let metadata = fs::metadata(self.root.join(folder).join("db")).ok()?;
+        let born = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(format!("{}-{}.{:09}", metadata.ino(), born.as_secs(), born.subsec_nanos()))
+    }
+
+    fn size(&self, folder: &str) -> u64 {
+        fs::metadata(self.root.join(folder).join("db")).map_or(0, |metadata| metadata.len())
+    }
+
+    fn remove(&self, folder: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.root.join(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.root.join(from), self.root.join(to))?;
+        File::open(&self.root)?.sync_all()
+    }
+}
+
+/// A snapshot that was being written when the process died makes every later open fail.
+fn remove_half_snapshots(folder: &Path) -> io::Result<()> {
+    for entry in entries(folder)? {
+        if entry.extension().is_some_and(|extension| extension == "generating") {
+            fs::remove_file(entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// sled creates its files with whatever the umask leaves.
+fn close_to_others(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    let mode = metadata.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+    }
+    if metadata.is_dir() {
+        entries(path)?.iter().try_for_each(|entry| close_to_others(entry))?;
+    }
+    Ok(())
+}
+
+fn sync_all_below(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        entries(path)?.iter().try_for_each(|entry| sync_all_below(entry))?;
+    }
+    File::open(path)?.sync_all()
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
+struct SledIndex(::sled::Db);
+
+impl Index for SledIndex {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        Ok(guarded(|| self.0.get(key))?.map(|cell| cell.to_vec()))
+    }
+
+    fn range(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), IndexError> {
+        guarded(|| {
+            let mut rows = self.0.range::<&[u8], _>((start, end));
+            let mut next = || match direction {
+                Direction::Ascending => rows.next(),
+                Direction::Descending => rows.next_back(),
+            };
+            while let Some(row) = next() {
+                let (key, cell) = row?;
+                if !visit(&key, &cell) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError> {
+        let mut batch = ::sled::Batch::default();
+        for change in changes {
+            match change.cell {
+                Some(cell) => batch.insert(change.key, cell),
+                None => batch.remove(change.key),
+            }
+        }
+        guarded(|| self.0.apply_batch(batch))
+    }
+
+    fn flush(&self) -> Result<(), IndexError> {
+        guarded(|| self.0.flush()).map(|_bytes| ())
+    }
+}
+
+/// Runs a call of sled; it panics on some kinds of damage.
+fn guarded<T>(call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, IndexError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(::sled::Error::Io(error))) if error.kind() == io::ErrorKind::StorageFull => {
+            Err(IndexError::NoRoom)
+        }
+        Ok(Err(error)) => Err(IndexError::Failed(error.to_string())),
+        Err(payload) => Err(panicked(payload)),
+    }
+}
+
+fn failed(error: io::Error) -> IndexError {
+    match error.kind() {
+        io::ErrorKind::StorageFull => IndexError::NoRoom,
+        _ => IndexError::Failed(error.to_string()),
+    }
+}
+
+fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
+    IndexError::Failed(format!("it panicked: {}", panic_text(&*payload)))
+}
+
+/// Returns the message a panic carried.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

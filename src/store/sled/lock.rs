@@ -1,0 +1,36 @@
+//! One process holds a store at a time, and tells the others who it is.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::disk::{Disk, HeldLock, read_all};
+use super::options::{Holder, OpenError};
+use super::survey::io_error;
+
+/// Takes the lock, waiting for as long as allowed: a process that was killed holds its locks a little longer.
+pub(crate) fn take(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn HeldLock>, OpenError> {
+    let given_up = Instant::now() + wait;
+    loop {
+        if let Some(lock) = disk.try_lock().map_err(io_error("lock the store"))? {
+            lock.set_text(&text(None)).map_err(io_error("write the lock file"))?;
+            return Ok(lock);
+        }
+        if Instant::now() >= given_up {
+            return Err(OpenError::Locked { path: disk.place(), holder: holder(disk) });
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// What the lock file says: the process, and where it can be reached.
+pub(crate) fn text(address: Option<&str>) -> String {
+    format!("{} {}\n", std::process::id(), address.unwrap_or_default())
+}
+
+fn holder(disk: &dyn Disk) -> Option<Holder> {
+    let bytes = disk.open("lock").and_then(|file| read_all(&*file)).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (pid, address) = text.trim_end_matches('\n').split_once(' ')?;
+    let address = (!address.is_empty()).then(|| address.to_owned());
+    Some(Holder { pid: pid.parse().ok()?, address })
+}

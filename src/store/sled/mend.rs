@@ -1,0 +1,78 @@
+//! Mending the end of a journal, before anything of it is applied or shown.
+
+use std::sync::Arc;
+
+use super::disk::{DiskFile, replace};
+use super::journal::Journal;
+use super::open::{Place, journal_error};
+use super::options::{Event, OpenError};
+use super::segment::{JOURNAL, path};
+use super::state::State;
+use super::survey::{End, Segments, io_error, open};
+
+/// Makes the end of the journal durable and clean, and opens it for writing.
+///
+/// After a crash the last frame may be in the memory of the machine only; what stands behind it is what is left of
+/// a write nobody was answered for.
+pub(crate) fn mend(
+    place: &Place,
+    state: &mut State,
+    segments: &Segments,
+    end: &End,
+) -> Result<Journal, OpenError> {
+    let disk = &*place.disk;
+    for (header, at) in &segments.unmended {
+        let file = open(disk, &header.path())?;
+        file.write_at(&header.encode(), *at).and_then(|()| file.sync()).map_err(io_error("mend a header"))?;
+        (place.report)(Event::HeaderMended { file: header.path() });
+    }
+    let newest = open(disk, &end.header.path())?;
+    if let Some(torn) = end.torn {
+        set_aside(place, &*newest, end, torn)?;
+    }
+    write_again(place, &*newest, end)?;
+    newest.sync().map_err(io_error("sync the journal"))?;
+    for folder in [JOURNAL, ""] {
+        disk.sync_folder(folder).map_err(io_error("sync the folder of the journal"))?;
+    }
+    if state.ordinal != end.header.ordinal {
+        state.ordinal = end.header.ordinal;
+        state.write(disk).map_err(io_error("write `state`"))?;
+    }
+    let disk = Arc::clone(&place.disk);
+    let mut journal = Journal::resume(disk, place.sizes(), end.header, newest, end.at, end.last);
+    if end.last.position.sequence > 0 && !end.last.is_seal {
+        journal.seal(state, end.last.totals).map_err(journal_error)?;
+    }
+    Ok(journal)
+}
+
+/// Keeps a copy of what is left of an unfinished write, and puts zeros in its place.
+fn set_aside(place: &Place, newest: &dyn DiskFile, end: &End, torn: u64) -> Result<(), OpenError> {
+    let mut bytes = vec![0; usize::try_from(torn - end.at).unwrap_or(0)];
+    newest.read_at(&mut bytes, end.at).map_err(io_error("read the journal"))?;
+    let file = format!("{JOURNAL}/aside-{}", end.last.position.sequence + 1);
+    replace(&*place.disk, &file, &bytes).map_err(io_error("set an unfinished write aside"))?;
+    (place.report)(Event::TailSetAside { file, bytes: bytes.len() as u64 });
+    bytes.fill(0);
+    newest.write_at(&bytes, end.at).map_err(io_error("write to the journal"))
+}
+
+/// Writes the last valid frame again where it stands.
+fn write_again(place: &Place, newest: &dyn DiskFile, end: &End) -> Result<(), OpenError> {
+    if end.last.position.sequence == 0 {
+        return Ok(());
+    }
+    let last = end.last;
+    let mut bytes = vec![0; last.length];
+    let mut again = |file: &dyn DiskFile| {
+        file.read_at(&mut bytes, last.position.offset)?;
+        file.write_at(&bytes, last.position.offset)
+    };
+    let failed = io_error("write to the journal");
+    if last.position.ordinal == end.header.ordinal {
+        return again(newest).map_err(failed);
+    }
+    let earlier = open(&*place.disk, &path(last.position.ordinal))?;
+    again(&*earlier).and_then(|()| earlier.sync()).map_err(failed)
+}

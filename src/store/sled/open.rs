@@ -1,0 +1,226 @@
+//! Opening a store: find the end of the journal, decide whether the index may be believed, mend, replay or rebuild.
+
+use std::sync::Arc;
+
+use super::applied::Applied;
+use super::disk::{Disk, HeldLock};
+use super::index::{Index, IndexError, OpenIndex};
+use super::journal::{Journal, JournalError, Sizes};
+use super::lock;
+use super::mend;
+use super::options::{Event, OpenError, Options, Report};
+use super::rebuild::{self, INDEX, OLD};
+use super::replay::{note, replay, totals_after};
+use super::segment::NEXT;
+use super::state::{Position, State, Trust};
+use super::survey::{self, End, Segments, clean_end, damage, find_end, io_error};
+
+/// What an opened store consists of.
+pub(crate) struct Opened {
+    pub(crate) lock: Box<dyn HeldLock>,
+    pub(crate) state: State,
+    pub(crate) journal: Journal,
+    pub(crate) index: Arc<dyn Index>,
+    pub(crate) applied: Applied,
+}
+
+/// The surroundings of a store.
+pub(crate) struct Place {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) indexes: Arc<dyn OpenIndex>,
+    pub(crate) options: Options,
+    pub(crate) report: Report,
+}
+
+/// Opens the store in a place, creating it if it is missing.
+pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
+    let lock = lock::take(&*place.disk, place.options.lock_wait)?;
+    for path in place.disk.mend_modes().map_err(io_error("mend the modes of files"))? {
+        (place.report)(Event::ModeMended { path });
+    }
+    let (mut state, segments) = find(place)?;
+    let (end, is_clean) = end(place, &state, &segments)?;
+    let believed = believe(place, &mut state, &segments, &end, is_clean)?;
+    let mut journal = mend::mend(place, &mut state, &segments, &end)?;
+    let (index, applied) = match believed {
+        Believed::Yes(index, applied) => (Arc::clone(&index), catch_up(place, &index, applied, &journal)?),
+        Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
+    };
+    let applied = correct_totals(&mut journal, &mut state, &*index, applied)?;
+    trust_until_the_machine_dies(place, &mut state)?;
+    remove_leftovers(place)?;
+    Ok(Opened { lock, state, journal, index, applied })
+}
+
+/// Reads what says where the journal is, or makes an empty one.
+fn find(place: &Place) -> Result<(State, Segments), OpenError> {
+    let disk = &*place.disk;
+    let state = State::read(disk)?;
+    let segments = survey::segments(disk)?;
+    let newest = segments.headers.last().copied();
+    match (state, newest) {
+        (None, None) if place.indexes.size(INDEX) > 0 => {
+            Err(damage("journal", 0, "there is an index, but no journal", 0, None))
+        }
+        (None, None) => create(place),
+        (Some(state), None) => Err(survey::missing(state.ordinal, 0, None)),
+        (Some(state), Some(newest)) if newest.ordinal < state.ordinal => {
+            Err(survey::missing(newest.ordinal + 1, newest.first - 1, None))
+        }
+        (Some(state), Some(newest)) if newest.instance != state.instance => {
+            Err(damage("state", 0, "it belongs to another store than the journal", 0, None))
+        }
+        (Some(state), Some(_)) => Ok((state, segments)),
+        (None, Some(newest)) => {
+            let (instance, ordinal) = (newest.instance, newest.ordinal);
+            Ok((State { instance, ordinal, floor: Position::default(), trust: Trust::None }, segments))
+        }
+    }
+}
+
+fn create(place: &Place) -> Result<(State, Segments), OpenError> {
+    let instance = place.options.instance;
+    let mut state = State { instance, ordinal: 0, floor: Position::default(), trust: Trust::None };
+    Journal::create(Arc::clone(&place.disk), place.sizes(), &mut state).map_err(journal_error)?;
+    Ok((state, survey::segments(&*place.disk)?))
+}
+
+/// Finds the end of the journal, and whether the store was closed there.
+fn end(place: &Place, state: &State, segments: &Segments) -> Result<(End, bool), OpenError> {
+    if let Trust::Clean { end, .. } = state.trust
+        && let Some(end) = clean_end(&*place.disk, &segments.headers, end)?
+    {
+        return Ok((end, true));
+    }
+    let end = find_end(&*place.disk, &segments.headers)?;
+    let last = end.last.position;
+    if last.sequence < state.floor.sequence {
+        let what =
+            format!("the journal ends with change {}, it once held {}", last.sequence, state.floor.sequence);
+        return Err(damage(&end.header.path(), end.at, &what, last.sequence, None));
+    }
+    Ok((end, false))
+}
+
+enum Believed {
+    Yes(Arc<dyn Index>, Applied),
+    No(String),
+}
+
+/// Opens the index, if nothing speaks against believing it.
+fn believe(
+    place: &Place,
+    state: &mut State,
+    segments: &Segments,
+    end: &End,
+    is_clean: bool,
+) -> Result<Believed, OpenError> {
+    if let Err(why) = may_believe(place, state, is_clean) {
+        return Ok(Believed::No(why));
+    }
+    // sled writes as soon as it is opened: should this start be cut short, the next one believes nothing.
+    state.trust = Trust::None;
+    state.write(&*place.disk).map_err(io_error("write `state`"))?;
+    let opened = place.indexes.open(INDEX).and_then(|index| {
+        let applied = Applied::read(&*index)?;
+        Ok((index, applied))
+    });
+    let (index, applied) = match opened {
+        Ok(opened) => opened,
+        Err(IndexError::NoRoom) => return Err(OpenError::NoRoom),
+        Err(IndexError::Failed(why)) => return Ok(Believed::No(why)),
+    };
+    let last = end.last.position.sequence;
+    if applied.sequence > last {
+        let what = format!("the journal ends with change {last}, the index holds {}", applied.sequence);
+        return Err(damage(&end.header.path(), end.at, &what, last, None));
+    }
+    if totals_after(&*place.disk, &segments.headers, end, applied.sequence)? != applied.totals {
+        return Ok(Believed::No("the index does not hold what the journal says".to_owned()));
+    }
+    Ok(Believed::Yes(index, applied))
+}
+
+/// Says why the index may not be believed.
+fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), String> {
+    let same_file = |identity: &str| match place.indexes.identity(INDEX) {
+        Some(found) if found == identity => Ok(()),
+        Some(_) => Err("the index is not the file it was".to_owned()),
+        None => Err("there is no index".to_owned()),
+    };
+    match &state.trust {
+        Trust::None => Err("the last start or stop was cut short".to_owned()),
+        Trust::Clean { .. } if !is_clean => Err("the journal has gone on without the index".to_owned()),
+        Trust::Clean { identity, .. } => same_file(identity),
+        Trust::Boot { boot, .. } if place.disk.boot_id().as_ref() != Some(boot) => {
+            Err("the machine went down while the store was open".to_owned())
+        }
+        Trust::Boot { identity, .. } => same_file(identity),
+    }
+}
+
+/// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again.
+pub(crate) fn correct_totals(
+    journal: &mut Journal,
+    state: &mut State,
+    index: &dyn Index,
+    applied: Applied,
+) -> Result<Applied, OpenError> {
+    if applied.totals == journal.last().totals {
+        return Ok(applied);
+    }
+    journal.seal(state, applied.totals).map_err(journal_error)?;
+    let applied = Applied { sequence: journal.last().position.sequence, totals: applied.totals };
+    note(index, applied)?;
+    Ok(applied)
+}
+
+fn catch_up(
+    place: &Place,
+    index: &Arc<dyn Index>,
+    applied: Applied,
+    journal: &Journal,
+) -> Result<Applied, OpenError> {
+    let end = journal.last().position.sequence;
+    if applied.sequence == end {
+        return Ok(applied);
+    }
+    let segments = survey::segments(&*place.disk)?;
+    Ok(replay(&*place.disk, &segments.headers, end, applied.sequence, &**index, |_| ())?)
+}
+
+/// From now on the index may be believed as long as the machine lives.
+pub(crate) fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
+    let boot = place.disk.boot_id().zip(place.indexes.identity(INDEX));
+    state.trust = match boot {
+        Some((boot, identity)) => Trust::Boot { boot, identity },
+        None => Trust::None,
+    };
+    state.write(&*place.disk).map_err(io_error("write `state`"))
+}
+
+fn remove_leftovers(place: &Place) -> Result<(), OpenError> {
+    for folder in [rebuild::NEW, OLD] {
+        place.indexes.remove(folder).map_err(io_error("remove an old index"))?;
+    }
+    for path in [NEXT, "state.tmp"] {
+        if place.disk.open(path).is_ok() {
+            place.disk.remove(path).map_err(io_error("remove a temporary file"))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn journal_error(error: JournalError) -> OpenError {
+    match error {
+        JournalError::NoRoom => OpenError::NoRoom,
+        JournalError::Failed { doing, source } => OpenError::Io { doing: doing.to_owned(), source },
+    }
+}
+
+impl Place {
+    pub(crate) fn sizes(&self) -> Sizes {
+        let Options { first_segment, largest_segment, min_free, .. } = self.options;
+        Sizes { first: first_segment, largest: largest_segment, min_free }
+    }
+}

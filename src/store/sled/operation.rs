@@ -1,0 +1,74 @@
+//! What the writer is given to do. It knows no more of an operation than this.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::sync::oneshot;
+
+use super::index::panic_text;
+use super::tx::Tx;
+use crate::store::StoreError;
+
+/// How an operation is to be treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It shares a group with what waits beside it.
+    Ordinary,
+    /// It is large and gets a group of its own.
+    Alone,
+    /// It frees room, and may use half of the room that is kept free.
+    Freeing,
+}
+
+/// One unit of work for the writer.
+pub trait Operation: Send {
+    /// Says how it is to be treated.
+    fn kind(&self) -> Kind;
+    /// Reads, decides and stages changes. Called once.
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
+    /// Is told, once, that the changes are durable and readable, or why nothing of it has happened. An operation
+    /// that is dropped without an answer may have happened or not.
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+/// An operation whose value goes to a waiting task.
+pub(crate) struct Call<T, F> {
+    kind: Kind,
+    work: Option<F>,
+    value: Option<T>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Call<T, F> {
+    pub(crate) fn new(kind: Kind, work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<Self> {
+        Box::new(Call { kind, work: Some(work), value: None, reply })
+    }
+}
+
+impl<T, F> Operation for Call<T, F>
+where
+    T: Send,
+    F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send,
+{
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        let work = self.work.take().expect("an operation runs once");
+        self.value = Some(work(tx)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Call { value, reply, .. } = *self;
+        let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
+        // The caller may have gone; its changes stay.
+        drop(reply.send(answer));
+    }
+}
+
+/// Runs an operation; a panic in it is its own failure and nobody else's.
+pub(crate) fn run(operation: &mut dyn Operation, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    catch_unwind(AssertUnwindSafe(|| operation.run(tx)))
+        .unwrap_or_else(|payload| Err(StoreError::Panicked(panic_text(&*payload).to_owned())))
+}

@@ -1,0 +1,75 @@
+//! Proving the index: it must hold exactly the rows whose totals the journal carries.
+
+use std::ops::Bound;
+
+use super::applied;
+use super::cell;
+use super::group::CellChange;
+use super::index::{Index, IndexError};
+use super::totals::{Totals, row_hash};
+use super::tx::Direction;
+
+/// A sum over the index, taken in slices while it changes.
+#[derive(Default)]
+pub(crate) struct Prover {
+    /// Rows up to here are summed up.
+    cursor: Option<Vec<u8>>,
+    totals: Totals,
+}
+
+/// What a slice has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing yet.
+    More,
+    /// All rows are summed up.
+    All(Totals),
+    /// A row is damaged.
+    Damage,
+}
+
+impl Prover {
+    /// Sums up the next rows.
+    pub(crate) fn slice(&mut self, index: &dyn Index, rows: usize) -> Result<Found, IndexError> {
+        let start = self.cursor.clone();
+        let start = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let (mut seen, mut damaged) = (0, false);
+        index.range(start, Bound::Unbounded, Direction::Ascending, &mut |key, row| {
+            seen += 1;
+            damaged |= self.take(key, row);
+            seen < rows && !damaged
+        })?;
+        Ok(match (damaged, seen < rows) {
+            (true, _) => Found::Damage,
+            (false, true) => Found::All(self.totals),
+            (false, false) => Found::More,
+        })
+    }
+
+    /// Adds a row; returns whether it is damaged.
+    fn take(&mut self, key: &[u8], row: &[u8]) -> bool {
+        let cursor = self.cursor.get_or_insert_default();
+        cursor.clear();
+        cursor.extend_from_slice(key);
+        if key != applied::KEY {
+            self.totals.add(row_hash(key, row));
+        }
+        !cell::is_intact(key, row)
+    }
+
+    /// Follows a change of the index.
+    pub(crate) fn follow(&mut self, change: &CellChange) {
+        if self.cursor.as_ref().is_some_and(|cursor| change.key <= *cursor) {
+            self.totals.replace(change.old, change.new);
+        }
+    }
+}
+
+/// Sums up a whole index at once.
+pub(crate) fn sum(index: &dyn Index) -> Result<Totals, IndexError> {
+    let mut prover = Prover::default();
+    match prover.slice(index, usize::MAX)? {
+        Found::All(totals) => Ok(totals),
+        Found::More | Found::Damage => Err(IndexError::Failed("a row is damaged".to_owned())),
+    }
+}

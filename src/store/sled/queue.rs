@@ -1,0 +1,130 @@
+//! What waits for the writer: a bounded line of operations, and long jobs that are worked off in slices.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::job::Job;
+use super::operation::Operation;
+use crate::store::StoreError;
+
+/// Operations that may wait.
+const LENGTH: usize = 1024;
+/// How long a caller waits for a place in a full line.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The line before the writer.
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+    places: Semaphore,
+}
+
+#[derive(Default)]
+struct Waiting {
+    operations: VecDeque<Box<dyn Operation>>,
+    jobs: VecDeque<Job>,
+    is_closing: bool,
+    writer_sleeps: bool,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Queue {
+        Queue { waiting: Mutex::default(), arrived: Condvar::new(), places: Semaphore::new(LENGTH) }
+    }
+
+    /// Puts an operation into the line.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] if the line stays full, [`StoreError::Unavailable`] after [`Queue::close`].
+    pub(crate) async fn push(&self, operation: Box<dyn Operation>) -> Result<(), StoreError> {
+        let place = match self.places.try_acquire() {
+            Ok(place) => Ok(place),
+            Err(_) => timeout(PATIENCE, self.places.acquire()).await.map_err(|_elapsed| StoreError::Busy)?,
+        };
+        place.map_err(|_closed| closed())?.forget();
+        let mut waiting = self.lock();
+        if waiting.is_closing {
+            return Err(closed());
+        }
+        waiting.operations.push_back(operation);
+        self.wake(waiting);
+        Ok(())
+    }
+
+    /// Leaves a job to be worked off.
+    pub(crate) fn push_job(&self, job: Job) {
+        let mut waiting = self.lock();
+        if !waiting.is_closing {
+            waiting.jobs.push_back(job);
+        }
+        self.wake(waiting);
+    }
+
+    pub(crate) fn take_job(&self) -> Option<Job> {
+        self.lock().jobs.pop_front()
+    }
+
+    pub(crate) fn has_jobs(&self) -> bool {
+        !self.lock().jobs.is_empty()
+    }
+
+    /// Moves all that waits into `backlog`. If nothing does, waits for it, for at most `patience`. Returns whether
+    /// no more will come.
+    pub(crate) fn take(
+        &self,
+        backlog: &mut VecDeque<Box<dyn Operation>>,
+        patience: Option<Duration>,
+    ) -> bool {
+        let mut waiting = self.lock();
+        if waiting.operations.is_empty() && backlog.is_empty() && !waiting.is_closing {
+            waiting.writer_sleeps = true;
+            waiting = self.sleep(waiting, patience);
+            waiting.writer_sleeps = false;
+        }
+        self.places.add_permits(waiting.operations.len());
+        backlog.append(&mut waiting.operations);
+        waiting.is_closing
+    }
+
+    fn sleep<'a>(
+        &'a self,
+        waiting: MutexGuard<'a, Waiting>,
+        patience: Option<Duration>,
+    ) -> MutexGuard<'a, Waiting> {
+        match patience {
+            None => self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                self.arrived.wait_timeout(waiting, patience).unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+
+    /// Lets nothing more in.
+    pub(crate) fn close(&self) {
+        self.places.close();
+        let mut waiting = self.lock();
+        waiting.is_closing = true;
+        waiting.jobs.clear();
+        self.wake(waiting);
+    }
+
+    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+        let sleeps = waiting.writer_sleeps;
+        drop(waiting);
+        if sleeps {
+            self.arrived.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("it is being closed".to_owned())
+}

@@ -1,0 +1,111 @@
+//! Reading past the writer: straight from the index, on the caller's own thread.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::cell;
+use super::index::Index;
+use super::tx::{Direction, Rows, is_empty};
+use crate::store::StoreError;
+
+/// The index everybody reads, while there is one.
+#[derive(Clone, Default)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    index: RwLock<Option<Arc<dyn Index>>>,
+    doubted: AtomicBool,
+}
+
+impl Reader {
+    /// Returns the body of a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while
+    /// there is no index.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let index = self.index()?;
+        self.noting(cell::read(&*index, key))
+    }
+
+    /// Returns at most `limit` rows of a range.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn scan(
+        &self,
+        range: impl RangeBounds<Vec<u8>>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Rows, StoreError> {
+        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+        let index = self.index()?;
+        self.noting(scan(&*index, &bounds, direction, limit))
+    }
+
+    pub(crate) fn index(&self) -> Result<Arc<dyn Index>, StoreError> {
+        let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
+        index
+            .clone()
+            .ok_or_else(|| StoreError::Unavailable("it is being opened, rebuilt or closed".to_owned()))
+    }
+
+    pub(crate) fn set(&self, index: Arc<dyn Index>) {
+        *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
+    }
+
+    /// Takes the index away from everybody.
+    pub(crate) fn take(&self) -> Option<Arc<dyn Index>> {
+        self.shared.index.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns once whether something unreadable was met since it was asked last.
+    pub(crate) fn take_doubt(&self) -> bool {
+        self.shared.doubted.load(Ordering::Relaxed) && self.shared.doubted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Remembers that something could not be read.
+    pub(crate) fn noting<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if matches!(result, Err(StoreError::Damaged(_))) {
+            self.shared.doubted.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// Reads rows of an index, leaving out the engine's own.
+pub(crate) fn scan(
+    index: &dyn Index,
+    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    direction: Direction,
+    limit: usize,
+) -> Result<Rows, StoreError> {
+    if limit == 0 || is_empty(bounds) {
+        return Ok(Vec::new());
+    }
+    let mut cells = Vec::new();
+    let (start, end) = (bounds.0.as_ref().map(Vec::as_slice), bounds.1.as_ref().map(Vec::as_slice));
+    let visited = index.range(start, end, direction, &mut |key, cell| {
+        if !is_own(key) {
+            cells.push((key.to_vec(), cell.to_vec()));
+        }
+        cells.len() < limit
+    });
+    visited.map_err(cell::unreadable)?;
+    let mut rows = Vec::with_capacity(cells.len());
+    for (key, cell) in cells {
+        if let Some(body) = cell::resolve(index, &key, cell)? {
+            rows.push((key, body));
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether a key is the engine's: pieces, and what was applied.
+fn is_own(key: &[u8]) -> bool {
+    key.first() == Some(&b'P') || key == super::applied::KEY
+}

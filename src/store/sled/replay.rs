@@ -1,0 +1,146 @@
+//! From the journal to the index: what was not applied yet, or everything.
+
+use super::applied::{self, Applied};
+use super::disk::Disk;
+use super::frame::Frame;
+use super::index::{Change, Index, IndexError};
+use super::options::OpenError;
+use super::segment::{FRAMES, Header, Walk};
+use super::survey::{End, complete, read};
+use super::totals::Totals;
+
+/// More changes at once would cost sled a lot of memory.
+const BATCH: usize = 256;
+
+/// Why a replay stopped.
+#[derive(Debug)]
+pub(crate) enum ReplayError {
+    /// The journal cannot be read.
+    Journal(OpenError),
+    /// The index cannot be written.
+    Index(IndexError),
+}
+
+/// Calls `visit` for each frame after a sequence, in order, and `done` with the bytes of each segment read.
+/// Every segment that is looked at must be whole.
+pub(crate) fn frames_after<E: From<OpenError>>(
+    disk: &dyn Disk,
+    segments: &[Header],
+    end: u64,
+    after: u64,
+    mut visit: impl FnMut(Visit<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    for (number, header) in segments.iter().enumerate() {
+        let next = segments.get(number + 1).map_or(end + 1, |next| next.first);
+        if next <= after + 1 {
+            continue;
+        }
+        let bytes = read(disk, header)?;
+        let mut walk = Walk::new(&bytes, header.seed(), FRAMES, header.first);
+        let mut frames = Vec::new();
+        for (_, frame) in walk.by_ref().filter(|(_, frame)| frame.sequence > after) {
+            frames.push(frame);
+        }
+        complete(header, &walk, next)?;
+        visit(Visit { frames: &frames, bytes: header.size })?;
+    }
+    Ok(())
+}
+
+/// The frames of a segment.
+pub(crate) struct Visit<'a> {
+    pub(crate) frames: &'a [Frame<'a>],
+    /// Bytes of the segment.
+    pub(crate) bytes: u64,
+}
+
+/// Returns the totals after a frame of the journal.
+pub(crate) fn totals_after(
+    disk: &dyn Disk,
+    segments: &[Header],
+    end: &End,
+    sequence: u64,
+) -> Result<Totals, OpenError> {
+    if sequence == end.last.position.sequence {
+        return Ok(end.last.totals);
+    }
+    let mut totals = Totals::default();
+    if sequence > 0 {
+        let until = segments.partition_point(|header| header.first <= sequence);
+        let last = segments.get(until).map_or(end.last.position.sequence, |next| next.first - 1);
+        frames_after(disk, &segments[..until], last, sequence - 1, |visit| {
+            totals = visit.frames.first().map_or(totals, |frame| frame.totals);
+            Ok::<(), OpenError>(())
+        })?;
+    }
+    Ok(totals)
+}
+
+/// Applies all frames after a sequence, and notes how far the index has come.
+pub(crate) fn replay(
+    disk: &dyn Disk,
+    segments: &[Header],
+    end: u64,
+    after: u64,
+    index: &dyn Index,
+    mut progress: impl FnMut(u64),
+) -> Result<Applied, ReplayError> {
+    let mut last = None;
+    frames_after(disk, segments, end, after, |visit| {
+        apply_in_batches(index, visit.frames)?;
+        let newest = visit.frames.last();
+        last = newest.map(|frame| Applied { sequence: frame.sequence, totals: frame.totals }).or(last);
+        progress(visit.bytes);
+        Ok::<(), ReplayError>(())
+    })?;
+    let Some(applied) = last else { return Applied::read(index).map_err(ReplayError::Index) };
+    note(index, applied)?;
+    Ok(applied)
+}
+
+/// Writes down how far an index has come.
+pub(crate) fn note(index: &dyn Index, applied: Applied) -> Result<(), IndexError> {
+    index.apply(&[Change { key: applied::KEY, cell: Some(&applied.cell()) }])
+}
+
+fn apply_in_batches(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexError> {
+    let mut batch = Vec::with_capacity(BATCH);
+    for change in frames.iter().flat_map(|frame| frame.changes()) {
+        batch.push(change);
+        if batch.len() == BATCH {
+            index.apply(&batch)?;
+            batch.clear();
+        }
+    }
+    if batch.is_empty() { Ok(()) } else { index.apply(&batch) }
+}
+
+impl From<OpenError> for ReplayError {
+    fn from(error: OpenError) -> Self {
+        ReplayError::Journal(error)
+    }
+}
+
+impl From<IndexError> for ReplayError {
+    fn from(error: IndexError) -> Self {
+        ReplayError::Index(error)
+    }
+}
+
+impl From<ReplayError> for OpenError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Journal(error) => error,
+            ReplayError::Index(error) => error.into(),
+        }
+    }
+}
+
+impl From<IndexError> for OpenError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::NoRoom => OpenError::NoRoom,
+            IndexError::Failed(why) => OpenError::Index(why),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The files of the journal: their names, their headers, and walking over the frames in one.
+//!
+//! A header stands twice, at 0 and at 4096; frames begin at 8192.
+//!
+//! ```text
+//! 0    magic `forms journal\0\0\0`     24   instance id, 16 bytes     48   first sequence
+//! 16   format, 8 bytes                 40   ordinal                   56   size of the file     64   CRC-32C
+//! ```
+
+use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
+
+/// The format this version writes and reads.
+pub(crate) const FORMAT: u32 = 1;
+/// Where the first frame of a segment begins.
+pub(crate) const FRAMES: u64 = 8192;
+/// Where the headers stand.
+pub(crate) const HEADERS: [u64; 2] = [0, 4096];
+/// The folder of the segments.
+pub(crate) const JOURNAL: &str = "journal";
+/// A segment in the making.
+pub(crate) const NEXT: &str = "journal/next.tmp";
+/// Seals begin at multiples of this: pages that hold frames answered for are not written again by a seal.
+pub(crate) const PAGE: usize = 4096;
+const MAGIC: &[u8; 16] = b"forms journal\0\0\0";
+const CHECKED: usize = 64;
+
+/// What a segment says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) format: u32,
+    pub(crate) instance: [u8; 16],
+    pub(crate) ordinal: u64,
+    /// Sequence of the first frame in it.
+    pub(crate) first: u64,
+    /// Bytes of the file.
+    pub(crate) size: u64,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; SECTOR] {
+        let mut bytes = [0; SECTOR];
+        bytes[..16].copy_from_slice(MAGIC);
+        bytes[16..24].copy_from_slice(&u64::from(self.format).to_be_bytes());
+        bytes[24..40].copy_from_slice(&self.instance);
+        bytes[40..48].copy_from_slice(&self.ordinal.to_be_bytes());
+        bytes[48..56].copy_from_slice(&self.first.to_be_bytes());
+        bytes[56..64].copy_from_slice(&self.size.to_be_bytes());
+        let checksum = crc32c::crc32c(&bytes[..CHECKED]);
+        bytes[CHECKED..CHECKED + 4].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn parse(bytes: &[u8; SECTOR]) -> Option<Header> {
+        if &bytes[..16] != MAGIC || crc32c::crc32c(&bytes[..CHECKED]) != u32_at(bytes, CHECKED) {
+            return None;
+        }
+        Some(Header {
+            format: u32::try_from(u64_at(bytes, 16)).ok()?,
+            instance: array_at(bytes, 24),
+            ordinal: u64_at(bytes, 40),
+            first: u64_at(bytes, 48),
+            size: u64_at(bytes, 56),
+        })
+    }
+
+    /// The seed of this segment's checksums: bytes of another segment, or of an answer, never look like a frame.
+    pub(crate) fn seed(&self) -> u32 {
+        crc32c::crc32c_append(crc32c::crc32c(&self.instance), &self.ordinal.to_be_bytes())
+    }
+
+    pub(crate) fn path(&self) -> String {
+        path(self.ordinal)
+    }
+}
+
+/// Returns the path of the segment with an ordinal.
+pub(crate) fn path(ordinal: u64) -> String {
+    format!("{JOURNAL}/{ordinal:08}.log")
+}
+
+/// Returns the ordinal in the name of a segment.
+pub(crate) fn ordinal(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
+}
+
+/// Goes from frame to frame of a segment read into memory.
+pub(crate) struct Walk<'a> {
+    bytes: &'a [u8],
+    seed: u32,
+    at: usize,
+    next: u64,
+}
+
+/// What follows the last frame of a walk.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Zeros: nothing was being written.
+    Empty,
+    /// A write that was not finished, up to this offset.
+    Torn { end: usize },
+    /// A valid frame stands behind bytes that are none: those were valid once.
+    Damage { next: usize, sequence: u64 },
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at an offset where the frame `next` is expected.
+    pub(crate) fn new(bytes: &'a [u8], seed: u32, at: u64, next: u64) -> Self {
+        Walk { bytes, seed, at: usize::try_from(at).unwrap_or(usize::MAX), next }
+    }
+
+    /// Returns the offset where the next frame may begin.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the sequence the next frame must have.
+    pub(crate) fn expected(&self) -> u64 {
+        self.next
+    }
+
+    fn frame_at(&self, at: usize) -> Option<Frame<'a>> {
+        Frame::parse(self.bytes.get(at..)?, self.seed)
+    }
+
+    /// Looks for a frame beyond the end of the walk.
+    pub(crate) fn tail(&self) -> Tail {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(last) = last_written(rest) else { return Tail::Empty };
+        for at in (self.at..=self.at + last).step_by(SECTOR) {
+            if let Some(frame) = self.frame_at(at) {
+                return Tail::Damage { next: at, sequence: frame.sequence };
+            }
+        }
+        Tail::Torn { end: self.at + last + 1 }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = (usize, Frame<'a>);
+
+    fn next(&mut self) -> Option<(usize, Frame<'a>)> {
+        // A seal begins at the next page; what lies between is zero.
+        let page = self.at.next_multiple_of(PAGE);
+        let places = [self.at, page];
+        let found = places.into_iter().find_map(|at| {
+            let frame = self.frame_at(at).filter(|frame| frame.sequence == self.next)?;
+            Some((at, frame))
+        });
+        let (at, frame) = found?;
+        if last_written(&self.bytes[self.at..at]).is_some() {
+            return None;
+        }
+        self.at = at + frame.length();
+        self.next += 1;
+        Some((at, frame))
+    }
+}
+
+/// Returns the offset of the last byte that is not zero.
+fn last_written(bytes: &[u8]) -> Option<usize> {
+    // Whole blocks first: a segment may be 64 MiB of zeros, and comparing slices is as fast as memory.
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let mut end = bytes.len();
+    while end >= ZEROS.len() && bytes[end - ZEROS.len()..end] == ZEROS {
+        end -= ZEROS.len();
+    }
+    bytes[..end].iter().rposition(|&byte| byte != 0)
+}

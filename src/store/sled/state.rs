@@ -1,0 +1,146 @@
+//! The file `state`: what may be believed when the store is opened next.
+
+use std::fmt::Write as _;
+use std::io;
+
+use super::disk::{Disk, read_all, replace};
+use super::options::OpenError;
+use super::segment::FORMAT;
+
+const PATH: &str = "state";
+
+/// A frame of the journal and where it stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) ordinal: u64,
+    pub(crate) offset: u64,
+    pub(crate) sequence: u64,
+}
+
+/// What tells a file from its copies: inode and time of birth, as text.
+pub type Identity = String;
+
+/// How far the index may be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Not at all.
+    None,
+    /// If the machine has not died since.
+    Boot { boot: String, identity: Identity },
+    /// It was closed with everything up to `end`, and synced.
+    Clean { end: Position, identity: Identity },
+}
+
+/// The content of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) instance: [u8; 16],
+    /// Ordinal of the newest segment.
+    pub(crate) ordinal: u64,
+    /// The last clean end ever: the journal cannot end before it.
+    pub(crate) floor: Position,
+    pub(crate) trust: Trust,
+}
+
+impl State {
+    /// Reads the file; `None` if it is missing or makes no sense.
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<State>, OpenError> {
+        let bytes = match disk.open(PATH).and_then(|file| read_all(&*file)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(OpenError::Io { doing: "read `state`".to_owned(), source }),
+        };
+        let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+        State::parse(&text)
+    }
+
+    /// Writes the file whole and makes it durable.
+    pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+        replace(disk, PATH, self.encode().as_bytes())
+    }
+
+    fn encode(&self) -> String {
+        let mut text = format!("format {FORMAT}\ninstance ");
+        for byte in self.instance {
+            write!(text, "{byte:02x}").expect("a string has room");
+        }
+        let trust = match &self.trust {
+            Trust::None => "none".to_owned(),
+            Trust::Boot { boot, identity } => format!("boot {boot} {identity}"),
+            Trust::Clean { end, identity } => format!("clean {} {identity}", position_text(*end)),
+        };
+        let (ordinal, floor) = (self.ordinal, position_text(self.floor));
+        write!(text, "\nordinal {ordinal}\nfloor {floor}\ntrust {trust}\n").expect("a string has room");
+        let checksum = crc32c::crc32c(text.as_bytes());
+        writeln!(text, "checksum {checksum:08x}").expect("a string has room");
+        text
+    }
+
+    fn parse(text: &str) -> Result<Option<State>, OpenError> {
+        let Some((content, checksum)) = text.split_once("checksum ") else { return Ok(None) };
+        if u32::from_str_radix(checksum.trim_end(), 16) != Ok(crc32c::crc32c(content.as_bytes())) {
+            return Ok(None);
+        }
+        let found = field(content, "format").and_then(|format| format.parse().ok()).unwrap_or(0);
+        if found != FORMAT {
+            return Err(OpenError::Format { found, ours: FORMAT });
+        }
+        Ok(State::fields(content))
+    }
+
+    fn fields(content: &str) -> Option<State> {
+        let instance = u128::from_str_radix(field(content, "instance")?, 16).ok()?.to_be_bytes();
+        let ordinal = field(content, "ordinal")?.parse().ok()?;
+        let floor = position(field(content, "floor")?)?;
+        let words: Vec<&str> = field(content, "trust")?.split(' ').collect();
+        let trust = match words[..] {
+            ["none"] => Trust::None,
+            ["boot", boot, identity] => Trust::Boot { boot: boot.to_owned(), identity: identity.to_owned() },
+            ["clean", end, identity] => Trust::Clean { end: position(end)?, identity: identity.to_owned() },
+            _ => return None,
+        };
+        Some(State { instance, ordinal, floor, trust })
+    }
+}
+
+fn field<'a>(content: &'a str, name: &str) -> Option<&'a str> {
+    content.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+}
+
+fn position_text(position: Position) -> String {
+    format!("{}:{}:{}", position.ordinal, position.offset, position.sequence)
+}
+
+fn position(text: &str) -> Option<Position> {
+    let mut parts = text.split(':').map(str::parse);
+    let mut next = || parts.next()?.ok();
+    Some(Position { ordinal: next()?, offset: next()?, sequence: next()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let end = Position { ordinal: 3, offset: 4096, sequence: 77 };
+        let identity = "12-34.5".to_owned();
+        for trust in [
+            Trust::None,
+            Trust::Boot { boot: "a-b".to_owned(), identity: identity.clone() },
+            Trust::Clean { end, identity },
+        ] {
+            let state = State { instance: *b"0123456789abcdef", ordinal: 9, floor: end, trust };
+            assert_eq!(State::parse(&state.encode()).unwrap(), Some(state.clone()));
+            let flipped = state.encode().replace("ordinal 9", "ordinal 8");
+            assert_eq!(State::parse(&flipped).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let content = "format 7\n";
+        let text = format!("{content}checksum {:08x}\n", crc32c::crc32c(content.as_bytes()));
+        assert!(matches!(State::parse(&text), Err(OpenError::Format { found: 7, ours: FORMAT })));
+    }
+}

@@ -1,0 +1,196 @@
+//! Reading the journal when a store is opened: which segments there are, and where it ends.
+
+use std::io;
+
+use super::disk::{Disk, DiskFile, read_all};
+use super::frame::{Frame, SECTOR};
+use super::journal::Last;
+use super::options::{Damage, OpenError};
+use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, PAGE, Tail, Walk, ordinal, path};
+use super::state::Position;
+
+/// Where a journal ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    /// The newest segment.
+    pub(crate) header: Header,
+    /// Where its next frame may begin.
+    pub(crate) at: u64,
+    pub(crate) last: Last,
+    /// The end of the bytes of an unfinished write, if there are any.
+    pub(crate) torn: Option<u64>,
+}
+
+/// The segments of a journal.
+#[derive(Default)]
+pub(crate) struct Segments {
+    /// In their order, none missing.
+    pub(crate) headers: Vec<Header>,
+    /// Headers of which one copy is damaged, and where that one stands.
+    pub(crate) unmended: Vec<(Header, u64)>,
+}
+
+/// Reads the headers of all segments and checks that none is missing.
+pub(crate) fn segments(disk: &dyn Disk) -> Result<Segments, OpenError> {
+    let names = disk.list(JOURNAL).map_err(io_error("list `journal`"))?;
+    let mut ordinals: Vec<u64> = names.iter().filter_map(|name| ordinal(name)).collect();
+    ordinals.sort_unstable();
+    let Segments { mut headers, mut unmended } = Segments::default();
+    for (expected, found) in (1..).zip(ordinals) {
+        if found != expected {
+            let after = header(disk, found, &mut Vec::new())?.first;
+            return Err(missing(expected, headers.last().map_or(0, |last| last.first), Some(after)));
+        }
+        let header = header(disk, found, &mut unmended)?;
+        if let Some(earlier) = headers.last() {
+            follows(earlier, &header)?;
+        }
+        headers.push(header);
+    }
+    Ok(Segments { headers, unmended })
+}
+
+fn header(disk: &dyn Disk, ordinal: u64, unmended: &mut Vec<(Header, u64)>) -> Result<Header, OpenError> {
+    let path = path(ordinal);
+    let file = open(disk, &path)?;
+    let length = file.len().map_err(io_error("read the journal"))?;
+    if length < FRAMES {
+        return Err(damage(&path, length, "the file has been cut", 0, None));
+    }
+    let mut copies = Vec::new();
+    for at in HEADERS {
+        let mut bytes = [0; SECTOR];
+        file.read_at(&mut bytes, at).map_err(io_error("read the journal"))?;
+        copies.push(Header::parse(&bytes));
+    }
+    let Some(header) = copies.iter().flatten().next().copied() else {
+        return Err(damage(&path, 0, "neither of the two headers is valid", 0, None));
+    };
+    if header.format != FORMAT {
+        return Err(OpenError::Format { found: header.format, ours: FORMAT });
+    }
+    if header.ordinal != ordinal {
+        return Err(damage(&path, 0, "the header is that of another segment", 0, None));
+    }
+    if length < header.size {
+        return Err(damage(&path, length, "the file has been cut", header.first.saturating_sub(1), None));
+    }
+    let damaged = HEADERS.iter().zip(&copies).filter(|(_, copy)| copy.is_none());
+    unmended.extend(damaged.map(|(at, _)| (header, *at)));
+    Ok(header)
+}
+
+fn follows(earlier: &Header, header: &Header) -> Result<(), OpenError> {
+    if header.instance != earlier.instance {
+        return Err(damage(
+            &header.path(),
+            0,
+            "the segment belongs to another store",
+            header.first - 1,
+            None,
+        ));
+    }
+    if header.first <= earlier.first {
+        return Err(damage(&header.path(), 0, "the segment does not follow the one before it", 0, None));
+    }
+    Ok(())
+}
+
+/// Finds the end by reading the newest segment that has frames.
+pub(crate) fn find_end(disk: &dyn Disk, segments: &[Header]) -> Result<End, OpenError> {
+    let newest = *segments.last().expect("a journal has a segment");
+    let bytes = read(disk, &newest)?;
+    let mut walk = Walk::new(&bytes, newest.seed(), FRAMES, newest.first);
+    let last = match last_of(&newest, &mut walk) {
+        Some(last) => last,
+        None => last_before(disk, segments)?,
+    };
+    let torn = match walk.tail() {
+        Tail::Empty => None,
+        Tail::Torn { end } => Some(end as u64),
+        Tail::Damage { next, sequence } => {
+            let what = format!("a change is damaged; the next valid one begins at byte {next}");
+            return Err(damage(&newest.path(), walk.at() as u64, &what, walk.expected() - 1, Some(sequence)));
+        }
+    };
+    Ok(End { header: newest, at: walk.at() as u64, last, torn })
+}
+
+/// The newest segment has no frame: the journal ends with the one before it.
+fn last_before(disk: &dyn Disk, segments: &[Header]) -> Result<Last, OpenError> {
+    let Some(header) = segments.len().checked_sub(2).map(|before| segments[before]) else {
+        return Ok(Last::default());
+    };
+    let bytes = read(disk, &header)?;
+    let mut walk = Walk::new(&bytes, header.seed(), FRAMES, header.first);
+    let last = last_of(&header, &mut walk);
+    complete(&header, &walk, segments[segments.len() - 1].first)?;
+    last.ok_or_else(|| damage(&header.path(), FRAMES, "the segment has no change", header.first - 1, None))
+}
+
+fn last_of(header: &Header, walk: &mut Walk<'_>) -> Option<Last> {
+    walk.last().map(|(offset, frame)| last(header, offset as u64, &frame))
+}
+
+fn last(header: &Header, offset: u64, frame: &Frame<'_>) -> Last {
+    let position = Position { ordinal: header.ordinal, offset, sequence: frame.sequence };
+    Last { position, totals: frame.totals, is_seal: frame.is_seal(), length: frame.length() }
+}
+
+/// Checks that a walk has come to the end of a segment that is not the newest.
+pub(crate) fn complete(header: &Header, walk: &Walk<'_>, next: u64) -> Result<(), OpenError> {
+    if walk.expected() == next {
+        return Ok(());
+    }
+    let what = format!("change {} is damaged or missing", walk.expected());
+    Err(damage(&header.path(), walk.at() as u64, &what, walk.expected() - 1, Some(next)))
+}
+
+/// Takes the end from where the store was closed; `None` if that is not where the journal ends.
+pub(crate) fn clean_end(
+    disk: &dyn Disk,
+    segments: &[Header],
+    at: Position,
+) -> Result<Option<End>, OpenError> {
+    let newest = *segments.last().expect("a journal has a segment");
+    if newest.ordinal != at.ordinal || at.offset + SECTOR as u64 > newest.size {
+        return Ok(None);
+    }
+    let file = open(disk, &newest.path())?;
+    let mut bytes = vec![0; usize::try_from(newest.size - at.offset).unwrap_or(0).min(2 * PAGE)];
+    file.read_at(&mut bytes, at.offset).map_err(io_error("read the journal"))?;
+    let seal = Frame::parse(&bytes, newest.seed()).filter(|frame| frame.is_seal());
+    let Some(seal) = seal.filter(|seal| seal.sequence == at.sequence) else { return Ok(None) };
+    if bytes[seal.length()..].iter().any(|&byte| byte != 0) {
+        return Ok(None);
+    }
+    let end = at.offset + seal.length() as u64;
+    Ok(Some(End { header: newest, at: end, last: last(&newest, at.offset, &seal), torn: None }))
+}
+
+pub(crate) fn open(disk: &dyn Disk, path: &str) -> Result<Box<dyn DiskFile>, OpenError> {
+    disk.open(path).map_err(io_error("open the journal"))
+}
+
+pub(crate) fn read(disk: &dyn Disk, header: &Header) -> Result<Vec<u8>, OpenError> {
+    read_all(&*open(disk, &header.path())?).map_err(io_error("read the journal"))
+}
+
+pub(crate) fn missing(ordinal: u64, readable_before: u64, readable_after: Option<u64>) -> OpenError {
+    damage(&path(ordinal), 0, "the file is missing", readable_before, readable_after)
+}
+
+pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: Option<u64>) -> OpenError {
+    OpenError::Damaged(Box::new(Damage {
+        file: file.to_owned(),
+        position,
+        what: what.to_owned(),
+        readable_before: before,
+        readable_after: after,
+    }))
+}
+
+/// Says what could not be done.
+pub(crate) fn io_error(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
+    move |source| OpenError::Io { doing: doing.to_owned(), source }
+}

@@ -1,0 +1,36 @@
+//! How many rows there are and what they sum up to: one comparison tells whether an index is complete.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
+
+/// Number and wrapping sum of the hashes of all live rows. Order does not matter, and what goes can be taken out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) count: u64,
+    pub(crate) sum: u128,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, hash: u128) {
+        self.count = self.count.wrapping_add(1);
+        self.sum = self.sum.wrapping_add(hash);
+    }
+
+    pub(crate) fn remove(&mut self, hash: u128) {
+        self.count = self.count.wrapping_sub(1);
+        self.sum = self.sum.wrapping_sub(hash);
+    }
+
+    pub(crate) fn replace(&mut self, old: Option<u128>, new: Option<u128>) {
+        if let Some(hash) = old {
+            self.remove(hash);
+        }
+        if let Some(hash) = new {
+            self.add(hash);
+        }
+    }
+}
+
+/// Hashes a row as the index holds it.
+pub(crate) fn row_hash(key: &[u8], cell: &[u8]) -> u128 {
+    xxh3_128_with_seed(cell, xxh3_64(key))
+}

@@ -1,0 +1,83 @@
+//! Writes the index's file to the disk now and then, so that its pages do not pile up and stall the journal.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle, park, park_timeout};
+use std::time::{Duration, Instant};
+
+use super::index::OpenIndex;
+use super::options::Options;
+use super::rebuild::INDEX;
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A side thread; it sleeps while nothing is written.
+pub(crate) struct Writeback {
+    flags: Arc<Flags>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Flags {
+    is_dirty: AtomicBool,
+    is_stopping: AtomicBool,
+}
+
+impl Writeback {
+    pub(crate) fn start(indexes: Arc<dyn OpenIndex>, options: &Options) -> io::Result<Writeback> {
+        let flags = Arc::new(Flags::default());
+        let (shared, fatal) = (Arc::clone(&flags), Arc::clone(&options.fatal));
+        let thread = thread::Builder::new().name("writeback".to_owned()).spawn(move || {
+            if let Err(error) = run(&shared, &*indexes) {
+                fatal(&format!("cannot sync the index: {error}"));
+            }
+        })?;
+        Ok(Writeback { flags, thread: Some(thread) })
+    }
+
+    /// Says that the index has changed.
+    pub(crate) fn touch(&self) {
+        if !self.flags.is_dirty.swap(true, Ordering::Release) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Writeback {
+    fn drop(&mut self) {
+        self.flags.is_stopping.store(true, Ordering::Release);
+        self.wake();
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+fn run(flags: &Flags, indexes: &dyn OpenIndex) -> io::Result<()> {
+    loop {
+        while !flags.is_dirty.load(Ordering::Acquire) {
+            if flags.is_stopping.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            park();
+        }
+        let next = Instant::now() + PAUSE;
+        while Instant::now() < next {
+            if flags.is_stopping.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            park_timeout(next.saturating_duration_since(Instant::now()));
+        }
+        flags.is_dirty.store(false, Ordering::Release);
+        match indexes.sync_data(INDEX) {
+            // While the index is replaced there is none of that name.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+    }
+}

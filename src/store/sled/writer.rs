@@ -1,0 +1,368 @@
+//! The one writer of a store: stages operations, makes a group of them durable, applies it, answers.
+//!
+//! It runs on whichever thread calls it and takes no time of its own, so that the tests can drive it step by step.
+
+use std::sync::Arc;
+
+use super::applied::{self, Applied};
+use super::disk::{Disk, HeldLock};
+use super::group::{Batches, CellChange, Group};
+use super::index::{Change, Index, IndexError, OpenIndex};
+use super::journal::{Journal, JournalError};
+use super::open::{self, Place};
+use super::operation::{self, Kind, Operation};
+use super::options::{Event, Health, OpenError, Options, Report};
+use super::prove::{Found, Prover};
+use super::reader::Reader;
+use super::rebuild::{self, INDEX};
+use super::state::{State, Trust};
+use super::status::Status;
+use super::survey::io_error;
+use super::totals::Totals;
+use super::tx::Tx;
+use crate::store::StoreError;
+
+/// The writing side of an open store.
+pub struct Writer {
+    place: Place,
+    lock: Arc<dyn HeldLock>,
+    state: State,
+    journal: Journal,
+    /// `None` once the writer has failed or is closed.
+    index: Option<Arc<dyn Index>>,
+    reader: Reader,
+    status: Status,
+    totals: Totals,
+    group: Group,
+    waiting: Vec<(Box<dyn Operation>, Result<(), StoreError>)>,
+    /// Free bytes when the group was begun.
+    free: u64,
+    prover: Option<Prover>,
+    unflushed: u64,
+}
+
+/// A group is full at this many operations, rows or bytes.
+const FULL: (usize, usize, usize) = (128, 1000, 1 << 20);
+
+/// Why a group did not become durable and readable.
+enum Failure {
+    /// Nothing was begun.
+    NoRoom,
+    /// Nothing more can be promised.
+    Fatal { why: String, distrust: bool },
+}
+
+impl Writer {
+    /// Opens the store on a disk, creating it if it is missing.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. Nothing that was acknowledged is dropped to get a store open.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        indexes: Arc<dyn OpenIndex>,
+        options: Options,
+        report: Report,
+    ) -> Result<Writer, OpenError> {
+        let place = Place { disk, indexes, options, report };
+        let opened = open::open(&place)?;
+        let reader = Reader::default();
+        reader.set(Arc::clone(&opened.index));
+        let prover = place.options.prove.then(Prover::default);
+        let mut writer = Writer {
+            lock: Arc::from(opened.lock),
+            state: opened.state,
+            journal: opened.journal,
+            index: Some(opened.index),
+            reader,
+            status: Status::new(),
+            totals: opened.applied.totals,
+            group: Group::default(),
+            waiting: Vec::new(),
+            free: 0,
+            prover,
+            unflushed: 0,
+            place,
+        };
+        writer.look_at_room();
+        Ok(writer)
+    }
+
+    /// Returns the reading side.
+    pub fn reader(&self) -> Reader {
+        self.reader.clone()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    pub(crate) fn lock(&self) -> Arc<dyn HeldLock> {
+        Arc::clone(&self.lock)
+    }
+
+    /// Whether it has failed or was closed.
+    pub fn is_stopped(&self) -> bool {
+        self.index.is_none()
+    }
+
+    /// Runs an operation and takes it into the group, to be answered by [`Writer::commit`].
+    pub fn stage(&mut self, mut operation: Box<dyn Operation>) {
+        let Some(index) = self.index.clone() else {
+            return operation.answer(Err(StoreError::Unavailable("it has stopped".to_owned())));
+        };
+        if self.waiting.is_empty() {
+            self.look_at_room();
+        }
+        let outcome = self.run(&mut *operation, &*index);
+        self.waiting.push((operation, self.reader.noting(outcome)));
+    }
+
+    fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
+        let mut tx = Tx::new(index, &self.group);
+        operation::run(operation, &mut tx)?;
+        let changes = tx.into_changes();
+        if !changes.is_empty() && !self.has_room(operation.kind()) {
+            return Err(StoreError::Full);
+        }
+        self.group.join(changes, index)
+    }
+
+    /// Whether the group takes no more operations.
+    pub fn is_full(&self) -> bool {
+        let (operations, rows, bytes) = FULL;
+        self.waiting.len() >= operations || self.group.rows() >= rows || self.group.bytes() >= bytes
+    }
+
+    /// Whether operations wait for [`Writer::commit`].
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Makes the group durable and readable, then answers its operations. After a failure nobody is answered.
+    pub fn commit(&mut self) {
+        let group = std::mem::take(&mut self.group);
+        let waiting = std::mem::take(&mut self.waiting);
+        let batches = group.into_batches(self.journal.next_sequence());
+        match self.write(&batches) {
+            Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
+            Err(Failure::NoRoom) => {
+                waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
+            }
+            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+        }
+    }
+
+    fn write(&mut self, batches: &Batches) -> Result<(), Failure> {
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let mut totals = self.totals;
+        for change in batches.iter().flatten() {
+            totals.replace(change.old, change.new);
+        }
+        self.journal.append(&mut self.state, batches, totals)?;
+        self.unflushed += self.journal.last().length as u64;
+        self.totals = totals;
+        self.apply(batches)
+    }
+
+    /// Applies what is durable; the last batch carries how far the index has come.
+    fn apply(&mut self, batches: &[Vec<CellChange>]) -> Result<(), Failure> {
+        let Some(index) = &self.index else { return Ok(()) };
+        let sequence = self.journal.last().position.sequence;
+        let applied = Applied { sequence, totals: self.totals }.cell();
+        let applied = Change { key: applied::KEY, cell: Some(&applied) };
+        let (last, earlier) =
+            batches.split_last().map_or((&[][..], &[][..]), |(last, rest)| (&last[..], rest));
+        for batch in earlier {
+            index.apply(&changes(batch).collect::<Vec<_>>())?;
+        }
+        index.apply(&changes(last).chain([applied]).collect::<Vec<_>>())?;
+        if let Some(prover) = &mut self.prover {
+            batches.iter().flatten().for_each(|change| prover.follow(change));
+        }
+        Ok(())
+    }
+
+    /// Whether damage to the last frame could be taken for a write that was cut short.
+    pub fn is_unsealed(&self) -> bool {
+        let last = self.journal.last();
+        !self.is_stopped() && last.position.sequence > 0 && !last.is_seal
+    }
+
+    /// Seals the journal.
+    pub fn seal(&mut self) {
+        let sealed = self.journal.seal(&mut self.state, self.totals).map_err(Failure::from);
+        match sealed.and_then(|()| self.apply(&[])) {
+            // Without room for a segment there is none for a seal; what is durable stays so.
+            Ok(()) | Err(Failure::NoRoom) => {}
+            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+        }
+    }
+
+    /// Bytes of the journal since the index was flushed.
+    pub fn unflushed(&self) -> u64 {
+        self.unflushed
+    }
+
+    /// Flushes the index, so that a start after the death of the process replays little.
+    pub fn flush(&mut self) {
+        self.unflushed = 0;
+        let Some(index) = &self.index else { return };
+        if let Err(error) = index.flush() {
+            let Failure::Fatal { why, distrust } = Failure::from(error) else { return };
+            self.fail(&why, distrust);
+        }
+    }
+
+    /// Lets a side thread make the next segment when the current one is half full.
+    pub fn prepare_ahead(&mut self) {
+        if self.place.options.prepare_ahead && self.journal.is_half_full() {
+            self.journal.prepare_ahead();
+        }
+    }
+
+    /// Whether the index is being proved, or must be.
+    pub fn is_proving(&mut self) -> bool {
+        if self.prover.is_none() && self.reader.take_doubt() {
+            self.prover = Some(Prover::default());
+        }
+        self.prover.is_some() && !self.is_stopped()
+    }
+
+    /// Proves the next rows of the index. An index that is found wrong is built anew before this returns.
+    pub fn prove(&mut self, rows: usize) {
+        let (Some(prover), Some(index)) = (&mut self.prover, &self.index) else { return };
+        match prover.slice(&**index, rows) {
+            Ok(Found::More) => {}
+            Ok(Found::All(totals)) if totals == self.totals => {
+                self.prover = None;
+                (self.place.report)(Event::Proved);
+            }
+            Ok(Found::All(_)) => self.replace_index("the index does not hold what the journal says"),
+            Ok(Found::Damage) => self.replace_index("a row of the index is damaged"),
+            Err(error) => self.replace_index(&error.to_string()),
+        }
+    }
+
+    /// Builds the index anew while nobody can read.
+    fn replace_index(&mut self, why: &str) {
+        self.status.set(Health::Rebuilding { done: 0, total: 0 });
+        if let Err(error) = self.try_to_replace_index(why) {
+            self.fail(&error.to_string(), true);
+        }
+        self.status.set(Health::Ready);
+    }
+
+    fn try_to_replace_index(&mut self, why: &str) -> Result<(), OpenError> {
+        (self.prover, self.index) = (None, None);
+        self.state.trust = Trust::None;
+        self.state.write(&*self.place.disk).map_err(io_error("write `state`"))?;
+        drop(self.reader.take().map(when_unused));
+        let status = self.status.clone();
+        let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
+        let (index, applied) = rebuild::rebuild(&self.place, why, self.journal.last(), &mut progress)?;
+        let applied = open::correct_totals(&mut self.journal, &mut self.state, &*index, applied)?;
+        self.totals = applied.totals;
+        open::trust_until_the_machine_dies(&self.place, &mut self.state)?;
+        self.reader.set(Arc::clone(&index));
+        self.index = Some(index);
+        Ok(())
+    }
+
+    /// Looks at the free space, and notes it in the health.
+    pub fn look_at_room(&mut self) {
+        // A file system that does not say how much is free is not taken for a full one.
+        self.free = self.place.disk.free_space().unwrap_or(u64::MAX);
+        let has_room = self.has_room(Kind::Ordinary);
+        self.status.set(if has_room { Health::Ready } else { Health::Full });
+    }
+
+    /// Whether the disk was too full to write when it was looked at last.
+    pub fn is_short_of_room(&self) -> bool {
+        !self.has_room(Kind::Ordinary)
+    }
+
+    fn has_room(&self, kind: Kind) -> bool {
+        let min_free = self.place.options.min_free;
+        match kind {
+            Kind::Ordinary | Kind::Alone => self.free >= min_free,
+            Kind::Freeing => self.free >= min_free / 2,
+        }
+    }
+
+    /// Ends all work: nobody is answered any more, and the next start repairs.
+    fn fail(&mut self, why: &str, distrust: bool) {
+        self.index = None;
+        self.prover = None;
+        self.waiting.clear();
+        if distrust {
+            self.state.trust = Trust::None;
+            // If this fails too, the next start decides by what it finds.
+            drop(self.state.write(&*self.place.disk));
+        }
+        self.status.set(Health::Stopped { why: why.to_owned() });
+        (self.place.options.fatal)(why);
+    }
+
+    /// Stops cleanly: the next start believes the index without looking at the journal.
+    ///
+    /// # Errors
+    /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
+    pub fn close(&mut self) -> Result<(), StoreError> {
+        if self.is_unsealed() {
+            self.seal();
+        }
+        let stopped = || StoreError::Unavailable("it has stopped".to_owned());
+        if self.is_stopped() {
+            return Err(stopped());
+        }
+        self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
+        drop(self.reader.take());
+        self.status.set(Health::Stopped { why: "it was closed".to_owned() });
+        let index = when_unused(self.index.take().ok_or_else(stopped)?);
+        let closed = self.place.indexes.close(INDEX, index);
+        closed.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.believe_end()
+    }
+
+    fn believe_end(&mut self) -> Result<(), StoreError> {
+        let end = self.journal.last();
+        if let Some(identity) = self.place.indexes.identity(INDEX).filter(|_| end.is_seal) {
+            self.state.floor = end.position;
+            self.state.trust = Trust::Clean { end: end.position, identity };
+            self.state.write(&*self.place.disk)?;
+        }
+        Ok(())
+    }
+}
+
+fn changes(batch: &[CellChange]) -> impl Iterator<Item = Change<'_>> {
+    batch.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() })
+}
+
+/// Waits until no reader uses the index any more; each needs it for moments only.
+fn when_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
+    while Arc::strong_count(&index) > 1 {
+        std::thread::yield_now();
+    }
+    index
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::NoRoom => Failure::NoRoom,
+            JournalError::Failed { doing, source } => {
+                Failure::Fatal { why: format!("cannot {doing}: {source}"), distrust: true }
+            }
+        }
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        let distrust = matches!(error, IndexError::Failed(_));
+        Failure::Fatal { why: error.to_string(), distrust }
+    }
+}
