@@ -73,7 +73,10 @@
 pub mod api;
 pub mod app;
 pub mod clock;
+pub mod config;
 pub mod domain;
+pub mod http;
 pub mod id;
 pub mod secret;
+pub mod server;
 pub mod store;

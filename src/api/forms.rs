@@ -26,6 +26,21 @@ pub struct FormCreated {
     pub created_at: Timestamp,
 }
 
+/// What a dry run of creating a form answers: the form as it would be, without an id.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormTried {
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[schema(value_type = String, example = "draft")]
+    pub status: Status,
+    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
+    #[schema(value_type = Vec<Object>)]
+    pub questions: Box<RawValue>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+}
+
 /// A form in the list.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormEntry {
@@ -94,6 +109,15 @@ impl FormCreated {
             questions: serde_json::value::to_raw_value(&version.questions)?,
             created_at: form.created_at,
         })
+    }
+}
+
+impl FormTried {
+    /// The answer to having tried to create `form`.
+    pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
+        let FormCreated { id: _, title, description, status, questions, created_at } =
+            FormCreated::new(form, version)?;
+        Ok(Self { title, description, status, questions, created_at })
     }
 }
 

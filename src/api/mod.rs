@@ -7,7 +7,7 @@ mod problem;
 mod server;
 mod submissions;
 
-pub use forms::{AcceptingReason, FormCreated, FormDetail, FormEntry, FormList};
+pub use forms::{AcceptingReason, FormCreated, FormDetail, FormEntry, FormList, FormTried};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};

@@ -1,0 +1,204 @@
+//! What a server can be told: settings with their defaults, as plain values.
+//!
+//! The command line makes the flags of `serve` from this; nothing here reads a flag, a file or the environment.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::domain::limits::Limits;
+
+/// All settings of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The data directory; made if it does not exist.
+    pub data: PathBuf,
+    /// Where to listen. Port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The address that people reach the server by, if it is not the one it listens on.
+    pub public_url: Option<String>,
+    /// Whether plain HTTP may be served on an address other machines reach.
+    pub insecure_http: bool,
+    /// Bytes that must stay free on the disk; below, writes are refused.
+    pub min_free: u64,
+    /// Bytes of memory for the store's cache.
+    pub cache_size: u64,
+    /// Bounds on what a definition or a set of answers may hold.
+    pub content: Limits,
+    /// Bounds on requests and connections.
+    pub http: HttpLimits,
+}
+
+impl Config {
+    /// The defaults, for the data directory `data`.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            public_url: None,
+            insecure_http: false,
+            min_free: 128 << 20,
+            cache_size: 64 << 20,
+            content: Limits::default(),
+            http: HttpLimits::default(),
+        }
+    }
+
+    /// Fails if the settings do not go together.
+    pub fn check(&self) -> Result<(), Exposed> {
+        let safe = self.listen.ip().to_canonical().is_loopback() || self.insecure_http;
+        if safe { Ok(()) } else { Err(Exposed { listen: self.listen }) }
+    }
+}
+
+/// Keys and answers would cross the network in the clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{listen} can be reached from other machines, and keys and answers would travel unencrypted; listen on \
+     127.0.0.1 behind a proxy that speaks HTTPS, or allow it with --insecure-http"
+)]
+pub struct Exposed {
+    listen: SocketAddr,
+}
+
+/// Bounds on requests and connections: sizes in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpLimits {
+    /// Size of a body.
+    pub max_body: usize,
+    /// Size of a body that defines a form.
+    pub max_definition: usize,
+    /// Length of the request target.
+    pub max_uri: usize,
+    /// Size of all header lines together.
+    pub max_head: usize,
+    /// Number of header lines.
+    pub max_headers: usize,
+    /// From the first byte of a request to the end of its headers.
+    pub head_timeout: Duration,
+    /// From the opening of a connection to its first byte.
+    pub first_byte_timeout: Duration,
+    /// For the body, prolonged by a second for each `min_body_rate` bytes that came.
+    pub body_timeout: Duration,
+    /// Bytes a second that a body must come with once `body_timeout` is used up.
+    pub min_body_rate: u32,
+    /// How long a connection may rest between requests, or not take what is sent to it.
+    pub idle_timeout: Duration,
+    /// Connections served at once; more wait.
+    pub max_connections: usize,
+    /// Failed authentications from one address before its bad keys are answered 429; `None` is without bound.
+    pub auth_failures: Option<Rate>,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            max_body: 1 << 20,
+            max_definition: 2 << 20,
+            max_uri: 8 << 10,
+            max_head: 32 << 10,
+            max_headers: 64,
+            head_timeout: Duration::from_secs(5),
+            first_byte_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(15),
+            min_body_rate: 1 << 10,
+            idle_timeout: Duration::from_secs(60),
+            max_connections: 1_024,
+            auth_failures: Some(Rate { count: 10, per: Period::Minute }),
+        }
+    }
+}
+
+/// So many in a period: `10/min`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub count: u32,
+    pub per: Period,
+}
+
+/// The period of a [`Rate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    Second,
+    Minute,
+    Hour,
+}
+
+impl Period {
+    /// Its length in milliseconds.
+    pub fn millis(self) -> i64 {
+        match self {
+            Self::Second => 1_000,
+            Self::Minute => 60_000,
+            Self::Hour => 3_600_000,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Second => "s",
+            Self::Minute => "min",
+            Self::Hour => "h",
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.per.name())
+    }
+}
+
+/// A text that is no rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a rate such as 10/min, 5/s or 100/h, got `{0}`")]
+pub struct NoRate(String);
+
+impl FromStr for Rate {
+    type Err = NoRate;
+
+    fn from_str(text: &str) -> Result<Self, NoRate> {
+        let rate = text.split_once('/').and_then(|(count, period)| {
+            let count = count.parse().ok().filter(|count| *count > 0)?;
+            let periods = [Period::Second, Period::Minute, Period::Hour];
+            let per = periods.into_iter().find(|known| known.name() == period)?;
+            Some(Self { count, per })
+        });
+        rate.ok_or_else(|| NoRate(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Rate};
+
+    #[test]
+    fn a_rate_reads_back_what_it_writes() {
+        for text in ["10/min", "1/s", "4000000000/h"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for text in ["", "10", "0/min", "-1/min", "10/day", "min/10", "10/min "] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_others_reach_needs_insecure_http() {
+        let cases = [
+            ("127.0.0.1:80", true),
+            ("127.9.9.9:80", true),
+            ("[::1]:80", true),
+            ("[::ffff:127.0.0.1]:80", true),
+            ("0.0.0.0:80", false),
+            ("[::]:80", false),
+            ("10.0.0.1:80", false),
+        ];
+        for (listen, safe) in cases {
+            let config = Config { listen: listen.parse().unwrap(), ..Config::new("data") };
+            assert_eq!(config.check().is_ok(), safe, "{listen}");
+            assert_eq!(Config { insecure_http: true, ..config }.check(), Ok(()), "{listen}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the server tells about itself, its caller and its problems.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json as value;
+
+use super::Shared;
+use super::answer::json;
+use super::auth::Signed;
+use super::extract::{Nothing, Parameters, Segments};
+use super::problem::Failure;
+use crate::api::{Code, KeyView, LimitsView, Problem, Whoami, WorkspaceView, explain};
+use crate::config::HttpLimits;
+use crate::domain::limits::Limits;
+use crate::store::Health;
+
+/// Tell who I am
+#[utoipa::path(
+    get, path = "/api/v1/whoami", tag = "server",
+    responses(
+        (status = 200, body = Whoami),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn whoami(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let workspace = shared.app.get_workspace(&caller).await?;
+    let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
+    let key = KeyView { id: caller.key, name: caller.name, scopes: caller.scopes };
+    json(StatusCode::OK, &Whoami { workspace, key })
+}
+
+/// Get the server's limits
+#[utoipa::path(
+    get, path = "/api/v1/limits", tag = "server",
+    responses(
+        (status = 200, body = LimitsView),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn get_limits(
+    State(shared): State<Shared>,
+    Signed(_): Signed,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    json(StatusCode::OK, &limits_view(&shared.limits, &shared.content))
+}
+
+fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
+    let bytes = |size: usize| size as u64;
+    LimitsView {
+        max_body: bytes(http.max_body),
+        max_definition: bytes(http.max_definition),
+        max_questions: bytes(content.questions),
+        max_title: bytes(content.title),
+        max_answer: bytes(content.answer),
+        max_answers: bytes(content.answers),
+        max_uri: bytes(http.max_uri),
+        max_head: bytes(http.max_head),
+        max_headers: bytes(http.max_headers),
+        head_timeout: http.head_timeout.as_secs_f64(),
+        first_byte_timeout: http.first_byte_timeout.as_secs_f64(),
+        body_timeout: http.body_timeout.as_secs_f64(),
+        min_body_rate: u64::from(http.min_body_rate),
+        idle_timeout: http.idle_timeout.as_secs_f64(),
+        max_connections: bytes(http.max_connections),
+        auth_failures: http.auth_failures.map(|rate| rate.to_string()),
+    }
+}
+
+/// Get this document
+#[utoipa::path(
+    get, path = "/api/v1/openapi.json", tag = "server",
+    responses(
+        (status = 200, body = Object),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn get_openapi(
+    State(shared): State<Shared>,
+    Signed(_): Signed,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Response {
+    let mut response = Body::from(shared.openapi.clone()).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Explain a problem
+///
+/// What a code means and what to do about it, as text. Open without a key.
+#[utoipa::path(
+    get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
+    responses(
+        (status = 200, body = String, content_type = "text/plain"),
+        (status = 404, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn explain_problem(
+    Segments(name): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<String, Failure> {
+    let meaning = explain(&name).ok_or_else(|| Failure::because(Code::RouteNotFound, "no such code"))?;
+    Ok(match Code::parse(&name) {
+        Some(code) => format!("{name} ({})\n{}.\n\n{meaning}\n", code.status(), code.title()),
+        None => format!("{name}\n\n{meaning}\n"),
+    })
+}
+
+/// Tell that the server lives
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = Object)))]
+pub(super) async fn get_health() -> Result<Response, Failure> {
+    json(StatusCode::OK, &value!({ "status": "alive" }))
+}
+
+/// Tell whether the server serves
+///
+/// 503 while the store starts, rebuilds its index or has stopped.
+#[utoipa::path(
+    get, path = "/readyz", tag = "server", security(()),
+    responses((status = 200, body = Object), (status = 503, body = Object))
+)]
+pub(super) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, Failure> {
+    readiness(shared.app.store().health())
+}
+
+/// The answer of `/readyz` for a store in that condition.
+pub(super) fn readiness(health: Health) -> Result<Response, Failure> {
+    match health {
+        Health::Ready => json(StatusCode::OK, &value!({ "status": "ready" })),
+        // Reading works, so requests are still to be sent here.
+        Health::Full => json(StatusCode::OK, &value!({ "status": "full" })),
+        Health::Rebuilding { done, total } => json(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total }),
+        ),
+        Health::Stopped(_) => json(StatusCode::SERVICE_UNAVAILABLE, &value!({ "status": "stopped" })),
+    }
+}

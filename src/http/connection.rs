@@ -1,0 +1,135 @@
+//! One connection: hyper speaks HTTP on it, and time is kept around it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+use tower::Service;
+
+use super::Peer;
+use super::pace::{Pace, Paced, Wait};
+use super::problem::Failure;
+use super::serve::Stage;
+use crate::api::Code;
+use crate::config::HttpLimits;
+
+/// What hyper may hold of one connection, in bytes; above our limit for a head, so that ours is the one that answers.
+const BUFFER: usize = 128 << 10;
+
+/// How long to let the client read the last answer, and to throw away what it still sends: closing while bytes
+/// are unread would take the answer from it.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Serves `stream` until either side has had enough.
+pub(super) async fn attend(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    limits: Arc<HttpLimits>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    // Without this, the second of two small writes waits for the client to acknowledge the first.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let pace = Arc::new(Pace::new(limits));
+    let answering = Arc::clone(&pace);
+    let service = service_fn(move |request| answer(request, peer, router.clone(), Arc::clone(&answering)));
+    let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace)));
+    let mut connection = Builder::new().max_buf_size(BUFFER).serve_connection(stream, service);
+    let mut overdue = pin!(overdue(&pace));
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut connection => break,
+            wait = &mut overdue => return give_up(wait, connection.into_parts().io.into_inner()).await,
+            changed = stage.changed() => match *stage.borrow_and_update() {
+                Stage::Over => return,
+                Stage::Draining | Stage::Serving if changed.is_err() => return,
+                Stage::Draining if !draining => {
+                    draining = true;
+                    std::pin::Pin::new(&mut connection).graceful_shutdown();
+                }
+                Stage::Draining | Stage::Serving => {}
+            },
+        }
+    }
+    linger(connection.into_parts().io.into_inner()).await;
+}
+
+/// Hands one request to the router, and tells `pace` when it begins and when it is answered.
+async fn answer(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    mut router: Router,
+    pace: Arc<Pace>,
+) -> Result<Response, Infallible> {
+    pace.begin();
+    let mut request = request.map(Body::new);
+    request.extensions_mut().insert(Peer(peer.ip()));
+    let response = router.call(request).await;
+    pace.answered();
+    response
+}
+
+/// Ends when the client has kept the connection waiting for too long, and says for what.
+async fn overdue(pace: &Pace) -> Wait {
+    let mut timer = pin!(sleep_until(pace.look_again()));
+    std::future::poll_fn(|context| {
+        loop {
+            // The deadline nearly always moves away, so the timer is set anew only when it has run out or is late.
+            let deadline = pace.look_again();
+            if deadline < timer.deadline() {
+                timer.as_mut().reset(deadline);
+            }
+            if timer.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            if let Some(wait) = pace.overdue(Instant::now()) {
+                return Poll::Ready(wait);
+            }
+            timer.as_mut().reset(pace.look_again());
+        }
+    })
+    .await
+}
+
+/// Closes a connection that is overdue; a client that has begun a request is told why.
+async fn give_up(wait: Wait, stream: Paced) {
+    if wait != Wait::Head {
+        return;
+    }
+    let answer = Failure::because(Code::RequestTimeout, "the headers did not arrive in time");
+    stream.inner().try_write(&answer.bare()).ok();
+    linger(stream).await;
+}
+
+/// Reads until the client closes too, for a little while.
+async fn linger(stream: Paced) {
+    if stream.has_ended() {
+        return;
+    }
+    let mut stream = stream.into_inner();
+    let discard = async {
+        tokio::io::AsyncWriteExt::shutdown(&mut stream).await.ok();
+        let mut rest = [0; 4096];
+        while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+    };
+    timeout(LINGER, discard).await.ok();
+}

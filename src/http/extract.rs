@@ -1,0 +1,167 @@
+//! What handlers take out of a request; whatever does not fit is a problem document.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::Shared;
+use super::body::read_body;
+use super::problem::Failure;
+use crate::api::Code;
+
+/// The parameters in a request's path.
+pub(super) struct Segments<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+        let path = Path::<T>::from_request_parts(parts, shared).await;
+        path.map(|Path(segments)| Self(segments)).map_err(|rejection| match rejection {
+            // Percent-encoding that is no UTF-8 names nothing there is.
+            PathRejection::FailedToDeserializePathParams(_) => Failure::new(Code::RouteNotFound),
+            _ => Failure::new(Code::Internal),
+        })
+    }
+}
+
+/// A request's query, with no parameter besides those of `T`.
+pub(super) struct Parameters<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Parameters<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let query = Query::<T>::try_from_uri(&parts.uri);
+        query.map(|Query(parameters)| Self(parameters)).map_err(|rejection| {
+            let text = rejection.body_text();
+            let detail = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            Failure::because(Code::InvalidQuery, detail)
+        })
+    }
+}
+
+/// No parameter at all.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// The value of `Idempotency-Key`, if one was sent.
+pub(super) struct IdempotencyKey(pub(super) Option<String>);
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+impl FromRequestParts<Shared> for IdempotencyKey {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let key = match (values.next(), values.next()) {
+            (None, _) => return Ok(Self(None)),
+            (Some(value), None) => value.to_str().ok().filter(|key| is_idempotency_key(key)),
+            (Some(_), Some(_)) => None,
+        };
+        let wrong = || {
+            let detail = "`Idempotency-Key` must be there once, with 1 to 255 printable ASCII characters";
+            Failure::because(Code::InvalidHeader, detail)
+        };
+        key.map(|key| Self(Some(key.to_owned()))).ok_or_else(wrong)
+    }
+}
+
+fn is_idempotency_key(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
+/// A JSON body as the text it came as, not yet parsed.
+pub(super) struct JsonText(Bytes);
+
+impl JsonText {
+    /// The body, which is to have `limit` bytes at most and to be declared as one of `types`.
+    async fn read(request: Request, limit: usize, types: &[&str], shared: &Shared) -> Result<Self, Failure> {
+        check_type(request.headers(), types)?;
+        let body = read_body(request, limit, &shared.limits).await?;
+        match std::str::from_utf8(&body) {
+            Ok(_) => Ok(Self(body)),
+            Err(error) => {
+                let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
+                Err(Failure::because(Code::MalformedJson, detail))
+            }
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("reading the body checked that it is UTF-8")
+    }
+}
+
+/// The body of a submission.
+pub(super) struct AnswersText(pub(super) JsonText);
+
+impl FromRequest<Shared> for AnswersText {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        JsonText::read(request, shared.limits.max_body, &[JSON], shared).await.map(Self)
+    }
+}
+
+/// The body that creates a form.
+pub(super) struct DefinitionText(pub(super) JsonText);
+
+impl FromRequest<Shared> for DefinitionText {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        JsonText::read(request, shared.limits.max_definition, &[JSON], shared).await.map(Self)
+    }
+}
+
+/// The body that changes a form, a JSON merge patch (RFC 7396).
+pub(super) struct PatchText(pub(super) JsonText);
+
+impl FromRequest<Shared> for PatchText {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        JsonText::read(request, shared.limits.max_definition, &[JSON, MERGE_PATCH], shared).await.map(Self)
+    }
+}
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
+fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
+    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name = sent.split(';').next().unwrap_or_default().trim();
+    if !types.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        let detail = format!("send the header `Content-Type: {}`", types.join("` or `Content-Type: "));
+        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+    }
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(Failure::because(
+            Code::UnsupportedMediaType,
+            "compressed bodies are not taken; send it without `Content-Encoding`",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_idempotency_key;
+
+    #[test]
+    fn an_idempotency_key_is_1_to_255_printable_ascii_characters() {
+        for good in ["a", "0b1e 7~", &"x".repeat(255)] {
+            assert!(is_idempotency_key(good), "{good}");
+        }
+        for bad in ["", "a\tb", "\u{7f}", "é", &"x".repeat(256)] {
+            assert!(!is_idempotency_key(bad), "{bad}");
+        }
+    }
+}

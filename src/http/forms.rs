@@ -1,0 +1,166 @@
+//! Forms over HTTP.
+#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::Shared;
+use super::answer::{created, json, page};
+use super::auth::Signed;
+use super::extract::{DefinitionText, IdempotencyKey, Nothing, Parameters, PatchText, Segments};
+use super::page_size::page_size;
+use super::problem::Failure;
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, Problem};
+use crate::app::Attempt;
+
+/// Of an operation that can be tried out.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Trying {
+    /// Check everything and store nothing.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
+/// Which part of the list of forms.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct FormsPage {
+    /// How many at most.
+    #[serde(default = "hundred", deserialize_with = "page_size")]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
+    limit: usize,
+    /// Where to continue: from the header `Link` of the page before.
+    cursor: Option<String>,
+}
+
+fn hundred() -> usize {
+    100
+}
+
+/// Whether to erase.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Purging {
+    /// Erase at once instead of moving to the trash; needs the scope `admin`.
+    #[serde(default)]
+    purge: bool,
+}
+
+/// Create a form
+///
+/// It begins as a draft. With `dry_run=true` everything is checked, nothing is stored, and the answer is 200 with the
+/// form as it would be, without an id.
+#[utoipa::path(
+    post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Object, description = "`title`, `questions` and optionally `description`"),
+    responses(
+        (status = 201, body = FormCreated), (status = 200, body = FormTried, description = "dry run"),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn create_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(Trying { dry_run }): Parameters<Trying>,
+    IdempotencyKey(key): IdempotencyKey,
+    uri: Uri,
+    DefinitionText(body): DefinitionText,
+) -> Result<Response, Failure> {
+    if dry_run {
+        let (form, version) = shared.app.try_form(&caller, body.as_str())?;
+        return json(StatusCode::OK, &FormTried::new(&form, &version)?);
+    }
+    let query = uri.query().unwrap_or_default();
+    let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
+    let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
+    created(&FormCreated::new(&form, &version)?, format!("/api/v1/forms/{}", form.id), replayed)
+}
+
+/// List forms
+///
+/// Newest first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms", tag = "forms", params(FormsPage),
+    responses(
+        (status = 200, body = FormList),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn list_forms(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(FormsPage { limit, cursor }): Parameters<FormsPage>,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let found = shared.app.list_forms(&caller, cursor.as_deref(), limit).await?;
+    let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count)).collect();
+    page(&FormList { forms }, &uri, limit, found.next.as_deref())
+}
+
+/// Get a form
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
+    responses(
+        (status = 200, body = FormDetail),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn get_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let (current, count) = shared.app.get_form(&caller, &form).await?;
+    json(StatusCode::OK, &FormDetail::new(&current.form, &current.version, count)?)
+}
+
+/// Update a form
+///
+/// A JSON merge patch (RFC 7396) of `title`, `description`, `status` and `questions`. `{"status":"published"}`
+/// publishes. `questions` replaces them all; those with the id of a present one are that question.
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
+    request_body(content = Object, content_type = "application/merge-patch+json"),
+    responses(
+        (status = 200, body = FormDetail),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn update_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    PatchText(body): PatchText,
+) -> Result<Response, Failure> {
+    let (current, count) = shared.app.update_form(&caller, &form, body.as_str()).await?;
+    json(StatusCode::OK, &FormDetail::new(&current.form, &current.version, count)?)
+}
+
+/// Delete a form
+///
+/// The form and its submissions go to the trash; with `purge=true` they are erased.
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), Purging),
+    responses(
+        (status = 204),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn delete_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Purging { purge }): Parameters<Purging>,
+) -> Result<Response, Failure> {
+    shared.app.delete_form(&caller, &form, purge).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,150 @@
+//! What surrounds every request: its id, bounds on its head, the headers every answer bears, the access log.
+//!
+//! One plain function instead of a tower of layers: this is on the way of every submission.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, EXPECT, HOST, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Peer;
+use super::compress::compress;
+use super::problem::Failure;
+use super::request_id::RequestIds;
+use crate::api::Code;
+use crate::config::HttpLimits;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What the frame of every request needs.
+pub(super) struct Frame {
+    limits: Arc<HttpLimits>,
+    ids: RequestIds,
+}
+
+impl Frame {
+    pub(super) fn new(limits: Arc<HttpLimits>) -> Arc<Self> {
+        Arc::new(Self { limits, ids: RequestIds::new() })
+    }
+}
+
+/// Leads one request through the router.
+pub(super) async fn frame(State(shared): State<Arc<Frame>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request_id(request.headers()).unwrap_or_else(|| shared.ids.draw());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let encodings = request.headers().get(ACCEPT_ENCODING).cloned();
+    let response = match check_head(&request, &shared.limits) {
+        Ok(()) => catch_panic(next.run(request)).await,
+        Err(failure) => failure.into_response(),
+    };
+    let text = id.to_str().unwrap_or_default();
+    let mut response = finish(response, text);
+    put_headers(response.headers_mut(), &id);
+    tracing::info!(
+        target: "forms::access",
+        method = %method,
+        route = route.as_ref().map_or("-", MatchedPath::as_str),
+        status = response.status().as_u16(),
+        micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        request_id = text,
+    );
+    match encodings {
+        Some(encodings) => compress(response, encodings).await,
+        None => response,
+    }
+}
+
+/// The client's own id for the request, if it may stand in logs as it is.
+fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let id = headers.get(X_REQUEST_ID)?;
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
+}
+
+/// Holds the head of `request` against the limits. hyper's own bounds lie above these.
+fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target > limits.max_uri {
+        let detail = format!("the address has {target} bytes, {} are allowed", limits.max_uri);
+        return Err(Failure::because(Code::UriTooLong, detail));
+    }
+    let headers = request.headers();
+    if headers.len() > limits.max_headers {
+        let detail = format!("{} headers are too many, {} are allowed", headers.len(), limits.max_headers);
+        return Err(Failure::because(Code::HeadersTooLarge, detail));
+    }
+    // Every line has a colon, a space and a line end besides its name and value.
+    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if size > limits.max_head {
+        let detail = format!("the headers have {size} bytes, {} are allowed", limits.max_head);
+        return Err(Failure::because(Code::HeadersTooLarge, detail));
+    }
+    // A request that came over no network needs no host.
+    if request.extensions().get::<Peer>().is_some() && headers.get_all(HOST).iter().count() != 1 {
+        return Err(Failure::because(Code::InvalidHeader, "the header `Host` must be there once"));
+    }
+    match headers.get(EXPECT) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {
+            Err(Failure::because(Code::ExpectationFailed, "`Expect` can only be `100-continue`"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The answer of `work`, or that of a failure if it panics.
+async fn catch_panic(work: impl Future<Output = Response>) -> Response {
+    let mut work = pin!(work);
+    std::future::poll_fn(move |context| {
+        // A request that panicked is not polled again, and what it shares with others is behind locks that
+        // are taken over when poisoned.
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(poll) => poll,
+            Err(payload) => Poll::Ready(Failure::panicked(panic_text(&*payload)).into_response()),
+        }
+    })
+    .await
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// Gives every error its problem document, also those that the framework made.
+fn finish(mut response: Response, request_id: &str) -> Response {
+    let failure = response.extensions_mut().remove::<Failure>().or_else(|| match response.status() {
+        StatusCode::NOT_FOUND => Some(Failure::new(Code::RouteNotFound)),
+        StatusCode::METHOD_NOT_ALLOWED => Some(Failure::new(Code::MethodNotAllowed)),
+        status if status.is_client_error() || status.is_server_error() => Some(Failure::new(Code::Internal)),
+        _ => None,
+    });
+    match failure {
+        Some(failure) => failure.render(request_id),
+        None => response,
+    }
+}
+
+fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
+    headers.reserve(6);
+    headers.insert(X_REQUEST_ID, request_id.clone());
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    );
+}

@@ -1,0 +1,152 @@
+//! HTTP: the API's routes, and the loop that serves them.
+//!
+//! Handlers extract, call [`App`] and shape the answer; no rule lives here. Every error is a problem document.
+//! [`router`] has the one list of routes, of which `openapi.json` is made.
+
+mod about;
+mod answer;
+mod auth;
+mod auth_failures;
+mod body;
+mod compress;
+mod connection;
+mod extract;
+mod forms;
+mod frame;
+mod pace;
+mod page_size;
+mod problem;
+mod request_id;
+pub mod serve;
+mod submissions;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::{Code, Problem};
+use crate::app::App;
+use crate::config::HttpLimits;
+use crate::domain::limits::Limits;
+use crate::store::Health;
+use auth_failures::AuthFailures;
+use frame::Frame;
+use problem::Failure;
+
+/// The address a request came from, for requests that came over a network.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// What the handlers share.
+type Shared = Arc<Desk>;
+
+struct Desk {
+    app: Arc<App>,
+    limits: Arc<HttpLimits>,
+    content: Limits,
+    auth_failures: Option<AuthFailures>,
+    openapi: Bytes,
+}
+
+/// The API on `app`. `content` are the limits that `app` applies, to be told to whoever asks.
+pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Router {
+    let (routes, document) = routes().split_for_parts();
+    let limits = Arc::new(limits);
+    let shared = Arc::new(Desk {
+        app,
+        auth_failures: limits.auth_failures.map(AuthFailures::new),
+        limits: Arc::clone(&limits),
+        content,
+        openapi: Bytes::from(document_text(document)),
+    });
+    routes
+        // The other name of submissions: the same handlers, so the same operations.
+        .route(
+            "/api/v1/forms/{form}/responses",
+            get(submissions::list_submissions).post(submissions::create_submission),
+        )
+        .route("/api/v1/forms/{form}/responses/{submission}", get(submissions::get_submission))
+        .fallback(route_not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Frame::new(limits), frame::frame))
+        .with_state(shared)
+}
+
+/// What is served while the store opens, which may take long: its condition, and 503 for everything else.
+pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync>) -> Router {
+    let ready = move || std::future::ready(about::readiness(health()));
+    Router::new()
+        .route("/healthz", get(about::get_health))
+        .route("/readyz", get(ready))
+        .fallback(async || Failure::new(Code::StoreUnavailable).retry_after(5))
+        .layer(from_fn_with_state(Frame::new(Arc::new(limits)), frame::frame))
+}
+
+/// All operations.
+fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(forms::list_forms, forms::create_form))
+        .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
+        .routes(routes!(submissions::list_submissions, submissions::create_submission))
+        .routes(routes!(submissions::get_submission))
+        .routes(routes!(about::whoami))
+        .routes(routes!(about::get_limits))
+        .routes(routes!(about::get_openapi))
+        .routes(routes!(about::explain_problem))
+        .routes(routes!(about::get_health))
+        .routes(routes!(about::get_readiness))
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "forms",
+        description = "Build forms and collect answers. `/forms/{form}/responses` is another name of \
+                       `/forms/{form}/submissions`, with the same operations.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(Problem)),
+    security(("key" = [])),
+    modifiers(&Bearer),
+)]
+struct Api;
+
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, document: &mut Document) {
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("fk_…").build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(scheme));
+    }
+}
+
+/// The OpenAPI document as text. The whole of it is known when the program is built, so it can be written.
+fn document_text(document: Document) -> String {
+    document.to_pretty_json().expect("an OpenAPI document can be written as JSON")
+}
+
+async fn route_not_found() -> Failure {
+    Failure::because(Code::RouteNotFound, "nothing is at this address; see /api/v1/openapi.json")
+}
+
+/// Answers OPTIONS, and refuses all other methods; which ones there are is told by `Allow` either way.
+async fn method_not_allowed(method: Method) -> Response {
+    if method == Method::OPTIONS {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        let detail = format!("{method} is not among the methods that the header `Allow` lists");
+        Failure::because(Code::MethodNotAllowed, detail).into_response()
+    }
+}

@@ -1,0 +1,203 @@
+//! From what went wrong to a problem document: the one mapping, and the one place that logs a failure's cause.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use crate::api::{Code, PROBLEM_TYPE, Problem};
+use crate::app::{AppError, What};
+use crate::domain::admission::Refusal;
+use crate::domain::violation::Violation;
+use crate::store::StoreError;
+
+/// Why a request failed. It travels through the router inside a response, until the request's id joins it.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    problem: Box<Problem>,
+    /// Seconds until another attempt makes sense.
+    retry_after: Option<u64>,
+    /// For the log alone.
+    cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure of the kind `code`, without anything particular to say.
+    pub(super) fn new(code: Code) -> Self {
+        Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
+    }
+
+    /// A failure of the kind `code`; `detail` names the thing and the remedy.
+    pub(super) fn because(code: Code, detail: impl Into<String>) -> Self {
+        let mut failure = Self::new(code);
+        failure.problem.detail = Some(detail.into());
+        failure
+    }
+
+    /// The same, worth another attempt in `seconds`.
+    #[must_use]
+    pub(super) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// A handler panicked, with this text.
+    pub(super) fn panicked(text: String) -> Self {
+        Self::new(Code::Internal).caused_by(std::io::Error::other(format!("panicked: {text}")))
+    }
+
+    fn caused_by(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Arc::new(cause));
+        self
+    }
+
+    fn invalid(detail: String, violations: Vec<Violation>) -> Self {
+        let mut failure = Self::because(Code::ValidationFailed, detail);
+        failure.problem.errors = violations;
+        failure
+    }
+
+    /// The problem document for the request `request_id`. Logs what the server has to answer for.
+    pub(super) fn render(mut self, request_id: &str) -> Response {
+        self.log(request_id);
+        self.problem.request_id = Some(request_id.to_owned());
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
+        let mut response = (status, Body::from(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_TYPE));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.problem.code == Code::Unauthorized {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+
+    /// The whole answer as bytes, for a connection on which no request could be read.
+    pub(super) fn bare(mut self) -> Vec<u8> {
+        self.problem.request_id = None;
+        let status = self.problem.status;
+        let body = serde_json::to_string(&self.problem).unwrap_or_default();
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status} Request Timeout\r\ncontent-type: {PROBLEM_TYPE}\r\ncontent-length: {length}\r\n\
+             cache-control: no-store\r\nconnection: close\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+
+    fn log(&self, request_id: &str) {
+        if self.problem.status < 500 {
+            return;
+        }
+        let code = self.problem.code.name();
+        let cause = self.cause.as_deref().map(chain).unwrap_or_default();
+        if self.problem.code == Code::Internal {
+            tracing::error!(request_id, code, cause, "a request failed");
+        } else {
+            tracing::warn!(request_id, code, cause, "a request could not be served");
+        }
+    }
+}
+
+/// An error and its sources, outermost first.
+fn chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        match error {
+            AppError::Unauthenticated => Self::new(Code::Unauthorized),
+            AppError::Forbidden(scope) => {
+                Self::because(Code::InsufficientScope, format!("this needs a key with the scope `{scope}`"))
+            }
+            AppError::NotFound(what) => {
+                let code = match what {
+                    What::Form(_) => Code::FormNotFound,
+                    What::Submission(_) => Code::SubmissionNotFound,
+                };
+                Self::because(code, format!("no {what}"))
+            }
+            AppError::Malformed(error) => Self::because(Code::MalformedJson, error.to_string()),
+            AppError::Refused(refusal) => refusal.into(),
+            AppError::InvalidCursor => {
+                Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
+            }
+            AppError::Contended => Self::new(Code::StoreUnavailable).retry_after(1).caused_by(error),
+            AppError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotPublished => {
+                Self::because(Code::FormNotPublished, "publish the form before it takes answers")
+            }
+            Refusal::NoQuestions => {
+                Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
+            }
+            Refusal::InvalidDefinition(violations) => Self::invalid(
+                match violations.len() {
+                    1 => "1 problem in the definition".to_owned(),
+                    count => format!("{count} problems in the definition"),
+                },
+                violations,
+            ),
+            Refusal::InvalidAnswers(violations) => Self::invalid(
+                match violations.len() {
+                    1 => "1 answer needs attention".to_owned(),
+                    count => format!("{count} answers need attention"),
+                },
+                violations,
+            ),
+            Refusal::KeyReused => Self::because(
+                Code::IdempotencyKeyReused,
+                "`Idempotency-Key` came before with another body or query; use a new one",
+            ),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = match error {
+            StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
+            StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
+            StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
+            StoreError::Damaged(_) | StoreError::Panicked(_) | StoreError::Io(_) => Self::new(Code::Internal),
+        };
+        failure.caused_by(error)
+    }
+}
+
+/// What was read from the store cannot be written as JSON.
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(Code::Internal).caused_by(error)
+    }
+}

@@ -1,0 +1,112 @@
+//! Submissions over HTTP. `/responses` is another name for `/submissions`, with the same handlers.
+#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::Shared;
+use super::answer::{created, json, page};
+use super::auth::Signed;
+use super::extract::{AnswersText, IdempotencyKey, Nothing, Parameters, Segments};
+use super::forms::Trying;
+use super::page_size::page_size;
+use super::problem::Failure;
+use crate::api::{Problem, SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
+use crate::app::Attempt;
+
+/// Which part of the list of submissions.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SubmissionsPage {
+    /// How many at most.
+    #[serde(default = "fifty", deserialize_with = "page_size")]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 50)]
+    limit: usize,
+    /// Where to continue: `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+fn fifty() -> usize {
+    50
+}
+
+/// Create a submission
+///
+/// The form must be published and the answers must fit it. With `dry_run=true` everything is checked, nothing is
+/// stored, and the answer is 200 without an id.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
+    params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Object, description = "`answers`: an object from question ids to answers"),
+    responses(
+        (status = 201, body = SubmissionBody), (status = 200, body = SubmissionTried, description = "dry run"),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn create_submission(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Trying { dry_run }): Parameters<Trying>,
+    IdempotencyKey(key): IdempotencyKey,
+    uri: Uri,
+    AnswersText(body): AnswersText,
+) -> Result<Response, Failure> {
+    if dry_run {
+        let (form, answers) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        return json(StatusCode::OK, &SubmissionTried::new(form, answers.into_text())?);
+    }
+    let query = uri.query().unwrap_or_default();
+    let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
+    let accepted = shared.app.create_submission(&caller, &form, attempt).await?;
+    let submission = SubmissionBody::new(accepted.submission)?;
+    let location = format!("/api/v1/forms/{}/submissions/{}", submission.form_id, submission.id);
+    created(&submission, location, accepted.replayed)
+}
+
+/// List submissions
+///
+/// Newest first. `next_cursor` and the header `Link` lead to the next page.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
+    params(("form" = String, Path), SubmissionsPage),
+    responses(
+        (status = 200, body = SubmissionList),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn list_submissions(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(SubmissionsPage { limit, cursor }): Parameters<SubmissionsPage>,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let found = shared.app.list_submissions(&caller, &form, cursor.as_deref(), limit).await?;
+    let submissions = found.submissions.into_iter().map(SubmissionDetail::new).collect::<Result<_, _>>()?;
+    let list = SubmissionList { submissions, next_cursor: found.next };
+    page(&list, &uri, limit, list.next_cursor.as_deref())
+}
+
+/// Get a submission
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    params(("form" = String, Path), ("submission" = String, Path)),
+    responses(
+        (status = 200, body = SubmissionDetail),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn get_submission(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, submission)): Segments<(String, String)>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let found = shared.app.get_submission(&caller, &form, &submission).await?;
+    json(StatusCode::OK, &SubmissionDetail::new(found)?)
+}

@@ -1,0 +1,244 @@
+//! Composition: store, app and router put together, served, and taken apart in the right order.
+//!
+//! [`run`] is the server; [`open_local`] is the same without a listener, for commands that work on a data directory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
+
+use crate::app::{App, bootstrap};
+use crate::clock::{Clock, SystemClock};
+use crate::config::{Config, Exposed};
+use crate::http::serve::serve;
+use crate::http::{router, starting};
+use crate::secret::{KeyText, SystemRandomness};
+use crate::store::sled::SledStore;
+use crate::store::sled::options::{Event, OpenError, Options};
+use crate::store::{Health, Keys, Store, StoreError, Upkeep};
+
+/// Why a server does not start, or a data directory does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The settings would send keys and answers in the clear.
+    #[error(transparent)]
+    Exposed(#[from] Exposed),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+    /// The store does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store opened, and then failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file with the operator key cannot be read or written.
+    #[error("cannot use the key file `{path}`")]
+    KeyFile { path: PathBuf, source: io::Error },
+}
+
+/// A server that is about to take requests.
+#[derive(Debug)]
+pub struct Serving<'a> {
+    /// What it listens on; the port is the real one.
+    pub address: SocketAddr,
+    /// The base URL for commands on this machine.
+    pub local_url: String,
+    /// The operator key, if it lies in the data directory.
+    pub key: Option<&'a KeyText>,
+}
+
+/// Serves the data directory of `config` until `shutdown` is over; requests under way are finished, then the store
+/// is closed. `ready` is called once, before the first request is served.
+///
+/// The listener is up before the store is: while it opens, which takes long when its index must be built anew,
+/// `/readyz` tells how far it is and everything else is answered 503.
+pub async fn run(
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+    ready: impl FnOnce(&Serving<'_>),
+) -> Result<(), ServerError> {
+    config.check()?;
+    let listener = listen(config.listen).await?;
+    let address =
+        listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
+    let mut shutdown = pin!(shutdown);
+    let Some(opened) = open_serving(&config, &listener, &mut shutdown).await? else { return Ok(()) };
+    let local_url = local_url(address);
+    opened.store.announce(&local_url);
+    ready(&Serving { address, local_url, key: opened.key.as_ref() });
+    serve(&listener, opened.router, &config.http, shutdown).await;
+    Ok(opened.store.close().await?)
+}
+
+/// A data directory in this process: the same requests, without a network.
+pub struct Local {
+    pub router: Router,
+    /// The operator key, if it lies in the data directory.
+    pub key: Option<KeyText>,
+    store: Arc<dyn Store>,
+}
+
+impl Local {
+    /// Closes the store. Nothing is lost without it, but the next opening is slower.
+    pub async fn close(self) -> Result<(), ServerError> {
+        Ok(self.store.close().await?)
+    }
+}
+
+/// Opens the data directory `data`, making it if it is missing, for the commands of one process. Waits up to 10
+/// seconds if another process holds it.
+pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
+    let config = Config::new(data);
+    let options = Options { prove: false, prepare_ahead: false, ..options(&config) };
+    let path = config.data.clone();
+    let store = blocking(move || {
+        SledStore::open(&path, options, Arc::new(SystemRandomness::new()), Arc::new(|event| log(&event)))
+    })
+    .await?;
+    assemble(&config, store).await
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })
+}
+
+/// Where commands on this machine reach a server that listens on `address`.
+fn local_url(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// Opens the store while the listener says that it is being opened. `None` if `shutdown` is over before that.
+async fn open_serving(
+    config: &Config,
+    listener: &TcpListener,
+    shutdown: &mut (impl Future<Output = ()> + Unpin),
+) -> Result<Option<Local>, ServerError> {
+    let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
+    let told = Arc::clone(&health);
+    let (path, options) = (config.data.clone(), options(config));
+    let mut opening = pin!(blocking(move || {
+        let report = Arc::new(move |event| {
+            log(&event);
+            if let Event::Progress { done, total } = event {
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
+            }
+        });
+        SledStore::open(&path, options, Arc::new(SystemRandomness::new()), report)
+    }));
+    let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let (mut store, mut stopped) = (None, false);
+    let waiting = async {
+        tokio::select! {
+            opened = &mut opening => store = Some(opened),
+            () = shutdown => stopped = true,
+        }
+    };
+    serve(listener, starting(config.http.clone(), health), &config.http, waiting).await;
+    // An opening cannot be broken off; it is let to its end, so that what it began is whole.
+    let store = match store {
+        Some(store) => store?,
+        None => opening.await?,
+    };
+    if stopped {
+        store.close().await?;
+        return Ok(None);
+    }
+    assemble(config, store).await.map(Some)
+}
+
+fn options(config: &Config) -> Options {
+    Options { min_free: config.min_free, cache_size: config.cache_size, ..Options::default() }
+}
+
+/// Runs `work` where it keeps no request waiting.
+async fn blocking(
+    work: impl FnOnce() -> Result<SledStore, OpenError> + Send + 'static,
+) -> Result<SledStore, ServerError> {
+    match spawn_blocking(work).await {
+        Ok(opened) => Ok(opened?),
+        Err(panicked) => Err(StoreError::Panicked(panicked.to_string()).into()),
+    }
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::JobFailed { .. } | Event::TotalsDiffer { .. } => tracing::error!(?event, "store"),
+        Event::ModeMended { .. }
+        | Event::HeaderMended { .. }
+        | Event::TailSetAside { .. }
+        | Event::Rebuilding { .. } => tracing::warn!(?event, "store"),
+        Event::Progress { .. } | Event::Proved => tracing::debug!(?event, "store"),
+        Event::Rebuilt => tracing::info!(?event, "store"),
+    }
+}
+
+async fn assemble(config: &Config, store: SledStore) -> Result<Local, ServerError> {
+    let clock = Arc::new(SystemClock);
+    let key = operator_key(&store, &config.data, &*clock).await?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let random = Arc::new(SystemRandomness::new());
+    let app = App::new(Arc::clone(&store), clock, random, config.content).await?;
+    let router = router(Arc::new(app), config.http.clone(), config.content);
+    Ok(Local { router, key, store })
+}
+
+/// The operator key that lies in `data`, if it opens the store. An empty store gets one, which is in its file for
+/// good before the store knows it: else a crash in between would leave a store that nobody can enter.
+async fn operator_key(
+    store: &SledStore,
+    data: &Path,
+    clock: &dyn Clock,
+) -> Result<Option<KeyText>, ServerError> {
+    let path = data.join("operator-key");
+    let failed = |source| ServerError::KeyFile { path: path.clone(), source };
+    let random = SystemRandomness::new();
+    let (key, is_new) = match read_key(&path).map_err(failed)? {
+        Some(key) => (key, false),
+        None => (KeyText::draw(&random), true),
+    };
+    if is_new {
+        write_key(&path, &key).map_err(failed)?;
+    }
+    if bootstrap(store, &key, &random, clock.now()).await? {
+        return Ok(Some(key));
+    }
+    if is_new {
+        fs::remove_file(&path).map_err(failed)?;
+        return Ok(None);
+    }
+    let known = store.find_key(key.id()).await?;
+    Ok(known.is_some_and(|known| key.matches(&known.hash)).then_some(key))
+}
+
+fn read_key(path: &Path) -> io::Result<Option<KeyText>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    text.trim().parse().map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Writes the file whole or not at all, and returns once it is on the disk.
+fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    writeln!(file, "{}", key.reveal())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
