@@ -1,7 +1,9 @@
 //! The integration tests: one binary, one module a concern.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod api; // the API over HTTP
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive
+mod harness; // a server for tests
 mod layers; // who may import whom
 mod store; // what every store promises

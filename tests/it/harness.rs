@@ -1,0 +1,361 @@
+//! A server for tests: the real router on a store in a folder of its own, at a time that stands still.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use forms::app::{App, bootstrap};
+use forms::clock::{Clock, Timestamp};
+use forms::config::HttpLimits;
+use forms::domain::limits::Limits;
+use forms::domain::workspace::{ApiKey, Scope, Workspace};
+use forms::http::serve::serve;
+use forms::http::{Peer, router};
+use forms::id::WorkspaceId;
+use forms::secret::KeyText;
+use forms::store::sled::SledStore;
+use forms::store::sled::options::Options;
+use forms::store::{Keys, Upkeep};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower::ServiceExt;
+
+use crate::store::Scrambled;
+
+/// A clock that stands until it is moved. Moved before 1970, it panics: that is how a test makes a handler panic.
+pub(crate) struct HandClock(AtomicI64);
+
+impl HandClock {
+    pub(crate) fn set(&self, text: &str) {
+        self.0.store(Timestamp::parse(text).unwrap().millis(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::from_millis(self.0.load(Ordering::Relaxed));
+        assert!(now.millis() >= 0, "the clock is broken");
+        now
+    }
+}
+
+/// The moment at which every test begins.
+pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
+
+/// A server with one workspace.
+pub(crate) struct Server {
+    pub(crate) router: Router,
+    pub(crate) clock: Arc<HandClock>,
+    /// A key with the scopes `admin` and `operator`.
+    pub(crate) key: String,
+    pub(crate) limits: HttpLimits,
+    store: SledStore,
+    workspace: WorkspaceId,
+    random: Arc<Scrambled>,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// With the default limits.
+    pub(crate) async fn start() -> Self {
+        Self::with(HttpLimits::default()).await
+    }
+
+    pub(crate) async fn with(limits: HttpLimits) -> Self {
+        let random = Arc::new(Scrambled::new(1));
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder, &random, Options::default());
+        let clock = Arc::new(HandClock(AtomicI64::new(0)));
+        clock.set(NOW);
+        let key = KeyText::draw(&*random);
+        bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
+        let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
+        let router = mount(&store, &clock, &random, &limits).await;
+        let key = key.reveal().to_owned();
+        Self { router, clock, key, limits, store, workspace, random, folder }
+    }
+
+    /// The same, on a disk with no room left.
+    pub(crate) async fn without_room(self) -> Self {
+        self.store.close().await.unwrap();
+        let Self { clock, key, limits, workspace, random, folder, .. } = self;
+        let store = open(&folder, &random, Options { min_free: u64::MAX, ..Options::default() });
+        let router = mount(&store, &clock, &random, &limits).await;
+        Self { router, clock, key, limits, store, workspace, random, folder }
+    }
+
+    pub(crate) async fn close_store(&self) {
+        self.store.close().await.unwrap();
+    }
+
+    /// A new key of the first workspace.
+    pub(crate) async fn key_with(&self, scopes: &[Scope]) -> String {
+        self.key_in(self.workspace, scopes, None).await
+    }
+
+    /// A new key of the first workspace that expires at `end`.
+    pub(crate) async fn key_until(&self, end: &str) -> String {
+        self.key_in(self.workspace, &[Scope::Admin], Timestamp::parse(end)).await
+    }
+
+    /// An admin key of a new workspace.
+    pub(crate) async fn other_workspace(&self) -> String {
+        let id = WorkspaceId::draw(&*self.random);
+        let workspace = Workspace { id, name: "other".to_owned(), created_at: self.clock.now() };
+        self.store.insert_workspace(workspace).await.unwrap();
+        self.key_in(id, &[Scope::Admin], None).await
+    }
+
+    async fn key_in(&self, workspace: WorkspaceId, scopes: &[Scope], end: Option<Timestamp>) -> String {
+        let text = KeyText::draw(&*self.random);
+        let key = ApiKey {
+            id: text.id(),
+            workspace,
+            name: "test".to_owned(),
+            hash: text.hash(),
+            scopes: scopes.to_vec(),
+            created_at: self.clock.now(),
+            expires_at: end,
+        };
+        self.store.insert_key(key).await.unwrap();
+        text.reveal().to_owned()
+    }
+
+    /// A request with the server's own key.
+    pub(crate) fn call(&self, method: Method, path: impl AsRef<str>) -> Call {
+        self.open_call(method, path).key(&self.key)
+    }
+
+    /// A request without a key.
+    pub(crate) fn open_call(&self, method: Method, path: impl AsRef<str>) -> Call {
+        let request = Request::builder().method(method).uri(path.as_ref()).body(Body::empty()).unwrap();
+        Call { router: self.router.clone(), request }
+    }
+
+    pub(crate) fn get(&self, path: impl AsRef<str>) -> Call {
+        self.call(Method::GET, path)
+    }
+
+    pub(crate) fn post(&self, path: impl AsRef<str>, body: Value) -> Call {
+        self.call(Method::POST, path).json(body)
+    }
+
+    pub(crate) fn patch(&self, path: impl AsRef<str>, body: Value) -> Call {
+        self.call(Method::PATCH, path).json(body)
+    }
+
+    /// The id of a new draft with these questions.
+    pub(crate) async fn draft(&self, questions: Value) -> String {
+        let form = json!({"title": "Visit", "questions": questions});
+        self.post("/api/v1/forms", form).send().await.expect(201)["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The id of a new published form with these questions.
+    pub(crate) async fn published(&self, questions: Value) -> String {
+        let form = self.draft(questions).await;
+        self.patch(format!("/api/v1/forms/{form}"), json!({"status": "published"})).send().await.expect(200);
+        form
+    }
+
+    /// The id of a new submission to `form`.
+    pub(crate) async fn submit(&self, form: &str, answers: Value) -> String {
+        let path = format!("/api/v1/forms/{form}/submissions");
+        let made = self.post(path, json!({"answers": answers})).send().await.expect(201);
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Listens on a port of its own.
+    pub(crate) async fn listen(&self) -> Wire {
+        Wire::listen(self.router.clone(), self.limits.clone()).await
+    }
+}
+
+fn open(folder: &tempfile::TempDir, random: &Arc<Scrambled>, options: Options) -> SledStore {
+    let options = Options { prove: false, prepare_ahead: false, ..options };
+    SledStore::open(folder.path(), options, random.clone(), Arc::new(|_| ())).unwrap()
+}
+
+async fn mount(
+    store: &SledStore,
+    clock: &Arc<HandClock>,
+    random: &Arc<Scrambled>,
+    limits: &HttpLimits,
+) -> Router {
+    let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default()).await;
+    router(Arc::new(app.unwrap()), limits.clone(), Limits::default())
+}
+
+/// Three questions, one of each kind, of which the first must be answered.
+pub(crate) fn questions() -> Value {
+    json!([
+        {"type": "short_text", "title": "Your name?", "required": true},
+        {"type": "email", "title": "Your address?"},
+        {"type": "rating", "title": "How was it?"},
+    ])
+}
+
+/// A request on its way to the router.
+pub(crate) struct Call {
+    router: Router,
+    request: Request<Body>,
+}
+
+impl Call {
+    pub(crate) fn key(self, key: &str) -> Self {
+        self.header("authorization", &format!("Bearer {key}"))
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.request.headers_mut().insert(name, value.parse().unwrap());
+        self
+    }
+
+    pub(crate) fn also_header(mut self, name: &'static str, value: &str) -> Self {
+        self.request.headers_mut().append(name, value.parse().unwrap());
+        self
+    }
+
+    pub(crate) fn json(self, body: Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    pub(crate) fn body(mut self, body: impl Into<Body>) -> Self {
+        *self.request.body_mut() = body.into();
+        self
+    }
+
+    /// As if it came over the network from `address`.
+    pub(crate) fn from_address(mut self, address: &str) -> Self {
+        let address: IpAddr = address.parse().unwrap();
+        self.request.extensions_mut().insert(Peer(address));
+        self.header("host", "localhost")
+    }
+
+    pub(crate) async fn send(self) -> Answer {
+        let response = self.router.oneshot(self.request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes().to_vec();
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The body, of an answer that has the status `status`.
+    #[track_caller]
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text());
+        self.json()
+    }
+
+    /// The problem's code.
+    pub(crate) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_else(|| panic!("no problem: {self:?}")).to_owned()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The names of the body's members, in order.
+    pub(crate) fn fields(&self) -> Vec<String> {
+        fields(self.text())
+    }
+}
+
+/// The names of the members of the object that `text` is, in the order written.
+pub(crate) fn fields(text: &str) -> Vec<String> {
+    let members = forms::domain::json::parse_object(text).unwrap();
+    members.into_iter().map(|(name, ..)| name).collect()
+}
+
+/// A listening server, spoken to in bytes.
+pub(crate) struct Wire {
+    pub(crate) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Wire {
+    pub(crate) async fn listen(router: Router, limits: HttpLimits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            serve(&listener, router, &limits, async {
+                stopped.await.ok();
+            })
+            .await;
+        });
+        Self { address, stop, serving }
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends `bytes` on a connection of their own and gives all that comes back until the server closes.
+    pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect().await;
+        stream.write_all(bytes).await.unwrap();
+        read_to_end(&mut stream).await
+    }
+
+    /// One whole request.
+    pub(crate) async fn call(&self, method: &str, path: &str, key: &str, body: Option<Value>) -> Answer {
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        answer(&self.exchange(request.as_bytes()).await)
+    }
+
+    /// Tells the server to stop; the handle ends when it has.
+    pub(crate) fn stop(self) -> JoinHandle<()> {
+        self.stop.send(()).unwrap();
+        self.serving
+    }
+}
+
+pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The one answer that `text` is. Its body was not sent in chunks.
+pub(crate) fn answer(text: &str) -> Answer {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.parse().unwrap(), value.trim().parse().unwrap())
+    });
+    Answer { status, headers: headers.collect(), body: body.as_bytes().to_vec() }
+}
