@@ -36,7 +36,7 @@ impl Config {
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
-            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            listen: (Ipv4Addr::LOCALHOST, 8787).into(),
             public_url: None,
             insecure_http: false,
             min_free: 128 << 20,

@@ -69,6 +69,10 @@ pub enum AcceptingReason {
     Draft,
 }
 
+/// What a form is set to do beyond its questions: nothing yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FormSettings {}
+
 /// A form, whole.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormDetail {
@@ -88,6 +92,7 @@ pub struct FormDetail {
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
+    pub settings: FormSettings,
     pub response_count: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -154,6 +159,7 @@ impl FormDetail {
             accepting: reason.is_none(),
             accepting_reason: reason,
             questions: serde_json::value::to_raw_value(&version.questions)?,
+            settings: FormSettings::default(),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fatal::end_process;
+use crate::id::Random;
+use crate::secret::SystemRandomness;
 
 /// How the engine is to run. [`Options::default`] is right for the server; commands that open a store for a
 /// moment turn `prove` and `prepare_ahead` off.
@@ -51,9 +53,9 @@ impl Default for Options {
 }
 
 fn random_instance() -> [u8; 16] {
-    ring::rand::generate(&ring::rand::SystemRandom::new())
-        .expect("the system has random bytes once it runs processes")
-        .expose()
+    let mut instance = [0; 16];
+    SystemRandomness::new().fill(&mut instance);
+    instance
 }
 
 /// What an engine tells of its work, for the log and the terminal.
