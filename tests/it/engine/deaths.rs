@@ -1,0 +1,315 @@
+//! Sequences of deaths: whatever was acknowledged is there afterwards, the rest wholly or not at all.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex};
+
+use forms::store::StoreError;
+use forms::store::sled::operation::{Kind, Operation};
+use forms::store::sled::options::{Event, Options};
+use forms::store::sled::tx::{Direction, Tx};
+use forms::store::sled::writer::Writer;
+
+use super::fate::Fate;
+use super::model_disk::ModelDisk;
+use super::model_index::ModelIndexes;
+use super::random::Random;
+use super::real::Heard;
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A machine with a store on it, and what must be in that store.
+struct World {
+    random: Random,
+    fate: Fate,
+    disk: ModelDisk,
+    indexes: ModelIndexes,
+    heard: Heard,
+    /// Everything acknowledged.
+    known: Rows,
+    /// What the store may also hold: a group nobody was answered for.
+    possible: Option<Rows>,
+}
+
+/// One change of an operation.
+#[derive(Clone, Debug)]
+enum Deed {
+    Put(Vec<u8>, Vec<u8>),
+    PutLast(Vec<u8>, Vec<u8>),
+    Delete(Vec<u8>),
+}
+
+/// An operation that checks what it sees, changes rows, and may then refuse.
+struct Errand {
+    deeds: Vec<Deed>,
+    refuses: bool,
+    /// What the rows must be when it runs.
+    before: Rows,
+    answers: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Operation for Errand {
+    fn kind(&self) -> Kind {
+        Kind::Ordinary
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        for deed in self.deeds.clone() {
+            match deed {
+                Deed::Put(key, body) => tx.put(key, body),
+                Deed::PutLast(key, body) => tx.put_last(key, body),
+                Deed::Delete(key) => tx.delete(key),
+            }
+        }
+        let mut after = self.before.clone();
+        self.deeds.iter().for_each(|deed| deed.happen(&mut after));
+        if let Some((key, body)) = after.first_key_value() {
+            assert_eq!(tx.get(key)?.as_ref(), Some(body));
+        }
+        let seen = tx.scan(.., Direction::Descending, 3)?;
+        let expected: Vec<_> = after.into_iter().rev().take(3).collect();
+        assert_eq!(seen, expected);
+        if self.refuses { Err(StoreError::Busy) } else { Ok(()) }
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        if let Err(StoreError::Panicked(why)) = &outcome {
+            panic!("an operation saw something wrong: {why}");
+        }
+        self.answers.lock().unwrap().push(outcome.is_ok());
+    }
+}
+
+impl Deed {
+    fn happen(&self, rows: &mut Rows) {
+        match self.clone() {
+            Deed::Put(key, body) | Deed::PutLast(key, body) => drop(rows.insert(key, body)),
+            Deed::Delete(key) => drop(rows.remove(&key)),
+        }
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let fate = Fate::new(Random::new(!seed));
+        World {
+            random: Random::new(seed),
+            disk: ModelDisk::new(fate.clone()),
+            indexes: ModelIndexes::new(fate.clone()),
+            fate,
+            heard: Heard::default(),
+            known: Rows::new(),
+            possible: None,
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            min_free: 0,
+            first_segment: 16 << 10,
+            largest_segment: 64 << 10,
+            prepare_ahead: false,
+            instance: [7; 16],
+            fatal: Arc::new(|_| ()),
+            ..Options::default()
+        }
+    }
+
+    fn try_to_open(&self) -> Result<Writer, String> {
+        let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
+        let opened = Writer::open(disk, indexes, self.options(), self.heard.report());
+        opened.map_err(|error| format!("{error:?}"))
+    }
+
+    /// Opens the store, however often that is disturbed, and checks that everything is there.
+    fn open(&mut self) -> Writer {
+        loop {
+            self.draw_fate(2);
+            match self.try_to_open() {
+                Ok(writer) if !self.fate.has_struck() => {
+                    self.fate.spare();
+                    self.check(&writer);
+                    return writer;
+                }
+                Ok(_) => {}
+                Err(why) => assert!(self.fate.has_struck(), "undisturbed, it was not opened: {why}"),
+            }
+            self.die();
+        }
+    }
+
+    /// Lets something go wrong soon, once in `times`.
+    fn draw_fate(&mut self, times: usize) {
+        if self.random.once_in(times) {
+            let calls = 1 + self.random.below(60) as u64;
+            match self.random.below(3) {
+                0 => self.fate.fail_in(calls, io::ErrorKind::Other),
+                1 => self.fate.fail_in(calls, io::ErrorKind::StorageFull),
+                _ => self.fate.die_in(calls),
+            }
+        }
+    }
+
+    fn die(&mut self) {
+        self.disk.lose_process();
+        self.indexes.lose_process();
+        if self.random.once_in(2) {
+            self.disk.lose_machine();
+            self.indexes.lose_machine();
+        }
+        self.fate.be_born();
+    }
+
+    fn check(&mut self, writer: &Writer) {
+        let rows: Rows =
+            writer.reader().scan(.., Direction::Ascending, usize::MAX).unwrap().into_iter().collect();
+        if let Some(possible) = self.possible.take()
+            && rows == possible
+        {
+            self.known = possible;
+        }
+        assert_same(&rows, &self.known);
+        let wrong = self.heard.events().into_iter().find(|event| matches!(event, Event::TotalsDiffer { .. }));
+        assert_eq!(wrong, None);
+    }
+
+    fn errand(&mut self, before: &Rows, answers: &Arc<Mutex<Vec<bool>>>) -> Errand {
+        let deeds = (0..1 + self.random.below(4)).map(|_| self.deed()).collect();
+        let refuses = self.random.once_in(6);
+        Errand { deeds, refuses, before: before.clone(), answers: Arc::clone(answers) }
+    }
+
+    fn deed(&mut self) -> Deed {
+        let key = vec![*self.random.pick(b"SFc"), self.random.below(7) as u8];
+        let length = match self.random.below(12) {
+            0 => 4096 + self.random.below(9000),
+            1 => 1000 + self.random.below(3000),
+            _ => self.random.below(60),
+        };
+        let first = self.random.next();
+        let body = (0..length).map(|at| (first >> (at % 8)) as u8).collect();
+        match self.random.below(5) {
+            0 => Deed::Delete(key),
+            1 if key[0] == b'c' => Deed::PutLast(key, body),
+            _ => Deed::Put(key, body),
+        }
+    }
+
+    /// Lets a group through and notes what was acknowledged.
+    fn group(&mut self, writer: &mut Writer) {
+        let answers = Arc::new(Mutex::new(Vec::new()));
+        let mut rows = self.known.clone();
+        let mut afters = Vec::new();
+        for _ in 0..1 + self.random.below(6) {
+            let errand = self.errand(&rows, &answers);
+            let mut after = rows.clone();
+            if !errand.refuses {
+                errand.deeds.iter().for_each(|deed| deed.happen(&mut after));
+            }
+            afters.push(after.clone());
+            writer.stage(Box::new(errand));
+            if self.fate.has_struck() {
+                // The operation may have failed at its first read: what the next would see is not known.
+                self.group_under_a_bad_star(writer, rows, after, &answers);
+                return;
+            }
+            rows = after;
+        }
+        writer.commit();
+        if writer.is_stopped() {
+            self.possible = Some(rows);
+        } else if answers.lock().unwrap().iter().any(|ok| *ok) || afters.last() == Some(&self.known) {
+            self.known = rows;
+        }
+    }
+
+    /// Ends a group in which a call has failed while the last operation was staged.
+    fn group_under_a_bad_star(
+        &mut self,
+        writer: &mut Writer,
+        before: Rows,
+        after: Rows,
+        answers: &Arc<Mutex<Vec<bool>>>,
+    ) {
+        writer.commit();
+        let last = answers.lock().unwrap().last().copied();
+        match last {
+            Some(happened) => self.known = if happened { after } else { before },
+            None => self.possible = Some(before),
+        }
+    }
+
+    fn live(&mut self) {
+        let mut writer = self.open();
+        self.draw_fate(2);
+        for _ in 0..self.random.below(12) {
+            if self.fate.has_struck() || writer.is_stopped() {
+                break;
+            }
+            match self.random.below(10) {
+                0 => writer.seal(),
+                1 => writer.flush(),
+                2 | 3 => writer.prove(3),
+                _ => self.group(&mut writer),
+            }
+        }
+        if self.random.once_in(4) && !self.fate.has_struck() {
+            self.stop(writer);
+        }
+        self.die();
+    }
+
+    /// A clean stop; after it not even the death of the machine costs a rebuild.
+    fn stop(&mut self, mut writer: Writer) {
+        let closed = writer.close();
+        if self.fate.has_struck() {
+            return;
+        }
+        closed.unwrap();
+        drop(writer);
+        self.die();
+        let rebuilds = self.rebuilds();
+        let writer = self.try_to_open().unwrap();
+        self.check(&writer);
+        assert_eq!(self.rebuilds(), rebuilds, "after a clean stop the index is believed");
+    }
+
+    fn rebuilds(&self) -> usize {
+        self.heard.events().iter().filter(|event| matches!(event, Event::Rebuilding { .. })).count()
+    }
+}
+
+fn assert_same(rows: &Rows, known: &Rows) {
+    let names = |rows: &Rows| -> Vec<_> {
+        rows.iter()
+            .map(|(key, body)| (key.escape_ascii().to_string(), body.len(), crc32c::crc32c(body)))
+            .collect()
+    };
+    assert_eq!(names(rows), names(known));
+}
+
+fn sequence(seed: u64) {
+    let mut world = World::new(seed);
+    for _ in 0..1 + world.random.below(6) {
+        world.live();
+    }
+    world.fate.be_born();
+    let writer = world.try_to_open().unwrap();
+    world.check(&writer);
+}
+
+#[test]
+fn no_sequence_of_deaths_loses_or_invents_anything() {
+    let number = |name| std::env::var(name).ok().map(|text: String| text.parse::<u64>().unwrap());
+    let seeds = match number("FORMS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("FORMS_SEQUENCES").unwrap_or(3000),
+    };
+    for seed in seeds {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| sequence(seed))) {
+            eprintln!("run it alone: FORMS_SEED={seed} cargo test --test it engine::deaths");
+            resume_unwind(panic);
+        }
+    }
+}
