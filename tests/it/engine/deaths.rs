@@ -268,6 +268,9 @@ impl World {
         }
         closed.unwrap();
         drop(writer);
+        if self.random.once_in(2) {
+            return;
+        }
         self.die();
         let rebuilds = self.rebuilds();
         let writer = self.try_to_open().unwrap();
