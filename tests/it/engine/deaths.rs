@@ -1,31 +1,21 @@
 //! Sequences of deaths: whatever was acknowledged is there afterwards, the rest wholly or not at all.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::operation::{Kind, Operation};
-use forms::store::sled::options::{Event, Options};
+use forms::store::sled::options::Event;
 use forms::store::sled::tx::{Direction, Tx};
 use forms::store::sled::writer::Writer;
 
-use super::fate::Fate;
-use super::model_disk::ModelDisk;
-use super::model_index::ModelIndexes;
-use super::random::Random;
-use super::real::Heard;
-
-type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+use super::machine::{Machine, Rows, rows};
+use super::random::{Random, each_seed};
 
 /// A machine with a store on it, and what must be in that store.
 struct World {
     random: Random,
-    fate: Fate,
-    disk: ModelDisk,
-    indexes: ModelIndexes,
-    heard: Heard,
+    machine: Machine,
     /// Everything acknowledged.
     known: Rows,
     /// What the store may also hold: a group nobody was answered for.
@@ -92,48 +82,23 @@ impl Deed {
 
 impl World {
     fn new(seed: u64) -> World {
-        let fate = Fate::new(Random::new(!seed));
-        World {
-            random: Random::new(seed),
-            disk: ModelDisk::new(fate.clone()),
-            indexes: ModelIndexes::new(fate.clone()),
-            fate,
-            heard: Heard::default(),
-            known: Rows::new(),
-            possible: None,
-        }
-    }
-
-    fn options(&self) -> Options {
-        Options {
-            min_free: 0,
-            first_segment: 16 << 10,
-            largest_segment: 64 << 10,
-            prepare_ahead: false,
-            instance: [7; 16],
-            fatal: Arc::new(|_| ()),
-            ..Options::default()
-        }
-    }
-
-    fn try_to_open(&self) -> Result<Writer, String> {
-        let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
-        let opened = Writer::open(disk, indexes, self.options(), self.heard.report());
-        opened.map_err(|error| format!("{error:?}"))
+        World { random: Random::new(seed), machine: Machine::new(!seed), known: Rows::new(), possible: None }
     }
 
     /// Opens the store, however often that is disturbed, and checks that everything is there.
     fn open(&mut self) -> Writer {
         loop {
             self.draw_fate(2);
-            match self.try_to_open() {
-                Ok(writer) if !self.fate.has_struck() => {
-                    self.fate.spare();
+            match self.machine.try_to_open(0) {
+                Ok(writer) if !self.machine.fate.has_struck() => {
+                    self.machine.fate.spare();
                     self.check(&writer);
                     return writer;
                 }
                 Ok(_) => {}
-                Err(why) => assert!(self.fate.has_struck(), "undisturbed, it was not opened: {why}"),
+                Err(error) => {
+                    assert!(self.machine.fate.has_struck(), "undisturbed, it was not opened: {error:?}")
+                }
             }
             self.die();
         }
@@ -144,33 +109,30 @@ impl World {
         if self.random.once_in(times) {
             let calls = 1 + self.random.below(60) as u64;
             match self.random.below(3) {
-                0 => self.fate.fail_in(calls, io::ErrorKind::Other),
-                1 => self.fate.fail_in(calls, io::ErrorKind::StorageFull),
-                _ => self.fate.die_in(calls),
+                0 => self.machine.fate.fail_in(calls, io::ErrorKind::Other),
+                1 => self.machine.fate.fail_in(calls, io::ErrorKind::StorageFull),
+                _ => self.machine.fate.die_in(calls),
             }
         }
     }
 
     fn die(&mut self) {
-        self.disk.lose_process();
-        self.indexes.lose_process();
-        if self.random.once_in(2) {
-            self.disk.lose_machine();
-            self.indexes.lose_machine();
+        match self.random.once_in(2) {
+            true => self.machine.lose_machine(),
+            false => self.machine.lose_process(),
         }
-        self.fate.be_born();
     }
 
     fn check(&mut self, writer: &Writer) {
-        let rows: Rows =
-            writer.reader().scan(.., Direction::Ascending, usize::MAX).unwrap().into_iter().collect();
+        let rows = rows(writer);
         if let Some(possible) = self.possible.take()
             && rows == possible
         {
             self.known = possible;
         }
         assert_same(&rows, &self.known);
-        let wrong = self.heard.events().into_iter().find(|event| matches!(event, Event::TotalsDiffer { .. }));
+        let wrong =
+            self.machine.heard.events().into_iter().find(|event| matches!(event, Event::TotalsDiffer { .. }));
         assert_eq!(wrong, None);
     }
 
@@ -209,7 +171,7 @@ impl World {
             }
             afters.push(after.clone());
             writer.stage(Box::new(errand));
-            if self.fate.has_struck() {
+            if self.machine.fate.has_struck() {
                 // The operation may have failed at its first read: what the next would see is not known.
                 self.group_under_a_bad_star(writer, rows, after, &answers);
                 return;
@@ -244,7 +206,7 @@ impl World {
         let mut writer = self.open();
         self.draw_fate(2);
         for _ in 0..self.random.below(12) {
-            if self.fate.has_struck() || writer.is_stopped() {
+            if self.machine.fate.has_struck() || writer.is_stopped() {
                 break;
             }
             match self.random.below(10) {
@@ -254,7 +216,7 @@ impl World {
                 _ => self.group(&mut writer),
             }
         }
-        if self.random.once_in(4) && !self.fate.has_struck() {
+        if self.random.once_in(4) && !self.machine.fate.has_struck() {
             self.stop(writer);
         }
         self.die();
@@ -263,7 +225,7 @@ impl World {
     /// A clean stop; after it not even the death of the machine costs a rebuild.
     fn stop(&mut self, mut writer: Writer) {
         let closed = writer.close();
-        if self.fate.has_struck() {
+        if self.machine.fate.has_struck() {
             return;
         }
         closed.unwrap();
@@ -272,14 +234,10 @@ impl World {
             return;
         }
         self.die();
-        let rebuilds = self.rebuilds();
-        let writer = self.try_to_open().unwrap();
+        let rebuilds = self.machine.rebuilds();
+        let writer = self.machine.try_to_open(0).unwrap();
         self.check(&writer);
-        assert_eq!(self.rebuilds(), rebuilds, "after a clean stop the index is believed");
-    }
-
-    fn rebuilds(&self) -> usize {
-        self.heard.events().iter().filter(|event| matches!(event, Event::Rebuilding { .. })).count()
+        assert_eq!(self.machine.rebuilds(), rebuilds, "after a clean stop the index is believed");
     }
 }
 
@@ -297,22 +255,12 @@ fn sequence(seed: u64) {
     for _ in 0..1 + world.random.below(6) {
         world.live();
     }
-    world.fate.be_born();
-    let writer = world.try_to_open().unwrap();
+    world.machine.fate.be_born();
+    let writer = world.machine.try_to_open(0).unwrap();
     world.check(&writer);
 }
 
 #[test]
 fn no_sequence_of_deaths_loses_or_invents_anything() {
-    let number = |name| std::env::var(name).ok().map(|text: String| text.parse::<u64>().unwrap());
-    let seeds = match number("FORMS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("FORMS_SEQUENCES").unwrap_or(3000),
-    };
-    for seed in seeds {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| sequence(seed))) {
-            eprintln!("run it alone: FORMS_SEED={seed} cargo test --test it engine::deaths");
-            resume_unwind(panic);
-        }
-    }
+    each_seed("FORMS_SEQUENCES", 2000, sequence);
 }

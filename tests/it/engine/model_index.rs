@@ -14,6 +14,7 @@ use forms::store::sled::tx::Direction;
 use super::fate::{Fate, Lot};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+type Batch = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// The indexes of one world; clones are the same.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ struct Tree {
     durable: Map,
     flushed: Map,
     current: Map,
-    since_flush: Vec<Vec<(Vec<u8>, Option<Vec<u8>>)>>,
+    since_flush: Vec<Batch>,
     is_closed: bool,
     /// It cannot be opened any more.
     is_broken: bool,
@@ -168,7 +169,7 @@ impl Tree {
         self.flushed.clone_from(&self.current);
     }
 
-    fn apply(&mut self, batch: Vec<(Vec<u8>, Option<Vec<u8>>)>) {
+    fn apply(&mut self, batch: Batch) {
         apply(&mut self.current, &batch);
         self.since_flush.push(batch);
     }
@@ -212,7 +213,7 @@ impl Tree {
     }
 }
 
-fn apply(map: &mut Map, batch: &[(Vec<u8>, Option<Vec<u8>>)]) {
+fn apply(map: &mut Map, batch: &Batch) {
     for (key, cell) in batch {
         match cell {
             Some(cell) => drop(map.insert(key.clone(), cell.clone())),

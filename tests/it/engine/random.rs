@@ -1,5 +1,8 @@
 //! Randomness from a seed: the same seed is the same story.
 
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 /// splitmix64.
 #[derive(Clone)]
 pub(crate) struct Random(u64);
@@ -29,5 +32,21 @@ impl Random {
 
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
+    }
+}
+
+/// Runs a story for as many seeds as the variable `number` asks for, or for the one in `FORMS_SEED`; a story that
+/// fails names its seed.
+pub(crate) fn each_seed(number: &str, default: u64, mut story: impl FnMut(u64)) {
+    let given = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seeds = match given("FORMS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..given(number).unwrap_or(default),
+    };
+    for seed in seeds {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| story(seed))) {
+            println!("to see it alone: FORMS_SEED={seed} cargo test --test it engine");
+            resume_unwind(panic);
+        }
     }
 }
