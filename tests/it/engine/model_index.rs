@@ -9,6 +9,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use forms::store::sled::index::{Change, Index, IndexError, OpenIndex};
+use forms::store::sled::state::Identity;
 use forms::store::sled::tx::Direction;
 
 use super::fate::{Fate, Lot};
@@ -123,8 +124,9 @@ impl OpenIndex for ModelIndexes {
         self.works()
     }
 
-    fn identity(&self, folder: &str) -> Option<String> {
-        Some(self.lock().by_name.get(folder)?.lock().unwrap().identity.to_string())
+    fn identity(&self, folder: &str) -> Option<Identity> {
+        let born = self.lock().by_name.get(folder)?.lock().unwrap().identity;
+        Some(Identity { text: born.to_string(), tells_copies: true })
     }
 
     fn size(&self, folder: &str) -> u64 {
