@@ -62,7 +62,7 @@ pub trait OpenIndex: Send + Sync {
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
     /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
     fn sync_data(&self, folder: &str) -> io::Result<()>;
-    /// Returns what tells the index from a copy of it, if the file system can.
+    /// Returns what tells the index from others, copies included if the file system can; `None` if there is none.
     fn identity(&self, folder: &str) -> Option<Identity>;
     /// Returns the bytes the index takes; 0 if there is none.
     fn size(&self, folder: &str) -> u64;
@@ -128,8 +128,9 @@ impl OpenIndex for SledIndexes {
 
     fn identity(&self, folder: &str) -> Option<Identity> {
         let metadata = fs::metadata(self.root.join(folder).join("db")).ok()?;
-        let born = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some(format!("{}-{}.{:09}", metadata.ino(), born.as_secs(), born.subsec_nanos()))
+        let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+        let time = born.unwrap_or_default().as_nanos();
+        Some(Identity { text: format!("{}-{time}", metadata.ino()), tells_copies: born.is_some() })
     }
 
     fn size(&self, folder: &str) -> u64 {

@@ -11,7 +11,7 @@ use super::mend;
 use super::options::{Event, OpenError, Options, Report};
 use super::rebuild::{self, INDEX, OLD};
 use super::replay::{note, replay, totals_after};
-use super::segment::NEXT;
+use super::segment::JOURNAL;
 use super::state::{Position, State, Trust};
 use super::survey::{self, End, Segments, clean_end, damage, find_end, io_error};
 
@@ -144,7 +144,7 @@ fn believe(
 /// Says why the index may not be believed.
 fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), String> {
     let same_file = |identity: &str| match place.indexes.identity(INDEX) {
-        Some(found) if found == identity => Ok(()),
+        Some(found) if found.text == identity => Ok(()),
         Some(_) => Err("the index is not the file it was".to_owned()),
         None => Err("there is no index".to_owned()),
     };
@@ -191,9 +191,9 @@ fn catch_up(
 
 /// From now on the index may be believed as long as the machine lives.
 pub(crate) fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
-    let boot = place.disk.boot_id().zip(place.indexes.identity(INDEX));
-    state.trust = match boot {
-        Some((boot, identity)) => Trust::Boot { boot, identity },
+    let identity = place.indexes.identity(INDEX).filter(|identity| identity.tells_copies);
+    state.trust = match place.disk.boot_id().zip(identity) {
+        Some((boot, identity)) => Trust::Boot { boot, identity: identity.text },
         None => Trust::None,
     };
     state.write(&*place.disk).map_err(io_error("write `state`"))
@@ -203,9 +203,10 @@ fn remove_leftovers(place: &Place) -> Result<(), OpenError> {
     for folder in [rebuild::NEW, OLD] {
         place.indexes.remove(folder).map_err(io_error("remove an old index"))?;
     }
-    for path in [NEXT, "state.tmp"] {
-        if place.disk.open(path).is_ok() {
-            place.disk.remove(path).map_err(io_error("remove a temporary file"))?;
+    for (folder, prefix) in [("", ""), (JOURNAL, "journal/")] {
+        let names = place.disk.list(folder).map_err(io_error("list the store"))?;
+        for name in names.iter().filter(|name| name.ends_with(".tmp")) {
+            place.disk.remove(&format!("{prefix}{name}")).map_err(io_error("remove a temporary file"))?;
         }
     }
     Ok(())

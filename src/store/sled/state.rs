@@ -17,8 +17,14 @@ pub(crate) struct Position {
     pub(crate) sequence: u64,
 }
 
-/// What tells a file from its copies: inode and time of birth, as text.
-pub type Identity = String;
+/// What tells a file from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Inode and time of birth, without white space.
+    pub text: String,
+    /// Whether no copy has the same: the file system knows the time of birth.
+    pub tells_copies: bool,
+}
 
 /// How far the index may be believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +32,9 @@ pub(crate) enum Trust {
     /// Not at all.
     None,
     /// If the machine has not died since.
-    Boot { boot: String, identity: Identity },
+    Boot { boot: String, identity: String },
     /// It was closed with everything up to `end`, and synced.
-    Clean { end: Position, identity: Identity },
+    Clean { end: Position, identity: String },
 }
 
 /// The content of the file.

@@ -143,7 +143,11 @@ pub(crate) fn complete(header: &Header, walk: &Walk<'_>, next: u64) -> Result<()
         return Ok(());
     }
     let what = format!("change {} is damaged or missing", walk.expected());
-    Err(damage(&header.path(), walk.at() as u64, &what, walk.expected() - 1, Some(next)))
+    let after = match walk.tail() {
+        Tail::Damage { sequence, .. } => sequence,
+        Tail::Empty | Tail::Torn { .. } => next,
+    };
+    Err(damage(&header.path(), walk.at() as u64, &what, walk.expected() - 1, Some(after)))
 }
 
 /// Takes the end from where the store was closed; `None` if that is not where the journal ends.

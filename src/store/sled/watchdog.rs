@@ -55,7 +55,7 @@ pub(crate) fn watch(
     let (stop, stopped) = mpsc::channel();
     let fatal = Arc::clone(&options.fatal);
     thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        if hangs(&pulse, &stopped) {
+        if hangs(&pulse, &stopped, TICK) {
             distrust(disk);
             fatal("the index does not answer");
         }
@@ -64,14 +64,14 @@ pub(crate) fn watch(
 }
 
 /// Returns `true` once a call hangs, `false` once nobody needs the watchdog any more.
-fn hangs(pulse: &Pulse, stopped: &mpsc::Receiver<()>) -> bool {
+fn hangs(pulse: &Pulse, stopped: &mpsc::Receiver<()>, tick: Duration) -> bool {
     let (mut last, mut looks) = (0, 0);
-    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+    while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
         let beats = pulse.beats.load(Ordering::Acquire);
         looks = if beats == last && beats % 2 == 1 { looks + 1 } else { 0 };
         last = beats;
-        if looks >= pulse.patience.load(Ordering::Relaxed) {
-            return looks > 0;
+        if looks > 0 && looks >= pulse.patience.load(Ordering::Relaxed) {
+            return true;
         }
     }
     false
@@ -156,5 +156,34 @@ impl Index for WatchedIndex {
 
     fn flush(&self) -> Result<(), IndexError> {
         self.pulse.during(PATIENCE, || self.index.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_call_that_does_not_come_back_hangs() {
+        let (pulse, (_stop, stopped)) = (&Pulse::default(), mpsc::channel());
+        let (release, released) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || pulse.during(3, || released.recv()));
+            assert!(hangs(pulse, &stopped, SHORT));
+            drop(release);
+        });
+    }
+
+    #[test]
+    fn calls_that_come_back_do_not() {
+        let (pulse, (stop, stopped)) = (&Pulse::default(), mpsc::channel());
+        thread::scope(|scope| {
+            let watched = scope.spawn(move || hangs(pulse, &stopped, SHORT));
+            (0..1000).for_each(|_| pulse.during(1000, thread::yield_now));
+            drop(stop);
+            assert!(!watched.join().unwrap());
+        });
     }
 }

@@ -93,6 +93,7 @@ impl Worker {
         let now = Instant::now();
         if is_idle && self.writer.is_unsealed() && now - clock.written >= self.options.seal_after {
             self.writer.seal();
+            clock.written = now;
         }
         if self.writer.unflushed() >= FLUSH_AFTER && now - clock.flushed >= SECOND {
             self.writer.flush();

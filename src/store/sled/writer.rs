@@ -330,7 +330,7 @@ impl Writer {
         let end = self.journal.last();
         if let Some(identity) = self.place.indexes.identity(INDEX).filter(|_| end.is_seal) {
             self.state.floor = end.position;
-            self.state.trust = Trust::Clean { end: end.position, identity };
+            self.state.trust = Trust::Clean { end: end.position, identity: identity.text };
             self.state.write(&*self.place.disk)?;
         }
         Ok(())

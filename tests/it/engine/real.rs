@@ -23,10 +23,6 @@ impl Heard {
     pub(crate) fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap().clone()
     }
-
-    pub(crate) fn rebuilt(&self) -> bool {
-        self.events().contains(&Event::Rebuilt)
-    }
 }
 
 pub(crate) fn options() -> Options {
@@ -41,7 +37,13 @@ pub(crate) fn open(path: &Path) -> (Engine, Heard) {
 
 async fn put(engine: &Engine, key: &str, body: &[u8]) {
     let (key, body) = (key.as_bytes().to_vec(), body.to_vec());
-    engine.write(move |tx| Ok(tx.put(key, body))).await.unwrap();
+    engine
+        .write(move |tx| {
+            tx.put(key, body);
+            Ok(())
+        })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -52,7 +54,13 @@ async fn what_was_written_is_there_after_a_clean_stop_without_a_rebuild() {
     put(&engine, "Sa", b"one").await;
     put(&engine, "Sb", &large).await;
     put(&engine, "Sc", b"three").await;
-    engine.write(|tx| Ok(tx.delete(b"Sa".to_vec()))).await.unwrap();
+    engine
+        .write(|tx| {
+            tx.delete(b"Sa".to_vec());
+            Ok(())
+        })
+        .await
+        .unwrap();
     engine.close().unwrap();
 
     let (engine, heard) = open(folder.path());
@@ -85,7 +93,10 @@ async fn an_operation_sees_itself_and_one_that_fails_leaves_nothing() {
         panic!("on purpose")
     });
     assert!(matches!(panicked.await, Err(StoreError::Panicked(why)) if why == "on purpose"));
-    let reserved = engine.write(|tx| Ok(tx.put(b"Pa".to_vec(), Vec::new())));
+    let reserved = engine.write(|tx| {
+        tx.put(b"Pa".to_vec(), Vec::new());
+        Ok(())
+    });
     assert!(matches!(reserved.await, Err(StoreError::Panicked(_))));
     assert_eq!(engine.get(b"Sb").unwrap(), Some(b"2".to_vec()));
     engine.close().unwrap();

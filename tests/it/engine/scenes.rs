@@ -1,0 +1,199 @@
+//! One thing goes wrong, and the store does what it should.
+
+use std::io;
+
+use forms::store::StoreError;
+use forms::store::sled::disk::Disk;
+use forms::store::sled::operation::Kind;
+use forms::store::sled::options::{Event, OpenError};
+
+use super::machine::{Machine, prove, put, put_as, rows};
+
+/// A machine with a store of some rows, and the process that had it open is dead.
+fn killed() -> Machine {
+    let machine = Machine::new(1);
+    let mut writer = machine.open();
+    for number in 0..30 {
+        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
+    }
+    machine.lose_process();
+    machine
+}
+
+/// The same, closed cleanly.
+fn closed() -> Machine {
+    let machine = killed();
+    machine.open().close().unwrap();
+    machine.lose_process();
+    machine
+}
+
+#[test]
+fn after_the_death_of_the_process_the_index_is_believed_and_caught_up() {
+    let machine = killed();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    assert_eq!(machine.rebuilds(), 0);
+}
+
+#[test]
+fn after_the_death_of_the_machine_the_index_is_built_anew() {
+    let machine = killed();
+    machine.lose_machine();
+    let mut writer = machine.open();
+    assert_eq!(rows(&writer).len(), 30);
+    assert_eq!(machine.rebuilds(), 1);
+    prove(&mut writer);
+    assert_eq!(machine.heard.events().last(), Some(&Event::Proved));
+}
+
+#[test]
+fn a_copy_of_an_index_is_not_believed() {
+    let machine = closed();
+    machine.indexes.replace_by_copy();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    assert_eq!(machine.rebuilds(), 1);
+}
+
+#[test]
+fn an_index_with_the_totals_of_another_store_is_not_believed() {
+    let machine = closed();
+    let other = Machine::new(2);
+    let mut writer = other.open();
+    put(&mut writer, b"Sx", b"other");
+    let mut record = Vec::new();
+    other.indexes.meddle(|index| record = index[&b"Ma"[..]].clone());
+    machine.indexes.meddle(|index| drop(index.insert(b"Ma".to_vec(), record)));
+    assert_eq!(rows(&machine.open()).len(), 30);
+    assert_eq!(machine.rebuilds(), 1);
+}
+
+#[test]
+fn a_row_that_is_missing_in_the_index_is_found_missing_and_comes_back() {
+    let machine = closed();
+    machine.indexes.meddle(|index| drop(index.remove(&b"S07"[..])));
+    let mut writer = machine.open();
+    assert_eq!(rows(&writer).len(), 29);
+    // Changes on both sides of the cursor do not confuse the proof.
+    writer.prove(10);
+    put(&mut writer, b"S01", b"changed before the cursor");
+    put(&mut writer, b"S25", b"changed behind the cursor");
+    prove(&mut writer);
+    assert_eq!(rows(&writer).len(), 30);
+    assert_eq!(machine.rebuilds(), 1);
+}
+
+#[test]
+fn a_proof_holds_while_rows_change_around_it() {
+    let machine = closed();
+    let mut writer = machine.open();
+    let mut number = 0;
+    while writer.is_proving() {
+        writer.prove(2);
+        number += 1;
+        put(&mut writer, format!("S{:02}", number * 7 % 40).as_bytes(), &vec![1; 100 * number]);
+    }
+    assert_eq!(machine.rebuilds(), 0);
+    assert!(machine.heard.events().contains(&Event::Proved));
+}
+
+#[test]
+fn an_unreadable_row_is_an_error_and_never_absent_and_is_healed() {
+    let machine = closed();
+    let mut writer = machine.open();
+    prove(&mut writer);
+    machine.indexes.meddle(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
+    assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
+    let refused = put_as(&mut writer, Kind::Ordinary, b"S07", b"new");
+    assert!(matches!(refused, Err(StoreError::Damaged(_))));
+    prove(&mut writer);
+    assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
+    assert_eq!(machine.rebuilds(), 1);
+}
+
+#[test]
+fn a_row_is_read_in_pieces_and_a_missing_piece_is_damage() {
+    let machine = Machine::new(3);
+    let mut writer = machine.open();
+    put(&mut writer, b"Slarge", &[5; 20_000]);
+    machine.indexes.meddle(|index| {
+        assert!(index.values().all(|cell| cell.len() <= 4096 + 5), "no cell is too large for the index");
+        index.retain(|key, _| key[0] != b'P' || key.last() != Some(&2));
+    });
+    assert!(matches!(writer.reader().get(b"Slarge"), Err(StoreError::Damaged(_))));
+    prove(&mut writer);
+    assert_eq!(writer.reader().get(b"Slarge").unwrap(), Some(vec![5; 20_000]));
+    put(&mut writer, b"Slarge", b"small");
+    machine
+        .indexes
+        .meddle(|index| assert!(index.keys().all(|key| key[0] != b'P'), "no piece is left behind"));
+}
+
+#[test]
+fn a_full_disk_refuses_writes_before_they_begin_and_heals() {
+    let machine = closed();
+    let mut writer = machine.try_to_open(1000).unwrap();
+    machine.disk.set_free(999);
+    assert!(matches!(put_as(&mut writer, Kind::Ordinary, b"Sx", b"x"), Err(StoreError::Full)));
+    put_as(&mut writer, Kind::Freeing, b"Sy", b"y").unwrap();
+    machine.disk.set_free(499);
+    assert!(matches!(put_as(&mut writer, Kind::Freeing, b"Sz", b"z"), Err(StoreError::Full)));
+    assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
+    machine.disk.set_free(1000);
+    put(&mut writer, b"Sx", b"x");
+    assert_eq!(rows(&writer).len(), 32);
+}
+
+#[test]
+fn a_failed_sync_answers_nobody_and_stops_the_store() {
+    let machine = closed();
+    let mut writer = machine.open();
+    // The calls of a group of one row: free space, old row, write, sync.
+    machine.fate.fail_in(4, io::ErrorKind::Other);
+    let answer = put_as(&mut writer, Kind::Ordinary, b"Sx", b"x");
+    assert!(matches!(answer, Err(StoreError::Unavailable(why)) if why == "no answer"));
+    assert!(writer.is_stopped());
+    assert!(matches!(put_as(&mut writer, Kind::Ordinary, b"Sy", b"y"), Err(StoreError::Unavailable(_))));
+    assert!(writer.close().is_err());
+}
+
+#[test]
+fn a_missing_segment_is_named() {
+    let machine = closed();
+    machine.disk.remove("journal/00000001.log").unwrap();
+    let Err(OpenError::Damaged(damage)) = machine.try_to_open(0) else { panic!("it must be refused") };
+    assert_eq!((damage.file.as_str(), damage.what.as_str()), ("journal/00000001.log", "the file is missing"));
+}
+
+#[test]
+fn a_damaged_change_in_the_middle_is_told_from_a_torn_write() {
+    let machine = killed();
+    let file = machine.disk.open("journal/00000001.log").unwrap();
+    let mut byte = [0];
+    file.read_at(&mut byte, 8192 + 100).unwrap();
+    file.write_at(&[byte[0] ^ 1], 8192 + 100).unwrap();
+    file.sync().unwrap();
+    machine.lose_machine();
+    let error = machine.try_to_open(0).err().unwrap();
+    let OpenError::Damaged(damage) = &error else { panic!("it must be refused: {error}") };
+    assert_eq!((damage.position, damage.readable_before, damage.readable_after), (8192, 0, Some(2)));
+    assert!(error.to_string().contains("journal/00000001.log at byte 8192"), "{error}");
+}
+
+#[test]
+fn what_is_left_of_an_unfinished_write_is_set_aside() {
+    let machine = closed();
+    let mut writer = machine.open();
+    machine.fate.die_in(3);
+    let answer = put_as(&mut writer, Kind::Ordinary, b"Sx", &[9; 4000]);
+    assert!(answer.is_err());
+    let file = machine.disk.clone();
+    machine.lose_process();
+    let writer = machine.open();
+    assert_eq!(rows(&writer).len(), 30);
+    let aside = machine.heard.events().into_iter().find_map(|event| match event {
+        Event::TailSetAside { file, bytes } => Some((file, bytes)),
+        _ => None,
+    });
+    let (name, bytes) = aside.expect("the seed leaves some sectors of the write");
+    assert_eq!(file.open(&name).unwrap().len().unwrap(), bytes);
+}
