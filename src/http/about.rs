@@ -10,9 +10,10 @@ use serde_json::json as value;
 use super::Shared;
 use super::answer::json;
 use super::auth::Signed;
+use super::document::AnyProblem;
 use super::extract::{Nothing, Parameters, Segments};
 use super::problem::Failure;
-use crate::api::{Code, KeyView, LimitsView, Problem, Whoami, WorkspaceView, explain};
+use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
 use crate::config::HttpLimits;
 use crate::domain::limits::Limits;
 use crate::store::Health;
@@ -21,8 +22,8 @@ use crate::store::Health;
 #[utoipa::path(
     get, path = "/api/v1/whoami", tag = "server",
     responses(
-        (status = 200, body = Whoami),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = Whoami, description = "the caller"),
+        AnyProblem
     )
 )]
 pub(super) async fn whoami(
@@ -40,8 +41,8 @@ pub(super) async fn whoami(
 #[utoipa::path(
     get, path = "/api/v1/limits", tag = "server",
     responses(
-        (status = 200, body = LimitsView),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = LimitsView, description = "the limits"),
+        AnyProblem
     )
 )]
 pub(super) async fn get_limits(
@@ -78,8 +79,8 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
 #[utoipa::path(
     get, path = "/api/v1/openapi.json", tag = "server",
     responses(
-        (status = 200, body = Object),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = Object, description = "OpenAPI 3.1"),
+        AnyProblem
     )
 )]
 pub(super) async fn get_openapi(
@@ -98,8 +99,8 @@ pub(super) async fn get_openapi(
 #[utoipa::path(
     get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
     responses(
-        (status = 200, body = String, content_type = "text/plain"),
-        (status = 404, body = Problem, content_type = "application/problem+json")
+        (status = 200, body = String, description = "its meaning", content_type = "text/plain"),
+        AnyProblem
     )
 )]
 pub(super) async fn explain_problem(
@@ -114,7 +115,7 @@ pub(super) async fn explain_problem(
 }
 
 /// Tell that the server lives
-#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = Object)))]
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = Object, description = "it lives")))]
 pub(super) async fn get_health() -> Result<Response, Failure> {
     json(StatusCode::OK, &value!({ "status": "alive" }))
 }
@@ -124,7 +125,10 @@ pub(super) async fn get_health() -> Result<Response, Failure> {
 /// 503 while the store starts, rebuilds its index or has stopped.
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
-    responses((status = 200, body = Object), (status = 503, body = Object))
+    responses(
+        (status = 200, body = Object, description = "it serves"),
+        (status = 503, body = Object, description = "not yet, or no more")
+    )
 )]
 pub(super) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, Failure> {
     readiness(shared.app.store().health())

@@ -10,10 +10,11 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{created, json, page};
 use super::auth::Signed;
+use super::document::AnyProblem;
 use super::extract::{DefinitionText, IdempotencyKey, Nothing, Parameters, PatchText, Segments};
 use super::page_size::page_size;
 use super::problem::Failure;
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, Problem};
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried};
 use crate::app::Attempt;
 
 /// Of an operation that can be tried out.
@@ -61,8 +62,8 @@ pub(super) struct Purging {
     post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
     request_body(content = Object, description = "`title`, `questions` and optionally `description`"),
     responses(
-        (status = 201, body = FormCreated), (status = 200, body = FormTried, description = "dry run"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 201, body = FormCreated, description = "the draft"), (status = 200, body = FormTried, description = "dry run: the form as it would be"),
+        AnyProblem
     )
 )]
 pub(super) async fn create_form(
@@ -89,8 +90,8 @@ pub(super) async fn create_form(
 #[utoipa::path(
     get, path = "/api/v1/forms", tag = "forms", params(FormsPage),
     responses(
-        (status = 200, body = FormList),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = FormList, description = "a page of forms"),
+        AnyProblem
     )
 )]
 pub(super) async fn list_forms(
@@ -108,8 +109,8 @@ pub(super) async fn list_forms(
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
     responses(
-        (status = 200, body = FormDetail),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = FormDetail, description = "the form"),
+        AnyProblem
     )
 )]
 pub(super) async fn get_form(
@@ -130,8 +131,8 @@ pub(super) async fn get_form(
     patch, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
     request_body(content = Object, content_type = "application/merge-patch+json"),
     responses(
-        (status = 200, body = FormDetail),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = FormDetail, description = "the form"),
+        AnyProblem
     )
 )]
 pub(super) async fn update_form(
@@ -151,8 +152,8 @@ pub(super) async fn update_form(
 #[utoipa::path(
     delete, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), Purging),
     responses(
-        (status = 204),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 204, description = "the form is gone"),
+        AnyProblem
     )
 )]
 pub(super) async fn delete_form(

@@ -10,6 +10,7 @@ mod auth_failures;
 mod body;
 mod compress;
 mod connection;
+mod document;
 mod extract;
 mod forms;
 mod frame;
@@ -30,12 +31,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use utoipa::OpenApi;
-use utoipa::openapi::OpenApi as Document;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::{Code, Problem};
+use crate::api::Code;
 use crate::app::App;
 use crate::config::HttpLimits;
 use crate::domain::limits::Limits;
@@ -68,7 +67,7 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Router {
         auth_failures: limits.auth_failures.map(AuthFailures::new),
         limits: Arc::clone(&limits),
         content,
-        openapi: Bytes::from(document_text(document)),
+        openapi: document::text(document).into(),
     });
     routes
         // The other name of submissions: the same handlers, so the same operations.
@@ -95,7 +94,7 @@ pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync
 
 /// All operations.
 fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::with_openapi(Api::openapi())
+    OpenApiRouter::with_openapi(document::Api::openapi())
         .routes(routes!(forms::list_forms, forms::create_form))
         .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
         .routes(routes!(submissions::list_submissions, submissions::create_submission))
@@ -106,35 +105,6 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(about::explain_problem))
         .routes(routes!(about::get_health))
         .routes(routes!(about::get_readiness))
-}
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "forms",
-        description = "Build forms and collect answers. `/forms/{form}/responses` is another name of \
-                       `/forms/{form}/submissions`, with the same operations.",
-        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
-    ),
-    components(schemas(Problem)),
-    security(("key" = [])),
-    modifiers(&Bearer),
-)]
-struct Api;
-
-struct Bearer;
-
-impl utoipa::Modify for Bearer {
-    fn modify(&self, document: &mut Document) {
-        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("fk_…").build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("key", SecurityScheme::Http(scheme));
-    }
-}
-
-/// The OpenAPI document as text. The whole of it is known when the program is built, so it can be written.
-fn document_text(document: Document) -> String {
-    document.to_pretty_json().expect("an OpenAPI document can be written as JSON")
 }
 
 async fn route_not_found() -> Failure {

@@ -10,11 +10,12 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{created, json, page};
 use super::auth::Signed;
+use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Nothing, Parameters, Segments};
 use super::forms::Trying;
 use super::page_size::page_size;
 use super::problem::Failure;
-use crate::api::{Problem, SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
+use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
 use crate::app::Attempt;
 
 /// Which part of the list of submissions.
@@ -43,8 +44,8 @@ fn fifty() -> usize {
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
     request_body(content = Object, description = "`answers`: an object from question ids to answers"),
     responses(
-        (status = 201, body = SubmissionBody), (status = 200, body = SubmissionTried, description = "dry run"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 201, body = SubmissionBody, description = "the submission, stored"), (status = 200, body = SubmissionTried, description = "dry run: the answers as they would be stored"),
+        AnyProblem
     )
 )]
 pub(super) async fn create_submission(
@@ -75,8 +76,8 @@ pub(super) async fn create_submission(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), SubmissionsPage),
     responses(
-        (status = 200, body = SubmissionList),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = SubmissionList, description = "a page of submissions"),
+        AnyProblem
     )
 )]
 pub(super) async fn list_submissions(
@@ -97,8 +98,8 @@ pub(super) async fn list_submissions(
     get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path)),
     responses(
-        (status = 200, body = SubmissionDetail),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = SubmissionDetail, description = "the submission"),
+        AnyProblem
     )
 )]
 pub(super) async fn get_submission(

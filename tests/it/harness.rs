@@ -222,6 +222,11 @@ impl Call {
         self
     }
 
+    pub(crate) fn without_header(mut self, name: &'static str) -> Self {
+        self.request.headers_mut().remove(name);
+        self
+    }
+
     pub(crate) fn json(self, body: Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }

@@ -4,6 +4,7 @@
 mod api; // the API over HTTP
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive
+mod golden; // generated files
 mod harness; // a server for tests
 mod layers; // who may import whom
 mod store; // what every store promises

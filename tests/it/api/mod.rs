@@ -1,3 +1,8 @@
 //! The API over HTTP: bodies, codes, scopes, headers, and the loop that serves it.
 
+mod access; // who may do what, and what foreign ids look like
+mod codes; // every problem code is reached
+mod forms; // forms
+mod headers; // what every answer bears
 mod specification; // the specification's bodies, over a socket
+mod submissions; // submissions

@@ -75,6 +75,7 @@ async fn section_4_5_deletes_a_form() {
     let path = format!("/api/v1/forms/{form}");
     let answer = wire.call("DELETE", &path, &server.key, None).await;
     assert_eq!((answer.status.as_u16(), answer.text()), (204, ""));
+    assert_eq!(answer.header("content-length"), None, "RFC 9110 §8.6");
     assert_eq!(wire.call("GET", &path, &server.key, None).await.code(), "form_not_found");
     assert_eq!(wire.call("DELETE", &path, &server.key, None).await.code(), "form_not_found");
 }

@@ -1,0 +1,228 @@
+//! Who may do what, and what those who may not are told.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use forms::config::HttpLimits;
+use forms::domain::workspace::Scope;
+use serde_json::json;
+
+use crate::harness::{Answer, Call, Server, questions};
+
+const SCOPES: [Scope; 5] = [Scope::Read, Scope::Submit, Scope::Write, Scope::Admin, Scope::Operator];
+
+/// Which of [`SCOPES`] may.
+const READ: [bool; 5] = [true, false, true, true, false];
+const DEFINITION: [bool; 5] = [true, true, true, true, false];
+const SUBMIT: [bool; 5] = [false, true, true, true, false];
+const WRITE: [bool; 5] = [false, false, true, true, false];
+const ADMIN: [bool; 5] = [false, false, false, true, false];
+const ANY: [bool; 5] = [true; 5];
+
+/// Every keyed operation, and which scopes may use it.
+const OPERATIONS: [(&str, &str, [bool; 5]); 14] = [
+    ("get", "/api/v1/forms", READ),
+    ("post", "/api/v1/forms", WRITE),
+    ("get", "/api/v1/forms/{form}", DEFINITION),
+    ("patch", "/api/v1/forms/{form}", WRITE),
+    ("delete", "/api/v1/forms/{form}", WRITE),
+    ("get", "/api/v1/forms/{form}/submissions", READ),
+    ("post", "/api/v1/forms/{form}/submissions", SUBMIT),
+    ("get", "/api/v1/forms/{form}/submissions/{submission}", READ),
+    ("get", "/api/v1/forms/{form}/responses", READ),
+    ("post", "/api/v1/forms/{form}/responses", SUBMIT),
+    ("get", "/api/v1/forms/{form}/responses/{submission}", READ),
+    ("get", "/api/v1/whoami", ANY),
+    ("get", "/api/v1/limits", ANY),
+    ("get", "/api/v1/openapi.json", ANY),
+];
+
+/// The operation on that form and submission, with a body that fits.
+fn operation(server: &Server, method: &str, path: &str, form: &str, submission: &str) -> Call {
+    let path = path.replace("{form}", form).replace("{submission}", submission);
+    match method {
+        "get" => server.get(path),
+        "delete" => server.call(Method::DELETE, path),
+        "patch" => server.patch(path, json!({"title": "Visits"})),
+        "post" if path == "/api/v1/forms" => server.post(path, json!({"title": "Visit", "questions": []})),
+        "post" => server.post(path, json!({"answers": {"q1": "Ada"}})),
+        other => panic!("no such method here: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn the_tables_of_this_file_know_every_operation() {
+    let server = Server::start().await;
+    let document = server.get("/api/v1/openapi.json").send().await.expect(200);
+    let mut documented = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let is_open = operation["security"] == json!([{}]);
+            assert_eq!(is_open, !path.starts_with("/api/v1"), "{path}");
+            if !is_open {
+                documented.insert((method.clone(), path.clone()));
+            }
+        }
+    }
+    let known = OPERATIONS.map(|(method, path, _)| (method.to_owned(), path.to_owned()));
+    assert_eq!(documented, BTreeSet::from(known));
+}
+
+#[tokio::test]
+async fn each_scope_may_do_what_it_says_and_nothing_else() {
+    let server = Server::start().await;
+    for (method, path, allowed) in OPERATIONS {
+        for (scope, may) in SCOPES.into_iter().zip(allowed) {
+            let form = server.published(questions()).await;
+            let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+            let key = server.key_with(&[scope]).await;
+            let answer = operation(&server, method, path, &form, &submission).key(&key).send().await;
+            assert_eq!(answer.status.is_success(), may, "{method} {path} with {scope}: {}", answer.text());
+            if !may {
+                assert_eq!((answer.status.as_u16(), answer.code().as_str()), (403, "insufficient_scope"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn purging_needs_admin() {
+    let server = Server::start().await;
+    for (scope, may) in SCOPES.into_iter().zip(ADMIN) {
+        let form = server.draft(questions()).await;
+        let key = server.key_with(&[scope]).await;
+        let path = format!("/api/v1/forms/{form}?purge=true");
+        let answer = server.call(Method::DELETE, path).key(&key).send().await;
+        assert_eq!(answer.status.as_u16(), if may { 204 } else { 403 }, "{scope}");
+    }
+}
+
+#[tokio::test]
+async fn no_operation_answers_without_a_valid_key_and_none_tells_why() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+    let expired = server.key_until("2026-11-20T09:00:00.000Z").await;
+    let unknown = Server::start().await.key_with(&[Scope::Read]).await;
+    let mut mistyped = server.key.clone();
+    mistyped.replace_range(12..13, if &mistyped[12..13] == "a" { "b" } else { "a" });
+    let with = |text: &str| Some(text.to_owned());
+    let credentials = [
+        None,
+        with("Bearer"),
+        with(&format!("Basic {}", server.key)),
+        with(&server.key),
+        with(&format!("Bearer {mistyped}")),
+        with(&format!("Bearer {expired}")),
+        with(&format!("Bearer {unknown}x")),
+        with("Bearer é"),
+    ];
+    for (method, path, _) in OPERATIONS {
+        let mut bodies = BTreeSet::new();
+        for credential in &credentials {
+            let call = operation(&server, method, path, &form, &submission).header("x-request-id", "same");
+            let call = match credential {
+                Some(text) => call.header("authorization", text),
+                None => call.without_header("authorization"),
+            };
+            let answer = call.send().await;
+            assert_eq!(answer.status, 401, "{method} {path} {credential:?}");
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+            bodies.insert(answer.text().to_owned());
+        }
+        assert_eq!(bodies.len(), 1, "{method} {path}: {bodies:?}");
+    }
+}
+
+/// The answer as one who does not know the ids would see it.
+fn anonymous(answer: &Answer, ids: &[&str]) -> (u16, String) {
+    let text = ids.iter().fold(answer.text().to_owned(), |text, id| text.replace(id, "{id}"));
+    (answer.status.as_u16(), text)
+}
+
+#[tokio::test]
+async fn foreign_deleted_and_missing_objects_are_answered_alike() {
+    let server = Server::start().await;
+    let stranger = server.other_workspace().await;
+    let form = server.published(questions()).await;
+    let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+    let deleted = server.published(questions()).await;
+    let gone = server.submit(&deleted, json!({"q1": "Ada"})).await;
+    assert_eq!(server.call(Method::DELETE, format!("/api/v1/forms/{deleted}")).send().await.status, 204);
+    let (no_form, no_submission) = ("frm_0123456789ab", "sub_00000000000000000000000000");
+    for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains("{form}")) {
+        let cases = [
+            (stranger.as_str(), form.as_str(), submission.as_str()),
+            (&server.key, &deleted, &gone),
+            (&server.key, no_form, no_submission),
+            (&server.key, no_form, &submission),
+        ];
+        let mut answers = BTreeSet::new();
+        for (key, form, submission) in cases {
+            let call = operation(&server, method, path, form, submission).key(key);
+            let answer = call.header("x-request-id", "same").send().await;
+            assert_eq!(answer.code(), "form_not_found", "{method} {path}");
+            answers.insert(anonymous(&answer, &[form, submission]));
+        }
+        assert_eq!(answers.len(), 1, "{method} {path}: {answers:?}");
+    }
+    assert_eq!(server.get("/api/v1/forms").key(&stranger).send().await.expect(200), json!({"forms": []}));
+}
+
+#[tokio::test]
+async fn a_submission_is_found_under_its_own_form_only() {
+    let server = Server::start().await;
+    let (one, other) = (server.published(questions()).await, server.published(questions()).await);
+    let submission = server.submit(&one, json!({"q1": "Ada"})).await;
+    server.get(format!("/api/v1/forms/{one}/submissions/{submission}")).send().await.expect(200);
+    let answer = server.get(format!("/api/v1/forms/{other}/submissions/{submission}")).send().await;
+    assert_eq!(answer.code(), "submission_not_found");
+}
+
+#[tokio::test]
+async fn guessing_keys_is_slowed_down_by_address_and_valid_keys_still_pass() {
+    let server =
+        Server::with(HttpLimits { auth_failures: Some("2/min".parse().unwrap()), ..Default::default() })
+            .await;
+    let call = |key: &str, address: &str| {
+        server.open_call(Method::GET, "/api/v1/whoami").key(key).from_address(address).send()
+    };
+    for _ in 0..3 {
+        let missing = server.open_call(Method::GET, "/api/v1/whoami").from_address("192.0.2.1").send().await;
+        assert_eq!(missing.code(), "unauthorized", "a missing key does not count");
+    }
+    assert_eq!(call("fk_1", "192.0.2.1").await.code(), "unauthorized");
+    assert_eq!(call("fk_2", "192.0.2.1").await.code(), "unauthorized");
+    let refused = call("fk_3", "192.0.2.1").await;
+    assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("rate_limited", Some("60")));
+    assert_eq!(call(&server.key, "192.0.2.1").await.status, 200);
+    assert_eq!(call("fk_3", "192.0.2.2").await.code(), "unauthorized");
+    server.clock.set("2026-11-20T09:01:00Z");
+    assert_eq!(call("fk_3", "192.0.2.1").await.code(), "unauthorized");
+}
+
+#[tokio::test]
+async fn the_slowing_down_can_be_turned_off() {
+    let server = Server::with(HttpLimits { auth_failures: None, ..Default::default() }).await;
+    for _ in 0..20 {
+        let call = server.open_call(Method::GET, "/api/v1/whoami").key("fk_1").from_address("192.0.2.1");
+        assert_eq!(call.send().await.code(), "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn the_key_is_looked_at_before_the_query_and_the_body() {
+    let server = Server::start().await;
+    let call = server.open_call(Method::POST, "/api/v1/forms?wrong=1").body("{");
+    assert_eq!(call.send().await.code(), "unauthorized");
+}
+
+#[tokio::test]
+async fn whoami_tells_the_workspace_and_the_key() {
+    let server = Server::start().await;
+    let body = server.get("/api/v1/whoami").send().await.expect(200);
+    let key = format!("key_{}", &server.key[3..11]);
+    assert_eq!(body["key"], json!({"id": key, "name": "operator", "scopes": ["admin", "operator"]}));
+    assert_eq!(body["workspace"]["name"], "default");
+    assert!(body["workspace"]["id"].as_str().unwrap().starts_with("ws_"));
+}

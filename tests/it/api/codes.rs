@@ -1,0 +1,200 @@
+//! Every problem code is reached, and has its document.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Method;
+use forms::api::Code;
+use forms::config::HttpLimits;
+use forms::domain::workspace::Scope;
+use serde_json::json;
+
+use crate::harness::{Answer, Server, questions};
+
+const FORMS: &str = "/api/v1/forms";
+
+/// An answer with the code `code`.
+async fn provoke(code: Code) -> Answer {
+    let server = Server::start().await;
+    match code {
+        Code::MalformedJson => server.post(FORMS, json!({})).body("{\"title\":1,\"title\":2}").send().await,
+        Code::InvalidQuery => server.get("/api/v1/forms?limti=5").send().await,
+        Code::InvalidCursor => server.get("/api/v1/forms?cursor=00").send().await,
+        Code::InvalidHeader => server.post(FORMS, json!({})).header("idempotency-key", "").send().await,
+        Code::Unauthorized => server.open_call(Method::GET, FORMS).send().await,
+        Code::InsufficientScope => {
+            let key = server.key_with(&[Scope::Submit]).await;
+            server.get(FORMS).key(&key).send().await
+        }
+        Code::FormNotFound => server.get("/api/v1/forms/frm_000000000000").send().await,
+        Code::SubmissionNotFound => {
+            let form = server.draft(questions()).await;
+            server.get(format!("/api/v1/forms/{form}/submissions/sub_1")).send().await
+        }
+        Code::RouteNotFound => server.get("/api/v1/nothing").send().await,
+        Code::MethodNotAllowed => server.call(Method::PUT, FORMS).send().await,
+        Code::NotAcceptable => server.get(FORMS).header("accept", "text/html").send().await,
+        Code::RequestTimeout => slow_body().await,
+        Code::FormNotPublished => {
+            let form = server.draft(questions()).await;
+            server.post(format!("/api/v1/forms/{form}/submissions"), json!({"answers": {}})).send().await
+        }
+        Code::BodyTooLarge => {
+            let body = " ".repeat(server.limits.max_definition + 1);
+            server.post(FORMS, json!({})).body(body).send().await
+        }
+        Code::UriTooLong => server.get(format!("/api/v1/forms?cursor={}", "0".repeat(8192))).send().await,
+        Code::UnsupportedMediaType => {
+            server.post(FORMS, json!({})).header("content-type", "text/plain").send().await
+        }
+        Code::ExpectationFailed => server.get(FORMS).header("expect", "200-ok").send().await,
+        Code::ValidationFailed => server.post(FORMS, json!({})).send().await,
+        Code::IdempotencyKeyReused => {
+            for title in ["one", "two"] {
+                let call = server.post(FORMS, json!({"title": title, "questions": []}));
+                let answer = call.header("idempotency-key", "same").send().await;
+                if title == "two" {
+                    return answer;
+                }
+            }
+            unreachable!("the second answer was returned")
+        }
+        Code::FormHasNoQuestions => {
+            let form = server.draft(json!([])).await;
+            server.patch(format!("{FORMS}/{form}"), json!({"status": "published"})).send().await
+        }
+        Code::RateLimited => {
+            let guess = || server.open_call(Method::GET, FORMS).key("fk_guess").from_address("192.0.2.1");
+            for _ in 0..10 {
+                assert_eq!(guess().send().await.code(), "unauthorized");
+            }
+            guess().send().await
+        }
+        Code::HeadersTooLarge => server.get(FORMS).header("x-filler", &"x".repeat(32 << 10)).send().await,
+        Code::Internal => {
+            server.clock.set("1969-12-31T23:59:59Z");
+            server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
+        }
+        Code::StoreUnavailable => {
+            server.close_store().await;
+            server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
+        }
+        Code::StorageFull => {
+            let server = server.without_room().await;
+            server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
+        }
+    }
+}
+
+/// The answer to a body that stops in the middle.
+async fn slow_body() -> Answer {
+    let server =
+        Server::with(HttpLimits { body_timeout: Duration::from_millis(20), ..Default::default() }).await;
+    let body = Body::new(Stalled);
+    server.post(FORMS, json!({})).body(body).send().await
+}
+
+/// A body of which nothing ever comes.
+struct Stalled;
+
+impl hyper::body::Body for Stalled {
+    type Data = bytes::Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<bytes::Bytes>, Infallible>>> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn every_code_is_reached_and_has_its_document() {
+    for code in Code::ALL.iter().copied() {
+        let answer = provoke(code).await;
+        assert_eq!(answer.code(), code.name(), "{}", answer.text());
+        assert_eq!(answer.status.as_u16(), code.status(), "{code}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{code}");
+        let body = answer.json();
+        assert_eq!(body["type"], format!("/problems/{code}"));
+        assert_eq!(body["title"], code.title());
+        assert_eq!(body["status"], code.status());
+        assert_eq!(body["request_id"].as_str(), answer.header("x-request-id"), "{code}");
+        assert_eq!(body["detail"].is_string(), code.status() < 500 && code != Code::Unauthorized, "{code}");
+        let waits = matches!(code, Code::RateLimited | Code::StoreUnavailable | Code::StorageFull);
+        assert_eq!(answer.header("retry-after").is_some(), waits, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn every_code_and_rule_is_explained_without_a_key() {
+    let server = Server::start().await;
+    let names = Code::ALL.iter().map(|code| code.name()).chain(["required", "unknown_field"]);
+    for name in names {
+        let answer = server.open_call(Method::GET, format!("/problems/{name}")).send().await;
+        assert_eq!(answer.status, 200, "{name}");
+        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+        assert!(answer.text().starts_with(name), "{}", answer.text());
+    }
+    let answer = server.open_call(Method::GET, "/problems/bad_luck").send().await;
+    assert_eq!(answer.code(), "route_not_found");
+}
+
+#[tokio::test]
+async fn a_failure_of_the_server_tells_no_cause() {
+    let answer = provoke(Code::Internal).await;
+    let body = answer.json();
+    let names: Vec<_> = body.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["code", "request_id", "status", "title", "type"]);
+    assert!(!answer.text().contains("clock"));
+}
+
+#[tokio::test]
+async fn bodies_that_readers_disagree_on_are_malformed() {
+    let server = Server::start().await;
+    let deep = format!("{}{}", "[".repeat(17), "]".repeat(17));
+    let bodies: [&[u8]; 8] = [
+        b"",
+        b"{",
+        b"{\"title\":\"\xff\"}",
+        b"{\"a\":{\"b\":1,\"b\":2}}",
+        b"{\"title\":\"\\u0000\"}",
+        b"{\"title\":1e999}",
+        b"{} {}",
+        deep.as_bytes(),
+    ];
+    for body in bodies {
+        let answer = server.post(FORMS, json!({})).body(body.to_vec()).send().await;
+        assert_eq!(answer.code(), "malformed_json", "{}", String::from_utf8_lossy(body));
+    }
+}
+
+#[tokio::test]
+async fn all_problems_of_a_body_are_told_at_once() {
+    let server = Server::start().await;
+    let form = json!({"title": "", "status": "published", "questions": [{"type": "dance"}, {"type": "email", "titel": "?"}]});
+    let body = server.post(FORMS, form).send().await.expect(422);
+    let mut found: Vec<_> = body["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| (error["pointer"].as_str().unwrap(), error["code"].as_str().unwrap()))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            ("/questions/0", "missing_field"),
+            ("/questions/0/type", "unknown_question_type"),
+            ("/questions/1", "missing_field"),
+            ("/questions/1/titel", "unknown_field"),
+            ("/status", "read_only_field"),
+            ("/title", "empty"),
+        ]
+    );
+    assert_eq!(body["detail"], "6 problems in the definition");
+}

@@ -1,0 +1,235 @@
+//! Forms over HTTP, beyond what the specification shows.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{NOW, Server, questions};
+
+const FORMS: &str = "/api/v1/forms";
+
+#[tokio::test]
+async fn a_draft_is_read_whole_and_says_why_it_takes_no_answers() {
+    let server = Server::start().await;
+    let form = server.draft(json!([{"type": "rating", "title": "How?", "max": 3}])).await;
+    let answer = server.get(format!("{FORMS}/{form}")).send().await;
+    let expected = json!({
+        "id": form, "title": "Visit", "status": "draft", "version": 1,
+        "accepting": false, "accepting_reason": "draft",
+        "questions": [{"id": "q1", "type": "rating", "title": "How?", "required": false, "max": 3}],
+        "response_count": 0, "created_at": NOW, "updated_at": NOW,
+    });
+    assert_eq!(answer.expect(200), expected);
+}
+
+#[tokio::test]
+async fn publishing_moves_status_and_time_and_again_moves_nothing() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    let path = format!("{FORMS}/{form}");
+    server.clock.set("2026-11-20T10:00:00Z");
+    let first = server.patch(&path, json!({"status": "published"})).send().await.expect(200);
+    assert_eq!((&first["accepting"], first.get("accepting_reason")), (&json!(true), None));
+    assert_eq!([&first["updated_at"], &first["published_at"]], ["2026-11-20T10:00:00.000Z"; 2]);
+    server.clock.set("2026-11-20T11:00:00Z");
+    for same in [json!({"status": "published"}), json!({})] {
+        assert_eq!(server.patch(&path, same).send().await.expect(200), first);
+    }
+    assert_eq!(server.get(&path).send().await.expect(200), first);
+}
+
+#[tokio::test]
+async fn a_merge_patch_is_taken_under_both_media_types() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    let path = format!("{FORMS}/{form}");
+    for kind in ["application/merge-patch+json", "application/json; charset=utf-8", "Application/JSON"] {
+        let change = json!({"description": kind});
+        let body = server.patch(&path, change).header("content-type", kind).send().await.expect(200);
+        assert_eq!(body["description"], kind);
+    }
+    let removed = server.patch(&path, json!({"description": null})).send().await.expect(200);
+    assert_eq!(removed.get("description"), None);
+    let kind = "application/json-patch+json";
+    let answer = server.patch(&path, json!({})).header("content-type", kind).send().await;
+    assert_eq!(answer.code(), "unsupported_media_type");
+    let compressed = server.patch(&path, json!({})).header("content-encoding", "gzip").send().await;
+    assert_eq!(compressed.code(), "unsupported_media_type");
+}
+
+#[tokio::test]
+async fn a_new_set_of_questions_is_the_next_version_and_keeps_ids() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    let path = format!("{FORMS}/{form}");
+    let change = json!({"questions": [
+        {"id": "q3", "type": "rating", "title": "How was it?"},
+        {"type": "short_text", "title": "Why?"},
+    ]});
+    let body = server.patch(&path, change).send().await.expect(200);
+    let ids: Vec<_> = body["questions"].as_array().unwrap().iter().map(|question| &question["id"]).collect();
+    assert_eq!((&body["version"], ids), (&json!(2), vec![&json!("q3"), &json!("q4")]));
+    let back = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Your name?"}]});
+    let refused = server.patch(&path, back).send().await.expect(422);
+    assert_eq!(refused["errors"][0]["code"], "retired_question_id");
+}
+
+#[tokio::test]
+async fn a_dry_run_answers_the_form_without_an_id_and_makes_none() {
+    let server = Server::start().await;
+    let path = format!("{FORMS}?dry_run=true");
+    let form = json!({"title": "Visit", "description": "Of today", "questions": questions()});
+    let answer = server.post(&path, form.clone()).header("idempotency-key", "unused").send().await;
+    assert_eq!(answer.fields(), ["title", "description", "status", "questions", "created_at"]);
+    assert_eq!(answer.expect(200)["questions"][2]["id"], "q3");
+    assert_eq!(server.post(&path, json!({"questions": 1})).send().await.code(), "validation_failed");
+    assert_eq!(server.get(FORMS).send().await.expect(200), json!({"forms": []}));
+    server.post(FORMS, form).header("idempotency-key", "unused").send().await.expect(201);
+}
+
+#[tokio::test]
+async fn a_repeated_creation_makes_one_form_and_says_so() {
+    let server = Server::start().await;
+    let send = |title: &str| {
+        let call = server.post(FORMS, json!({"title": title, "questions": []}));
+        call.header("idempotency-key", "order 42").send()
+    };
+    let first = send("Visit").await;
+    server.clock.set("2026-11-20T10:00:00Z");
+    let again = send("Visit").await;
+    assert_eq!(again.expect(201), first.expect(201));
+    assert_eq!(again.header("location"), first.header("location"));
+    assert_eq!([&first, &again].map(|answer| answer.header("idempotency-replayed")), [None, Some("true")]);
+    assert_eq!(send("Journey").await.code(), "idempotency_key_reused");
+    server.clock.set("2026-11-21T09:00:00Z");
+    assert_ne!(send("Visit").await.expect(201)["id"], first.json()["id"], "24 hours are over");
+}
+
+#[tokio::test]
+async fn idempotency_keys_belong_to_their_api_key() {
+    let server = Server::start().await;
+    let other = server.key_with(&[::forms::domain::workspace::Scope::Write]).await;
+    let send = |key: &str| {
+        let call = server.post(FORMS, json!({"title": "Visit", "questions": []})).key(key);
+        call.header("idempotency-key", "1").send()
+    };
+    assert_ne!(send(&server.key).await.json()["id"], send(&other).await.json()["id"]);
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_one_printable_text() {
+    let server = Server::start().await;
+    let form = || server.post(FORMS, json!({"title": "Visit", "questions": []}));
+    let longest = "x".repeat(255);
+    form().header("idempotency-key", &longest).send().await.expect(201);
+    for bad in ["", "a\tb", "é", &format!("{longest}x")] {
+        assert_eq!(form().header("idempotency-key", bad).send().await.code(), "invalid_header", "{bad}");
+    }
+    let twice = form().header("idempotency-key", "a").also_header("idempotency-key", "b");
+    assert_eq!(twice.send().await.code(), "invalid_header");
+}
+
+#[tokio::test]
+async fn the_list_is_paged_newest_first_by_links() {
+    let server = Server::start().await;
+    let mut made = Vec::new();
+    for minute in 0..5 {
+        server.clock.set(&format!("2026-11-20T09:0{minute}:00Z"));
+        made.push(server.draft(json!([])).await);
+    }
+    let (mut path, mut seen) = (format!("{FORMS}?limit=2"), Vec::new());
+    loop {
+        let answer = server.get(&path).send().await;
+        for form in answer.expect(200)["forms"].as_array().unwrap() {
+            seen.push(form["id"].as_str().unwrap().to_owned());
+        }
+        let Some(link) = answer.header("link") else { break };
+        let (next, relation) = link.split_once("; ").unwrap();
+        assert_eq!(relation, "rel=\"next\"");
+        path = next.trim_matches(['<', '>']).to_owned();
+    }
+    made.reverse();
+    assert_eq!(seen, made);
+}
+
+#[tokio::test]
+async fn queries_are_taken_only_as_they_are_known() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let bad = [
+        (Method::GET, format!("{FORMS}?limit=0"), "limit"),
+        (Method::GET, format!("{FORMS}?limit=1001"), "1000"),
+        (Method::GET, format!("{FORMS}?limit=-1"), "limit"),
+        (Method::GET, format!("{FORMS}?limit=ten"), "ten"),
+        (Method::GET, format!("{FORMS}?limit=1&limit=2"), "limit"),
+        (Method::GET, format!("{FORMS}?status=draft"), "status"),
+        (Method::GET, format!("{FORMS}/{form}?x"), "x"),
+        (Method::DELETE, format!("{FORMS}/{form}?purge=yes"), "purge"),
+        (Method::POST, format!("{FORMS}?dry_run=1"), "dry_run"),
+        (Method::GET, format!("{FORMS}/{form}/submissions?order=asc"), "order"),
+        (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), "notify"),
+        (Method::GET, "/api/v1/whoami?verbose".to_owned(), "verbose"),
+        (Method::GET, "/api/v1/limits?a=b".to_owned(), "a"),
+    ];
+    for (method, path, named) in bad {
+        let answer = server.call(method, &path).json(json!({})).send().await;
+        assert_eq!(answer.code(), "invalid_query", "{path}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains(named), "{path}: {}", answer.text());
+    }
+    server.get(format!("{FORMS}?limit=1000")).send().await.expect(200);
+}
+
+#[tokio::test]
+async fn a_cursor_serves_its_own_list_only() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    for name in ["Ada", "Bob"] {
+        server.submit(&form, json!({"q1": name})).await;
+    }
+    let page = server.get(format!("{FORMS}/{form}/submissions?limit=1")).send().await.expect(200);
+    let cursor = page["next_cursor"].as_str().unwrap();
+    for path in [FORMS.to_owned(), format!("{FORMS}/{}/submissions", server.draft(json!([])).await)] {
+        let answer = server.get(format!("{path}?cursor={cursor}")).send().await;
+        assert_eq!(answer.code(), "invalid_cursor", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_purged_form_is_gone_and_so_is_one_from_the_trash() {
+    let server = Server::start().await;
+    for trashed in [false, true] {
+        let form = server.published(questions()).await;
+        server.submit(&form, json!({"q1": "Ada"})).await;
+        let path = format!("{FORMS}/{form}");
+        if trashed {
+            assert_eq!(server.call(Method::DELETE, &path).send().await.status, 204);
+        }
+        let purge = format!("{path}?purge=true");
+        assert_eq!(server.call(Method::DELETE, &purge).send().await.status, 204);
+        assert_eq!(server.call(Method::DELETE, &purge).send().await.code(), "form_not_found");
+        assert_eq!(server.get(&path).send().await.code(), "form_not_found");
+    }
+}
+
+#[tokio::test]
+async fn limits_are_told_under_the_names_of_their_flags() {
+    let server = Server::start().await;
+    let expected = json!({
+        "max_body": 1_048_576, "max_definition": 2_097_152, "max_questions": 500, "max_title": 300,
+        "max_answer": 65_536, "max_answers": 1_000, "max_uri": 8_192, "max_head": 32_768, "max_headers": 64,
+        "head_timeout": 5.0, "first_byte_timeout": 10.0, "body_timeout": 15.0, "min_body_rate": 1_024,
+        "idle_timeout": 60.0, "max_connections": 1_024, "auth_failures": "10/min",
+    });
+    assert_eq!(server.get("/api/v1/limits").send().await.expect(200), expected);
+}
+
+#[tokio::test]
+async fn a_definition_may_be_larger_than_answers() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let filler = Value::from("x".repeat(1 << 20));
+    let definition = json!({"title": "Visit", "questions": [], "filler": filler});
+    assert_eq!(server.post(FORMS, definition).send().await.expect(422)["errors"][0]["code"], "unknown_field");
+    let answers = json!({"answers": {"q1": filler}});
+    let answer = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
+    assert_eq!(answer.code(), "body_too_large");
+}

@@ -1,0 +1,181 @@
+//! Submissions over HTTP, beyond what the specification shows.
+
+use serde_json::json;
+
+use crate::harness::{Answer, Server, fields, questions};
+
+fn path(form: &str) -> String {
+    format!("/api/v1/forms/{form}/submissions")
+}
+
+/// The text of the member `answers` of the object `text`, as it is written.
+fn answers_text(text: &str) -> &str {
+    let members = forms::domain::json::parse_object(text).unwrap();
+    let (.., range) = members.into_iter().find(|(name, ..)| name == "answers").unwrap();
+    &text[range]
+}
+
+#[tokio::test]
+async fn answers_are_echoed_and_read_to_the_letter() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let sent = "{ \"q3\" : 5.0e0,\"q1\":\"Ad\\u0061 \\uD83D\\uDE00\", \"q2\":\"\" }";
+    let call = server.post(path(&form), json!({})).body(format!("{{\"answers\":{sent}}}"));
+    let made = call.send().await;
+    assert_eq!(answers_text(made.text()), sent);
+    let id = made.expect(201)["id"].as_str().unwrap().to_owned();
+    let read = server.get(format!("{}/{id}", path(&form))).send().await;
+    assert_eq!(answers_text(read.text()), sent);
+    assert_eq!(read.fields(), ["id", "form_id", "status", "answers", "submitted_at", "form_version"]);
+}
+
+#[tokio::test]
+async fn a_dry_run_checks_everything_and_stores_nothing() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let try_out = |answers| server.post(format!("{}?dry_run=true", path(&form)), json!({"answers": answers}));
+    let fine = try_out(json!({"q1": "Ada"})).send().await;
+    assert_eq!(fine.fields(), ["form_id", "answers"]);
+    assert_eq!(fine.expect(200), json!({"form_id": form, "answers": {"q1": "Ada"}}));
+    assert_eq!(try_out(json!({"q1": 1})).send().await.expect(422)["errors"][0]["code"], "type_mismatch");
+    assert_eq!(server.get(path(&form)).send().await.expect(200)["submissions"], json!([]));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_answers_is_told_all_at_once() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let answers = json!({"q2": "nobody", "q3": 9, "q4": "?"});
+    let body = server.post(path(&form), json!({"answers": answers})).send().await.expect(422);
+    let found: Vec<_> = body["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| (error["pointer"].as_str().unwrap(), error["code"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("/answers/q1", "required"),
+            ("/answers/q2", "invalid_email"),
+            ("/answers/q3", "out_of_range"),
+            ("/answers/q4", "unknown_question"),
+        ]
+    );
+    assert_eq!(body["detail"], "4 answers need attention");
+}
+
+#[tokio::test]
+async fn the_list_is_paged_newest_first_while_others_write() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let mut made = Vec::new();
+    for second in 0..5 {
+        server.clock.set(&format!("2026-11-20T09:00:0{second}Z"));
+        made.push(server.submit(&form, json!({"q1": "Ada"})).await);
+    }
+    let (mut next, mut seen) = (format!("{}?limit=2", path(&form)), Vec::new());
+    loop {
+        let answer = server.get(&next).send().await;
+        let body = answer.expect(200);
+        for submission in body["submissions"].as_array().unwrap() {
+            seen.push(submission["id"].as_str().unwrap().to_owned());
+        }
+        server.submit(&form, json!({"q1": "Late"})).await;
+        let Some(cursor) = body["next_cursor"].as_str() else { break };
+        next = format!("{}?limit=2&cursor={cursor}", path(&form));
+        assert_eq!(answer.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
+    }
+    made.reverse();
+    assert_eq!(seen, made);
+}
+
+#[tokio::test]
+async fn fifty_are_listed_where_no_limit_is_given() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    for _ in 0..51 {
+        server.submit(&form, json!({"q1": "Ada"})).await;
+    }
+    let body = server.get(path(&form)).send().await.expect(200);
+    assert_eq!(body["submissions"].as_array().unwrap().len(), 50);
+    assert!(body["next_cursor"].is_string());
+}
+
+#[tokio::test]
+async fn a_repeated_submission_is_stored_once_under_either_name() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let send = |name: &str, answers| {
+        let call = server.post(format!("/api/v1/forms/{form}/{name}"), json!({"answers": answers}));
+        call.header("idempotency-key", "order-42").send()
+    };
+    let first = send("submissions", json!({"q1": "Ada"})).await;
+    // What was stored once is answered again, whatever the form has become since.
+    server.patch(format!("/api/v1/forms/{form}"), json!({"status": "draft"})).send().await.expect(200);
+    let again = send("responses", json!({"q1": "Ada"})).await;
+    let seen = |answer: &Answer| (answer.text().to_owned(), answer.header("location").unwrap().to_owned());
+    assert_eq!((first.status.as_u16(), seen(&first)), (201, seen(&again)));
+    assert_eq!([&first, &again].map(|answer| answer.header("idempotency-replayed")), [None, Some("true")]);
+    assert_eq!(send("responses", json!({"q1": "Bob"})).await.code(), "idempotency_key_reused");
+    assert_eq!(server.get(path(&form)).send().await.json()["submissions"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_submission_is_not_remembered() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let send = |answers| {
+        let call = server.post(path(&form), json!({"answers": answers}));
+        call.header("idempotency-key", "1").send()
+    };
+    send(json!({})).await.expect(422);
+    let stored = send(json!({"q1": "Ada"})).await;
+    assert_eq!((stored.status.as_u16(), stored.header("idempotency-replayed")), (201, None));
+}
+
+#[tokio::test]
+async fn both_names_are_one_operation() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let other = path(&form).replace("submissions", "responses");
+    let made = server.post(&other, json!({"answers": {"q1": "Ada"}})).send().await;
+    assert_eq!(fields(made.text()), ["id", "form_id", "status", "answers", "submitted_at"]);
+    let id = made.expect(201)["id"].as_str().unwrap().to_owned();
+    assert_eq!(made.header("location").unwrap(), format!("{}/{id}", path(&form)));
+    for query in ["", "?limit=1", &format!("/{id}")] {
+        let (one, two) = (format!("{}{query}", path(&form)), format!("{other}{query}"));
+        assert_eq!(server.get(one).send().await.text(), server.get(two).send().await.text());
+    }
+}
+
+#[tokio::test]
+async fn a_submission_takes_the_member_answers_alone() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    for (body, code, pointer) in [
+        (json!([]), "type_mismatch", ""),
+        (json!({}), "missing_field", ""),
+        (json!({"answers": 1}), "type_mismatch", "/answers"),
+        (json!({"answers": {"q1": "Ada"}, "id": "sub_1"}), "unknown_field", "/id"),
+    ] {
+        let refused = server.post(path(&form), body).send().await.expect(422);
+        assert_eq!([&refused["errors"][0]["code"], &refused["errors"][0]["pointer"]], [code, pointer]);
+    }
+}
+
+#[tokio::test]
+async fn the_version_a_submission_was_checked_against_stays_with_it() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let old = server.submit(&form, json!({"q1": "Ada"})).await;
+    let change = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name?"}]});
+    server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    let new = server.submit(&form, json!({"q1": "Bob"})).await;
+    for (id, version) in [(old, 1), (new, 2)] {
+        let body = server.get(format!("{}/{id}", path(&form))).send().await.expect(200);
+        assert_eq!(body["form_version"], version);
+    }
+    let entry = &server.get("/api/v1/forms").send().await.json()["forms"][0];
+    assert_eq!(entry["response_count"], 2);
+}
