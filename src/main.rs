@@ -1,3 +1,7 @@
 //! The `forms` executable.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    forms::cli::run(std::env::args_os().collect())
+}

@@ -1,0 +1,158 @@
+//! `q1=hello` on the command line: answers read by the type of the question they are for.
+
+use crate::api::{Code, FormDetail, Problem};
+use crate::cli::diagnostics::{Finding, Report, similar};
+use crate::cli::exit::{CliError, Exit};
+use crate::client::ClientError;
+use crate::domain::json::{self, Object, Value};
+use crate::domain::limits::Limits;
+use crate::domain::question::{Question, QuestionDraft};
+use crate::domain::violation::{Rule, Violation};
+
+/// `KEY=VALUE`, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    key: String,
+    text: String,
+}
+
+/// Takes the arguments apart.
+pub fn parse(arguments: &[String]) -> Result<Vec<Given>, CliError> {
+    let mut given: Vec<Given> = Vec::new();
+    for argument in arguments {
+        let Some((key, text)) = argument.split_once('=') else {
+            let help = "answers are KEY=VALUE, such as q1=hello";
+            return Err(CliError::usage_with_help(format!("`{argument}` has no `=`"), help));
+        };
+        if key.ends_with(':') {
+            let message = format!("`{argument}`: raw JSON with `:=` does not exist in this version");
+            return Err(CliError::usage(message));
+        }
+        if text.starts_with('@') {
+            let message = format!("`{argument}`: answers from files do not exist in this version");
+            let help = format!("to send a text that begins with @: '{key}=\\{text}'");
+            return Err(CliError::usage_with_help(message, help));
+        }
+        if given.iter().any(|earlier| earlier.key == key) {
+            return Err(CliError::usage(format!("`{key}` is answered twice")));
+        }
+        let text = if text.starts_with("\\@") { &text[1..] } else { text };
+        given.push(Given { key: key.to_owned(), text: text.to_owned() });
+    }
+    Ok(given)
+}
+
+/// The answers as a JSON object for `form`, if it takes them.
+pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
+    if !form.accepting {
+        return Err(draft(form));
+    }
+    let (questions, ids) = (questions(form), question_ids(form));
+    let mut findings = Vec::new();
+    let mut answers = Object::new();
+    for Given { key, text } in given {
+        match questions.iter().find(|question| question.id == *key) {
+            Some(question) => answers.push((key.clone(), convert(question, text))),
+            // Of a type that this version does not know: the server does.
+            None if ids.contains(key) => answers.push((key.clone(), Value::String(text.clone()))),
+            None => findings.push(unknown(form, &ids, key)),
+        }
+    }
+    for question in &questions {
+        let answer = answers.iter().find(|(key, _)| *key == question.id).map(|(_, value)| value);
+        let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(&question.id));
+        for fault in question.check(answer, &Limits::default()) {
+            if fault.rule == Rule::Required && findings.iter().any(near_miss) {
+                continue;
+            }
+            findings.push(wrong(question, fault.rule, &fault.message));
+        }
+    }
+    if findings.is_empty() { Ok(Value::Object(answers).to_string()) } else { Err(not_sent(findings).into()) }
+}
+
+/// The server's refusal of the answers, in the same shape as our own.
+pub fn refused(form: &FormDetail, error: ClientError) -> CliError {
+    match error {
+        ClientError::Problem(problem) if !problem.errors.is_empty() => {
+            let findings = problem.errors.iter().map(|violation| Finding {
+                violation: Some(violation.clone()),
+                ..Finding::new(violation.code.name(), violation.message.clone())
+            });
+            not_sent(findings.collect()).into()
+        }
+        ClientError::Problem(problem) if problem.code == Code::FormNotPublished => draft(form),
+        other => other.into(),
+    }
+}
+
+/// The ids of the form's questions.
+pub fn question_ids(form: &FormDetail) -> Vec<String> {
+    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return Vec::new() };
+    let id = |question: &Value| match question.get("id") {
+        Some(Value::String(id)) => Some(id.clone()),
+        _ => None,
+    };
+    questions.iter().filter_map(id).collect()
+}
+
+/// The form's questions, as far as this version knows their types: the server checks the rest.
+fn questions(form: &FormDetail) -> Vec<Question> {
+    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return Vec::new() };
+    let read = |(place, question): (usize, &Value)| {
+        let limits = Limits { title: usize::MAX, ..Limits::default() };
+        let draft = QuestionDraft::read(question, "", place, &limits, &mut Vec::new())?;
+        let id = draft.id.clone()?;
+        Some(draft.named(id))
+    };
+    questions.iter().enumerate().filter_map(read).collect()
+}
+
+/// Text that is a number becomes one where the question asks for a number.
+fn convert(question: &Question, text: &str) -> Value {
+    let asks_for_number = matches!(question.kind.rules().example(), Value::Number(_));
+    let number = || json::parse(text.trim()).ok().filter(|value| matches!(value, Value::Number(_)));
+    match asks_for_number.then(number).flatten() {
+        Some(number) => number,
+        None => Value::String(text.to_owned()),
+    }
+}
+
+fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
+    let near = similar(key, ids.iter().map(String::as_str));
+    let message = format!("`{key}` is not a question of \"{}\"", form.title);
+    let help = near.map_or_else(|| format!("its questions are {}", ids.join(", ")), similar_help);
+    about(Rule::UnknownQuestion, key, message, Some(help))
+}
+
+fn similar_help(id: &str) -> String {
+    format!("a question with a similar id exists: `{id}`")
+}
+
+fn wrong(question: &Question, rule: Rule, message: &str) -> Finding {
+    let help = format!("{}=… expects {}", question.id, question.kind.rules().expects());
+    let message = match rule {
+        Rule::Required => message.to_owned(),
+        _ => format!("\"{}\": {message}", question.title),
+    };
+    about(rule, &question.id, message, Some(help))
+}
+
+fn about(rule: Rule, id: &str, message: String, help: Option<String>) -> Finding {
+    let pointer = crate::domain::violation::join("/answers", id);
+    let violation = Violation::new(pointer, rule, message.clone()).about(id);
+    Finding { violation: Some(violation), help, ..Finding::new(rule.name(), message) }
+}
+
+fn not_sent(findings: Vec<Finding>) -> Report {
+    let problems = if findings.len() == 1 { "problem" } else { "problems" };
+    let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
+    Report { findings, summary, exit: Exit::Rejected }
+}
+
+fn draft(form: &FormDetail) -> CliError {
+    let title = format!("\"{}\" ({}) is a draft and takes no answers", form.title, form.id);
+    let problem = Problem::new(Code::FormNotPublished).detail(title);
+    let error = ClientError::Problem(Box::new(problem));
+    CliError::Client { error, notes: Vec::new(), help: Some(format!("forms publish {}", form.id)) }
+}

@@ -1,0 +1,130 @@
+//! The command line's shape: commands and the flags that all of them take.
+
+#![expect(clippy::doc_markdown, reason = "these comments are the help that people read")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cli::output::{Colour, Format};
+use crate::cli::{file, form, help, submission, tools};
+
+/// Build forms and collect answers, from a file, a script or a server
+#[derive(Debug, Parser)]
+#[command(
+    name = "forms",
+    version,
+    about,
+    arg_required_else_help = true,
+    disable_help_subcommand = false,
+    help_template = help::ROOT_TEMPLATE,
+    after_help = help::ROOT_AFTER,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Server address [env: FORMS_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
+    /// File that holds the API key, - for standard input [env: FORMS_API_KEY_FILE]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
+    /// Work on a data directory, without a server [env: FORMS_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Format of the result
+    #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(help = "Format of the result: table, json, jsonl, csv, yaml")]
+    pub output: Option<Format>,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Tell each request; twice: its body too
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Colours: auto, always, never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub color: Colour,
+    /// Never ask anything [env: FORMS_NO_INPUT]
+    #[arg(long, global = true)]
+    pub no_input: bool,
+    /// Time for an answer, retries included: 30s, 2m, 500ms
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub timeout: Duration,
+    /// How often to try again
+    #[arg(long, global = true, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
+    /// Allow unencrypted HTTP beyond this machine
+    #[arg(long, global = true)]
+    pub insecure_http: bool,
+}
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Create(form::Create),
+    Validate(file::Validate),
+    Publish(form::Publish),
+    Unpublish(form::Unpublish),
+    List(form::List),
+    Show(form::Show),
+    Delete(form::Delete),
+    Submit(submission::Submit),
+    Responses(submission::Responses),
+    Whoami(tools::Whoami),
+    Explain(tools::Explain),
+    Completions(tools::Completions),
+    #[command(flatten)]
+    Topic(help::Topic),
+}
+
+/// Reads `30s`, `2m`, `500ms`; a bare number is seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: Option<u64> = number.parse().ok();
+    let times = |factor| number.and_then(|number| number.checked_mul(factor));
+    let millis = match unit {
+        "ms" => number,
+        "" | "s" => times(1_000),
+        "m" => times(60_000),
+        "h" => times(3_600_000),
+        _ => None,
+    };
+    millis.map(Duration::from_millis).ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::{Cli, duration};
+
+    #[test]
+    fn the_command_line_has_no_contradiction() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, millis) in
+            [("500ms", 500), ("30s", 30_000), ("7", 7_000), ("2m", 120_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text).unwrap().as_millis(), millis);
+        }
+        for text in ["", "s", "-1s", "1d", "1.5s", "99999999999999999999s", "18446744073709551615h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

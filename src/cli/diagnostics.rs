@@ -1,0 +1,270 @@
+//! Failures as a person reads them: every problem at once, with a caret in the file it stands in.
+//!
+//! The same drawing serves what was found here and what the server found: both name places by JSON pointer.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::{Map, Value, json};
+
+use crate::api::Problem;
+use crate::cli::document::Document;
+use crate::cli::exit::Exit;
+use crate::domain::violation::{Rule, Violation};
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, Default)]
+pub struct Finding {
+    /// The stable code, if this kind of failure has one.
+    pub code: Option<String>,
+    /// The command line's own code, which only programs see.
+    pub local_code: Option<&'static str>,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// Where it stands.
+    pub mark: Option<Mark>,
+    /// What else is good to know.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The broken rule, for `-o json`.
+    pub violation: Option<Violation>,
+}
+
+/// A place in a file, drawn with a caret.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    pub file: String,
+    pub source: Arc<str>,
+    /// Bytes of `source`.
+    pub place: Range<usize>,
+    pub label: Option<&'static str>,
+    /// An earlier place that explains this one.
+    pub earlier: Option<(Range<usize>, &'static str)>,
+}
+
+/// All that is wrong with one file or one command's arguments.
+#[derive(Debug)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+    /// The last line, where eyes land.
+    pub summary: Option<String>,
+    pub exit: Exit,
+}
+
+impl Finding {
+    /// A finding with a code.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: Some(code.to_owned()), message: message.into(), ..Self::default() }
+    }
+
+    /// A failure that has no code.
+    pub fn plain(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// Draws it, without a newline at the end.
+    pub fn draw(&self, colour: bool, width: usize) -> String {
+        let mut title = Level::ERROR.primary_title(&*self.message);
+        if let Some(code) = &self.code {
+            title = title.id(&**code);
+        }
+        let mut group = Group::with_title(title);
+        if let Some(mark) = &self.mark {
+            group = group.element(mark.snippet());
+        }
+        group = group.elements(self.notes.iter().map(|note| Level::NOTE.message(&**note)));
+        group = group.elements(self.help.iter().map(|help| Level::HELP.message(&**help)));
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let drawn = renderer.term_width(width).render(&[group]);
+        if self.mark.is_some() {
+            return drawn;
+        }
+        // Without a snippet the renderer still draws the empty line of its frame.
+        let lines = drawn.lines().enumerate().filter(|(place, _)| *place != 1).map(|(_, line)| line);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// As an entry of `errors` in a problem document, with line and column (both from 1, in characters).
+    fn to_json(&self) -> Value {
+        let mut entry = match &self.violation {
+            Some(violation) => serde_json::to_value(violation).unwrap_or_default(),
+            None => json!({"code": self.code, "message": self.message}),
+        };
+        if let (Some(mark), Some(entry)) = (&self.mark, entry.as_object_mut()) {
+            let (line, column) = mark.line_and_column();
+            entry.extend([("file".to_owned(), json!(mark.file)), ("line".to_owned(), json!(line))]);
+            entry.insert("column".to_owned(), json!(column));
+        }
+        entry
+    }
+}
+
+impl Mark {
+    fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+        let primary = AnnotationKind::Primary.span(self.place.clone()).label(self.label);
+        let earlier = self.earlier.iter().map(|(place, label)| {
+            // The earlier place is only mentioned: the caret stays with what is to be changed.
+            AnnotationKind::Context.span(place.clone()).label(*label)
+        });
+        Snippet::source(&*self.source).path(&*self.file).annotation(primary).annotations(earlier)
+    }
+
+    /// Line and column from 1; columns are characters.
+    pub fn line_and_column(&self) -> (usize, usize) {
+        let before = self.source.get(..self.place.start).unwrap_or(&self.source);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+impl Report {
+    /// What is wrong with a file, and how many problems that makes.
+    pub fn of_file(file: &str, findings: Vec<Finding>) -> Self {
+        let count = findings.len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        let summary = Some(format!("{file}: {count} {problems} found"));
+        Self { findings, summary, exit: Exit::Rejected }
+    }
+
+    /// Draws every finding, and the summary.
+    pub fn draw(&self, colour: bool, width: usize) -> String {
+        let mut text = String::new();
+        for finding in &self.findings {
+            let gap = if finding.mark.is_some() { "\n\n" } else { "\n" };
+            let _infallible = write!(text, "{}{gap}", finding.draw(colour, width));
+        }
+        if let Some(summary) = &self.summary {
+            text.push_str(&Finding::plain(summary.as_str()).draw(colour, width));
+        }
+        text.trim_end().to_owned()
+    }
+
+    /// As a problem document with `exit`, `hint`, and line and column of each error.
+    pub fn to_json(&self) -> Value {
+        let errors: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
+        let hint = self.findings.iter().find_map(|finding| finding.help.clone());
+        json!({
+            "type": "/problems/validation_failed",
+            "title": self.summary,
+            "status": 422,
+            "code": "validation_failed",
+            "errors": errors,
+            "exit": self.exit.code(),
+            "hint": hint,
+        })
+    }
+}
+
+/// A failure with one finding as a problem document: that of the server, where there is one.
+pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Value {
+    let mut members = match problem.map(serde_json::to_value) {
+        Some(Ok(Value::Object(members))) => members,
+        _ => Map::from_iter([
+            ("type".to_owned(), json!("about:blank")),
+            ("title".to_owned(), json!(finding.message)),
+            ("code".to_owned(), json!(finding.code.as_deref().or(finding.local_code))),
+        ]),
+    };
+    members.insert("exit".to_owned(), json!(exit.code()));
+    members.insert("hint".to_owned(), json!(finding.help));
+    Value::Object(members)
+}
+
+/// Draws the broken rules of a definition in the file it came from.
+///
+/// A member that is missing is not told where a misspelt one explains it.
+pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
+    violations
+        .iter()
+        .filter(|violation| !is_explained(violation, violations))
+        .map(|violation| of_violation(document, violation))
+        .collect()
+}
+
+fn of_violation(document: &Document, violation: &Violation) -> Finding {
+    let near = nearest(&violation.pointer, violation);
+    let help = match (violation.code, near) {
+        (Rule::UnknownField, Some(name)) => Some(format!("a field with a similar name exists: `{name}`")),
+        (Rule::UnknownQuestionType, Some(name)) => {
+            Some(format!("a type with a similar name exists: `{name}`"))
+        }
+        (Rule::DuplicateQuestionId, _) => {
+            Some("every question needs its own id: answers are stored under it".to_owned())
+        }
+        _ => None,
+    };
+    Finding {
+        mark: mark(document, violation),
+        help,
+        violation: Some(violation.clone()),
+        ..Finding::new(violation.code.name(), violation.message.clone())
+    }
+}
+
+fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
+    let at_key = matches!(violation.code, Rule::UnknownField | Rule::ReadOnlyField);
+    let place = document.place(&violation.pointer, at_key)?;
+    let earlier = match violation.code {
+        Rule::DuplicateQuestionId => {
+            let id = violation.question.as_deref().unwrap_or_default();
+            document.place_of_id(id).map(|place| (place, "first used here"))
+        }
+        _ => None,
+    };
+    Some(document.mark(place, label(violation), earlier))
+}
+
+fn label(violation: &Violation) -> Option<&'static str> {
+    let in_question = violation.pointer.starts_with("/questions/");
+    Some(match violation.code {
+        Rule::UnknownField if in_question => "not a question field",
+        Rule::UnknownField => "not a form field",
+        Rule::UnknownQuestionType => "not a question type",
+        Rule::DuplicateQuestionId => "used again here",
+        Rule::ReadOnlyField => "set by the server",
+        _ => return None,
+    })
+}
+
+/// Whether a missing member is one that a misspelt member beside it was meant to be.
+fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
+    missing.code == Rule::MissingField
+        && all.iter().any(|other| {
+            let beside = other.pointer.rsplit_once('/').is_some_and(|(parent, _)| parent == missing.pointer);
+            other.code == Rule::UnknownField
+                && beside
+                && nearest(&other.pointer, other).is_some_and(|name| missing.candidates.contains(&name))
+        })
+}
+
+/// The candidate that is most like the last name of `pointer`, or like the value that a message quotes.
+fn nearest(pointer: &str, violation: &Violation) -> Option<String> {
+    let written = match violation.code {
+        Rule::UnknownField | Rule::UnknownQuestion => {
+            pointer.rsplit('/').next()?.replace("~1", "/").replace("~0", "~")
+        }
+        _ => violation.message.split('`').nth(1)?.to_owned(),
+    };
+    similar(&written, violation.candidates.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// The name most like `written`, if one is near: at most one slip, and one more for every four characters.
+pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = 1 + written.chars().count() / 4;
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(written, name), name))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, name)| name)
+}

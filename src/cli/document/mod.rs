@@ -1,0 +1,95 @@
+//! Form files: YAML or JSON in, the definition that the API takes out, and back.
+//!
+//! The only user of `serde_yaml`. What only the file has (`version`, `was`, `tests`, `x-…`) is taken off.
+
+mod read;
+mod spans;
+mod write;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::cli::diagnostics::{Finding, Mark, draw_violations};
+use crate::domain::definition::Definition;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+use crate::domain::violation::{Rule, Violation};
+
+pub use read::read;
+pub use write::{authoring_file, yaml};
+
+use spans::Node;
+
+/// What codes of files mean that the API does not have, for `forms explain`.
+pub const FILE_CODES: [(&str, &str); 4] = [
+    (
+        "malformed_file",
+        "The file is neither YAML nor JSON. The message names the place where reading ended; the mistake may stand before it.",
+    ),
+    (
+        "duplicate_field",
+        "A field stands twice in one object, and readers would disagree on which counts. Take one out.",
+    ),
+    (
+        "unsupported_yaml",
+        "Merge keys (`<<`), tags of one's own and numbers like `.inf` have no counterpart in JSON. Write out what they stand for.",
+    ),
+    ("file_too_large", "A form file has 1 MiB at most."),
+];
+
+/// One form of a file.
+#[derive(Debug)]
+pub struct Document {
+    /// The file's name, as it was given.
+    pub file: String,
+    source: Arc<str>,
+    value: Value,
+    root: Option<Node>,
+    format_version: Option<Value>,
+}
+
+impl Document {
+    /// The definition as JSON, as the API takes it.
+    pub fn body(&self) -> String {
+        self.value.to_string()
+    }
+
+    /// Reports everything that makes the definition unfit.
+    pub fn check(&self, limits: &Limits) -> Vec<Finding> {
+        let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
+        if self.format_version.as_ref().is_some_and(|version| *version != Value::Number(1.into())) {
+            let message = "`version` is that of the file format, and only 1 exists";
+            violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
+        }
+        draw_violations(self, &violations)
+    }
+
+    /// Where the value that `pointer` names stands, or its key. A value of several lines is its first line.
+    pub fn place(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {
+        let (node, key) = self.root.as_ref()?.find(pointer);
+        let place = match key {
+            Some(key) if at_key || node.place.is_empty() => key.clone(),
+            _ => node.place.clone(),
+        };
+        let line = self.source.get(place.clone())?.lines().next().unwrap_or_default().trim_end();
+        Some(place.start..place.start + line.len())
+    }
+
+    /// Where the id `id` stands first.
+    pub fn place_of_id(&self, id: &str) -> Option<Range<usize>> {
+        let Some(Value::Array(questions)) = self.value.get("questions") else { return None };
+        let wanted = |question: &Value| question.get("id") == Some(&Value::String(id.to_owned()));
+        let place = questions.iter().position(wanted)?;
+        self.place(&format!("/questions/{place}/id"), false)
+    }
+
+    /// A mark in this file.
+    pub fn mark(
+        &self,
+        place: Range<usize>,
+        label: Option<&'static str>,
+        earlier: Option<(Range<usize>, &'static str)>,
+    ) -> Mark {
+        Mark { file: self.file.clone(), source: Arc::clone(&self.source), place, label, earlier }
+    }
+}

@@ -1,0 +1,104 @@
+//! The texts of failures: what happened, and what to do about it.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::time::Duration;
+
+use crate::api::Problem;
+use crate::cli::diagnostics::Finding;
+use crate::cli::exit::CliError;
+use crate::cli::output::visible;
+use crate::client::ClientError;
+
+/// The failure as a person reads it.
+pub fn tell(error: &CliError) -> Finding {
+    match error {
+        CliError::Usage { message, help } => coded("usage", message).help(help.clone()),
+        CliError::Rejected(report) => {
+            coded("validation_failed", report.summary.as_deref().unwrap_or("not accepted"))
+        }
+        CliError::Client { error, notes, help } => {
+            let mut finding = of_client(error);
+            finding.notes.extend(notes.iter().cloned());
+            finding.help = help.clone().or(finding.help);
+            finding
+        }
+        CliError::InUse { data, holder } => {
+            let by = match holder {
+                Some((pid, url)) => format!("a running server (pid {pid}, {url})"),
+                None => "another process".to_owned(),
+            };
+            coded("store_in_use", &format!("{} is in use by {by}", data.display()))
+                .help(Some("drop --data, or stop it".to_owned()))
+        }
+        CliError::AddressInUse { address } => {
+            coded("address_in_use", &format!("{address} is in use by another program"))
+                .help(Some("choose another with --listen, or 127.0.0.1:0 for any free one".to_owned()))
+        }
+        CliError::Io { what, source } => coded("io", &format!("{what}: {source}")),
+        CliError::Failed { what, causes } => Finding { notes: causes.clone(), ..coded("failed", what) },
+        CliError::Partial { failed, of } => coded("partial", &format!("{failed} of {of} failed")),
+        CliError::Declined => coded("declined", "nothing was done"),
+        CliError::ClosedPipe => coded("closed_pipe", "the reader has gone"),
+        CliError::Interrupted => coded("interrupted", "interrupted"),
+    }
+}
+
+/// These codes are the command line's own: shown to programs, while people read the text alone.
+fn coded(code: &'static str, message: &str) -> Finding {
+    Finding { local_code: Some(code), ..Finding::plain(visible(message)) }
+}
+
+fn of_client(error: &ClientError) -> Finding {
+    match error {
+        ClientError::Problem(problem) => of_problem(problem),
+        ClientError::Unreachable { url, why, tries, after } => {
+            let tried = if *tries == 1 {
+                String::new()
+            } else {
+                format!(", tried {tries} times in {}", seconds(*after))
+            };
+            coded("unreachable", &format!("no server answers at {url} ({why}{tried})"))
+        }
+        ClientError::Unexpected { url, what } => {
+            coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))
+        }
+    }
+}
+
+fn of_problem(problem: &Problem) -> Finding {
+    let title = lower_first(&problem.title);
+    let message = match &problem.detail {
+        Some(detail) => lower_first(detail),
+        None => title,
+    };
+    let mut finding = Finding::new(problem.code.name(), visible(&message));
+    if problem.status >= 500
+        && let Some(id) = &problem.request_id
+    {
+        finding.notes.push(format!("request id: {}", visible(id)));
+    }
+    finding.help(Some(format!("forms explain {}", problem.code)))
+}
+
+/// Our messages begin in lower case; those of the API are sentences.
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        // `API`, `E-mail`: an abbreviation keeps its capitals.
+        Some(first) if !characters.as_str().starts_with(|next: char| next.is_uppercase() || next == '-') => {
+            first.to_lowercase().chain(characters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// `1 204`: digits in groups of three.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(" ")
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}

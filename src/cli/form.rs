@@ -1,0 +1,376 @@
+//! Commands on forms.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::api::{FormCreated, FormDetail, FormEntry};
+use crate::cli::diagnostics::Report;
+use crate::cli::document::{self, Document};
+use crate::cli::exit::CliError;
+use crate::cli::failure;
+use crate::cli::listing::{Listing, Want};
+use crate::cli::output::{Format, visible};
+use crate::cli::prompt::Confirmation;
+use crate::cli::session::Session;
+use crate::cli::table::{Cell, Table};
+use crate::client::{Client, ClientError};
+use crate::domain::form::Status;
+use crate::domain::json::{self, Value};
+use crate::domain::limits::Limits;
+
+/// Create a form from a file
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the new form's id. The form is a draft until it is published. A file may hold several forms,
+set apart by lines of ---.
+
+Examples:
+  forms create -f survey.yaml
+  id=$(forms create -f survey.yaml)
+  forms create -f survey.yaml --publish
+  forms show frm_7k2m9q4x1abz -o yaml | forms create -f -")]
+pub struct Create {
+    /// File in YAML or JSON, - for standard input
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    /// Publish it at once
+    #[arg(long)]
+    publish: bool,
+    /// Let the server check it, store nothing
+    #[arg(long, conflicts_with = "publish")]
+    dry_run: bool,
+}
+
+impl Create {
+    /// Creates each form of the file. Nothing is sent unless all of them are fit.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        session.warn_of_terminal(&self.file);
+        let documents = document::read(&self.file)?;
+        let findings: Vec<_> = documents.iter().flat_map(|document| document.check(&BOUNDLESS)).collect();
+        if !findings.is_empty() {
+            return Err(Report::of_file(&documents[0].file, findings).into());
+        }
+        let client = session.client().await?;
+        for (place, document) in documents.iter().enumerate() {
+            if let Err(error) = self.create(session, &client, document).await {
+                if place == 0 {
+                    return Err(error);
+                }
+                session.output.fail(&session.annotate(error));
+                return Err(CliError::Partial { failed: documents.len() - place, of: documents.len() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn create(&self, session: &Session, client: &Client, document: &Document) -> Result<(), CliError> {
+        let output = &session.output;
+        if self.dry_run {
+            let tried = client.try_form(&document.body()).await.map_err(|error| in_file(document, error))?;
+            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.say("the server would take it; nothing was stored");
+            return Ok(());
+        }
+        let created = client.create_form(&document.body()).await.map_err(|error| in_file(document, error))?;
+        let id = created.id.to_string();
+        if self.publish {
+            let published =
+                client.update_form(&id, &json!({"status": "published"})).await.map_err(|error| {
+                    let notes = vec![format!("{id} was created and stays a draft")];
+                    CliError::Client { error, notes, help: Some(format!("forms publish {id}")) }
+                })?;
+            output.object(&published, || format!("{id}\n"))?;
+            output.say(&format!("created and published \"{}\"", published.title));
+            return Ok(());
+        }
+        output.object(&created, || format!("{id}\n"))?;
+        output.say(&format!("created \"{}\" (draft, {})", created.title, questions(&created)));
+        output.say(&format!("next: forms publish {id}"));
+        Ok(())
+    }
+}
+
+/// How many questions a form may have is for the server to say.
+const BOUNDLESS: Limits =
+    Limits { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
+
+/// The server's problems, drawn in the file they are about.
+fn in_file(document: &Document, error: ClientError) -> CliError {
+    match error {
+        ClientError::Problem(problem) if !problem.errors.is_empty() => {
+            let findings = crate::cli::diagnostics::draw_violations(document, &problem.errors);
+            Report::of_file(&document.file, findings).into()
+        }
+        other => other.into(),
+    }
+}
+
+fn questions(form: &FormCreated) -> String {
+    match json::parse(form.questions.get()) {
+        Ok(Value::Array(questions)) if questions.len() == 1 => "1 question".to_owned(),
+        Ok(Value::Array(questions)) => format!("{} questions", questions.len()),
+        _ => "no questions".to_owned(),
+    }
+}
+
+/// Open forms for answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. One that is published already stays so.
+
+Examples:
+  forms publish frm_7k2m9q4x1abz")]
+pub struct Publish {
+    /// Form ids
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
+/// Take forms back to draft: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. Its answers stay. One that is a draft already stays so.
+
+Examples:
+  forms unpublish frm_7k2m9q4x1abz")]
+pub struct Unpublish {
+    /// Form ids
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
+impl Publish {
+    /// Publishes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        set_status(session, &self.forms, Status::Published).await
+    }
+}
+
+impl Unpublish {
+    /// Takes the forms back to draft.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        set_status(session, &self.forms, Status::Draft).await
+    }
+}
+
+async fn set_status(session: &Session, forms: &[String], status: Status) -> Result<(), CliError> {
+    let client = session.client().await?;
+    each(session, forms, async |form| {
+        let changed = client.update_form(form, &json!({"status": status})).await?;
+        session.output.object(&changed, || format!("{}\n", changed.id))?;
+        let state = match status {
+            Status::Published => "published: it takes answers",
+            Status::Draft => "a draft: it takes no answers",
+        };
+        session.output.say(&format!("\"{}\" is {state}", changed.title));
+        Ok(())
+    })
+    .await
+}
+
+/// Does the same to each form. One failure is the command's; among several forms each is told, and they go on.
+async fn each(
+    session: &Session,
+    forms: &[String],
+    act: impl AsyncFn(&str) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut failed = 0;
+    for form in forms {
+        match act(form).await {
+            Ok(()) => {}
+            Err(error @ (CliError::ClosedPipe | CliError::Interrupted)) => return Err(error),
+            Err(error) if forms.len() == 1 => return Err(error),
+            Err(error) => {
+                session.output.fail(&session.annotate(error));
+                failed += 1;
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(CliError::Partial { failed, of: forms.len() }) }
+}
+
+/// List forms
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "ls",
+    after_long_help = "\
+Newest first: id, status, responses, updated, title.
+
+Examples:
+  forms list
+  forms list --all
+  forms list -o jsonl | jq -r .title"
+)]
+pub struct List {
+    /// Show so many at most
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    limit: Option<usize>,
+    /// Show all of them
+    #[arg(long)]
+    all: bool,
+}
+
+impl List {
+    /// Lists the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let want = Want::of(self.limit, self.all);
+        let mut pages = client.list_forms(want.page(session.output.format));
+        let now = session.now();
+        let row = |form: &FormEntry| {
+            vec![
+                Cell::text(form.id.to_string()),
+                Cell::text(form.status.name()),
+                Cell::number(form.response_count),
+                Cell::time(form.updated_at, now),
+                Cell::text(&*form.title),
+            ]
+        };
+        let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
+        let headers = ["id", "status", "responses", "updated", "title"].map(str::to_owned).to_vec();
+        let listing = Listing { output: &session.output, want, raw: false, headers, row: &row, body: &body };
+        if let Some(shown) = listing.show(&mut pages).await? {
+            let total = count(&client).await?;
+            session.output.say(&format!("showing {shown} of {total} — use --all or --limit N"));
+        }
+        Ok(())
+    }
+}
+
+/// How many forms there are.
+async fn count(client: &Client) -> Result<usize, CliError> {
+    let mut pages = client.list_forms(crate::client::MAX_PAGE);
+    let mut total = 0;
+    while let Some(page) = pages.next().await? {
+        total += page.len();
+    }
+    Ok(total)
+}
+
+/// Show one form
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "get",
+    after_long_help = "\
+With -o yaml: the file the form could be created from, without id, status and times.
+
+Examples:
+  forms show frm_7k2m9q4x1abz
+  forms show frm_7k2m9q4x1abz -o yaml > survey.yaml
+  forms show frm_7k2m9q4x1abz -o json | jq .response_count"
+)]
+pub struct Show {
+    /// Form id
+    form: String,
+}
+
+impl Show {
+    /// Shows the form.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let form = session.client().await?.get_form(&self.form).await?;
+        match session.output.format {
+            Format::Yaml => session.output.data(&document::authoring_file(&form)?),
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv => {
+                session.output.object(&form, || summary(&form))
+            }
+        }
+    }
+}
+
+fn summary(form: &FormDetail) -> String {
+    let accepting = if form.accepting { "yes" } else { "no, it is a draft" };
+    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
+    if let Some(description) = &form.description {
+        text += &format!("about:      {}\n", visible(description));
+    }
+    text += &format!("status:     {}\n", form.status.name());
+    text += &format!("accepting:  {accepting}\n");
+    text += &format!("responses:  {}\n", form.response_count);
+    text += &format!("version:    {}\n", form.version);
+    text += &format!("created:    {}\nupdated:    {}\n", form.created_at, form.updated_at);
+    if let Some(published) = form.published_at {
+        text += &format!("published:  {published}\n");
+    }
+    text + "questions:\n" + &question_lines(form)
+}
+
+fn question_lines(form: &FormDetail) -> String {
+    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return String::new() };
+    let cell = |question: &Value, name| question.get(name).map_or_else(|| Cell::text(""), Cell::value);
+    let mut table = Table::default();
+    for question in &questions {
+        let required = question.get("required") == Some(&Value::Bool(true));
+        let mark = Cell::text(if required { "required" } else { "" });
+        table.rows.push(vec![cell(question, "id"), cell(question, "type"), mark, cell(question, "title")]);
+    }
+    table.aligned().lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Move forms and their answers to the trash, or erase them
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "rm",
+    after_long_help = "\
+Asks first; where nobody can be asked, --yes is needed. Prints the id of each form.
+
+Examples:
+  forms delete frm_7k2m9q4x1abz
+  forms delete --yes frm_7k2m9q4x1abz
+  forms delete --purge frm_7k2m9q4x1abz"
+)]
+pub struct Delete {
+    /// Form ids
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Erase at once and for ever, answers included
+    #[arg(long)]
+    purge: bool,
+    /// Only say what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Delete {
+    /// Deletes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
+    }
+
+    async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+        if self.dry_run {
+            let form = client.get_form(id).await?;
+            session.output.object(&json!({"id": form.id, "deleted": false}), || format!("{}\n", form.id))?;
+            session.output.say(&format!("would delete {}", named(&form)));
+            return Ok(());
+        }
+        if !self.yes {
+            self.ask(session, &client.get_form(id).await?).await?;
+        }
+        client.delete_form(id, self.purge).await?;
+        session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
+        session.output.say(if self.purge { "erased" } else { "moved to the trash" });
+        Ok(())
+    }
+
+    /// A form with answers asks for its id to be typed, one without for a y. The question names the target.
+    async fn ask(&self, session: &Session, form: &FormDetail) -> Result<(), CliError> {
+        let verb = if self.purge { "Erase" } else { "Delete" };
+        let question = format!("{verb} {} on {}?", named(form), session.target_name()?);
+        let how = match form.response_count {
+            0 => Confirmation::Yes,
+            _ => Confirmation::Typed(form.id.to_string()),
+        };
+        session.confirm(&format!("deleting {}", named(form)), question, how).await
+    }
+}
+
+fn named(form: &FormDetail) -> String {
+    let responses = if form.response_count == 1 { "response" } else { "responses" };
+    format!("\"{}\" ({} {responses})", form.title, failure::grouped(form.response_count))
+}

@@ -1,0 +1,144 @@
+//! Lists in every format: page by page where a program reads, the first fifty where a person does.
+
+use serde::Serialize;
+
+use crate::api::{FormEntry, SubmissionDetail};
+use crate::cli::document;
+use crate::cli::exit::CliError;
+use crate::cli::output::{Format, Output, json_line, value_of};
+use crate::cli::table::{Cell, Table};
+use crate::client::{ClientError, Forms, MAX_PAGE, Submissions};
+use crate::domain::json::Value;
+
+/// Rows that a table has unless more are asked for.
+const FEW: usize = 50;
+
+/// How many items were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    All,
+    AtMost(usize),
+    /// A table shows the first fifty and says that there are more.
+    Usual,
+}
+
+impl Want {
+    /// What `--limit` and `--all` come to.
+    pub fn of(limit: Option<usize>, all: bool) -> Self {
+        match limit {
+            Some(limit) => Self::AtMost(limit),
+            None if all => Self::All,
+            None => Self::Usual,
+        }
+    }
+
+    fn most(self, format: Format) -> usize {
+        match (self, format) {
+            (Self::AtMost(limit), _) => limit,
+            (Self::Usual, Format::Table) => FEW,
+            (Self::Usual | Self::All, _) => usize::MAX,
+        }
+    }
+
+    /// How large pages are best.
+    pub fn page(self, format: Format) -> usize {
+        self.most(format).clamp(1, MAX_PAGE)
+    }
+}
+
+/// A list that comes page by page.
+#[expect(async_fn_in_trait, reason = "commands run on one thread: nobody needs the futures to be Send")]
+pub trait Pages {
+    type Item: Serialize;
+
+    /// The next page; `None` behind the last.
+    async fn next(&mut self) -> Result<Option<Vec<Self::Item>>, ClientError>;
+
+    /// Whether there are more pages.
+    fn has_more(&self) -> bool;
+}
+
+impl Pages for Forms<'_> {
+    type Item = FormEntry;
+
+    async fn next(&mut self) -> Result<Option<Vec<FormEntry>>, ClientError> {
+        Forms::next(self).await
+    }
+
+    fn has_more(&self) -> bool {
+        Forms::has_more(self)
+    }
+}
+
+impl Pages for Submissions<'_> {
+    type Item = SubmissionDetail;
+
+    async fn next(&mut self) -> Result<Option<Vec<SubmissionDetail>>, ClientError> {
+        Submissions::next(self).await
+    }
+
+    fn has_more(&self) -> bool {
+        Submissions::has_more(self)
+    }
+}
+
+/// How a list is shown.
+pub struct Listing<'a, T> {
+    pub output: &'a Output,
+    pub want: Want,
+    /// Leave formulas in CSV as they are.
+    pub raw: bool,
+    pub headers: Vec<String>,
+    pub row: &'a dyn Fn(&T) -> Vec<Cell>,
+    /// The API's body around all items.
+    pub body: &'a dyn Fn(Vec<Value>) -> Value,
+}
+
+impl<T: Serialize> Listing<'_, T> {
+    /// Shows the list. Gives the number of rows shown if there are more that nobody asked to leave out.
+    pub async fn show<P: Pages<Item = T>>(&self, pages: &mut P) -> Result<Option<usize>, CliError> {
+        let mut left = self.want.most(self.output.format);
+        let mut taken: Vec<T> = Vec::new();
+        let mut cut = false;
+        if self.output.format == Format::Csv {
+            self.output.data(&self.table(&[]).csv(self.raw))?;
+        }
+        while left > 0
+            && let Some(mut page) = pages.next().await?
+        {
+            cut = page.len() > left || (page.len() == left && pages.has_more());
+            page.truncate(left);
+            left -= page.len();
+            match self.output.format {
+                Format::Jsonl => self.lines(&page)?,
+                Format::Csv => self.output.data(&self.table(&page).csv_rows(self.raw))?,
+                Format::Table | Format::Json | Format::Yaml => taken.extend(page),
+            }
+        }
+        self.whole(&taken)?;
+        Ok((cut && self.want == Want::Usual).then_some(taken.len()))
+    }
+
+    fn lines(&self, page: &[T]) -> Result<(), CliError> {
+        let lines: Result<String, CliError> = page.iter().map(json_line).collect();
+        self.output.data(&lines?)
+    }
+
+    /// The formats that need all items before the first can be written.
+    fn whole(&self, items: &[T]) -> Result<(), CliError> {
+        let body = || {
+            let values: Result<Vec<_>, _> = items.iter().map(value_of).collect();
+            values.map(self.body)
+        };
+        match self.output.format {
+            Format::Table => self.output.table(&self.table(items)),
+            Format::Json => self.output.data(&json_line(&body()?)?),
+            Format::Yaml => self.output.data(&document::yaml(&body()?)?),
+            Format::Jsonl | Format::Csv => Ok(()),
+        }
+    }
+
+    fn table(&self, items: &[T]) -> Table {
+        Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() }
+    }
+}

@@ -1,0 +1,155 @@
+//! The command line: parse, dispatch, print, and end with the exit code.
+//!
+//! Each command is a file of its noun. None of them prints, asks or ends the process by itself: `output`, `prompt`
+//! and `exit` do.
+
+pub mod answers;
+pub mod args;
+pub mod context;
+pub mod diagnostics;
+pub mod document;
+pub mod environment;
+pub mod exit;
+pub mod failure;
+pub mod file;
+pub mod form;
+pub mod help;
+pub mod listing;
+pub mod output;
+pub mod prompt;
+pub mod runtime;
+pub mod session;
+pub mod submission;
+pub mod table;
+pub mod tools;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use args::{Cli, Command};
+use environment::Environment;
+use exit::{CliError, Exit};
+use output::{Colour, Format, Output};
+use session::Session;
+
+/// The definition of the command line.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the command line `arguments`, the program's name first, and says how it ended.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let environment = Environment::of_process();
+    let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
+    let ended = match parse(arguments) {
+        Ok(cli) => dispatch(cli, environment),
+        Err(error) => explain_usage(&early, &error),
+    };
+    ended.into()
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = Cli::command().try_get_matches_from(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// Help and version are results; everything else that clap says is a mistake in the command line.
+fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
+    let is_mistake = error.use_stderr();
+    let text = error.render();
+    if is_mistake && output.format != Format::Table {
+        let first = text.to_string();
+        let first = first.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        output.fail(&CliError::usage(first));
+        return Exit::Usage;
+    }
+    match output.help(&text.to_string(), &text.ansi().to_string(), is_mistake) {
+        Ok(()) if is_mistake => Exit::Usage,
+        Ok(()) => Exit::Done,
+        Err(error) => end(output, &error),
+    }
+}
+
+fn dispatch(cli: Cli, environment: Environment) -> Exit {
+    let Cli { global, command } = cli;
+    let mut output = Output::new(global.output, global.color, &environment);
+    output.quiet = global.quiet;
+    output.verbose = global.verbose;
+    let mut session = Session::new(global, environment, output);
+    let ended = match command {
+        Command::Validate(validate) => validate.run(&session),
+        Command::Explain(explain) => explain.run(&session),
+        Command::Completions(completions) => completions.run(&session),
+        Command::Topic(topic) => session.output.write(&topic.text()),
+        command => block_on(&mut session, command),
+    };
+    match ended.map_err(|error| session.annotate(error)) {
+        Ok(()) => Exit::Done,
+        Err(error) => end(&session.output, &error),
+    }
+}
+
+fn end(output: &Output, error: &CliError) -> Exit {
+    output.fail(error);
+    error.exit()
+}
+
+/// Runs a command that talks to a server, until it ends or Ctrl-C is pressed.
+fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::io("cannot start", error))?;
+    let ended = runtime.block_on(async {
+        let ended = tokio::select! {
+            ended = talk(session, command) => ended,
+            _ = tokio::signal::ctrl_c() => {
+                prompt::restore_terminal();
+                Err(CliError::Interrupted)
+            }
+        };
+        ended
+    });
+    // A question that nobody will answer must not keep the process.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn talk(session: &Session, command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Create(create) => create.run(session).await,
+        Command::Publish(publish) => publish.run(session).await,
+        Command::Unpublish(unpublish) => unpublish.run(session).await,
+        Command::List(list) => list.run(session).await,
+        Command::Show(show) => show.run(session).await,
+        Command::Delete(delete) => delete.run(session).await,
+        Command::Submit(submit) => submit.run(session).await,
+        Command::Responses(responses) => responses.run(session).await,
+        Command::Whoami(whoami) => whoami.run(session).await,
+        Command::Validate(_) | Command::Explain(_) | Command::Completions(_) | Command::Topic(_) => Ok(()),
+    }
+}
+
+/// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.
+fn early_format(arguments: &[OsString]) -> Option<Format> {
+    early(arguments, &["-o", "--output"])
+}
+
+/// `--color` likewise.
+fn early_colour(arguments: &[OsString]) -> Colour {
+    early(arguments, &["--color"]).unwrap_or_default()
+}
+
+fn early<T: clap::ValueEnum>(arguments: &[OsString], names: &[&str]) -> Option<T> {
+    let arguments: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let found = arguments.iter().enumerate().find_map(|(place, argument)| {
+        let name = names.iter().find(|name| argument.starts_with(**name))?;
+        match argument[name.len()..].trim_start_matches('=') {
+            "" => arguments.get(place + 1).copied(),
+            value => Some(value),
+        }
+    });
+    T::from_str(found?, false).ok()
+}

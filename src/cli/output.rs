@@ -1,0 +1,290 @@
+//! The only place that prints.
+//!
+//! stdout is the result, stderr everything else. A reader that has gone (`| head`) is no error, and text from
+//! elsewhere cannot steer the terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::cli::diagnostics::{Finding, Report, to_json};
+use crate::cli::document;
+use crate::cli::environment::Environment;
+use crate::cli::exit::CliError;
+use crate::cli::failure;
+use crate::cli::table::Table;
+use crate::client::ClientError;
+use crate::domain::json::{self, Value};
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Columns for people, tab-separated in a pipe
+    Table,
+    /// The API's JSON, one document
+    Json,
+    /// One JSON object a line
+    Jsonl,
+    /// Comma-separated values with a header
+    Csv,
+    /// YAML; of a form, the file to create it from
+    Yaml,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal that can
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What the person asked for, and what the streams are.
+#[derive(Debug, Clone)]
+pub struct Output {
+    pub format: Format,
+    pub quiet: bool,
+    /// 1: requests; 2: also bodies.
+    pub verbose: u8,
+    result: Stream,
+    talk: Stream,
+    width: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    is_terminal: bool,
+    colour: bool,
+}
+
+impl Output {
+    /// Output to the process's streams.
+    pub fn new(format: Option<Format>, colour: Colour, environment: &Environment) -> Self {
+        let stream = |is_terminal| Stream { is_terminal, colour: colours(colour, environment, is_terminal) };
+        let talk = stream(io::stderr().is_terminal());
+        let (_, columns) = console::Term::stderr().size();
+        let width = if talk.is_terminal { usize::from(columns).clamp(60, 140) } else { 100 };
+        let result = stream(io::stdout().is_terminal());
+        Self { format: format.unwrap_or(Format::Table), quiet: false, verbose: 0, result, talk, width }
+    }
+
+    /// Whether a person reads the result.
+    pub fn result_is_terminal(&self) -> bool {
+        self.result.is_terminal
+    }
+
+    /// Whether a person reads the talk.
+    pub fn talk_is_terminal(&self) -> bool {
+        self.talk.is_terminal
+    }
+
+    /// Writes a result line.
+    pub fn line(&self, text: &str) -> Result<(), CliError> {
+        self.write(&format!("{text}\n"))
+    }
+
+    /// Writes a result as it is.
+    pub fn write(&self, text: &str) -> Result<(), CliError> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CliError::ClosedPipe),
+            Err(error) => Err(CliError::io("cannot write to standard output", error)),
+        }
+    }
+
+    /// Writes a result that holds text from elsewhere and is data where it is no terminal.
+    pub fn data(&self, text: &str) -> Result<(), CliError> {
+        if self.result.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
+    }
+
+    /// Writes one object: as `text` where people read, else in the format that was asked for.
+    pub fn object<T: Serialize>(&self, object: &T, text: impl FnOnce() -> String) -> Result<(), CliError> {
+        match self.format {
+            Format::Table => self.write(&text()),
+            Format::Json | Format::Jsonl => self.data(&json_line(object)?),
+            Format::Yaml => self.data(&document::yaml(&value_of(object)?)?),
+            Format::Csv => self.data(&Table::of_object(&value_of(object)?).csv(false)),
+        }
+    }
+
+    /// Writes rows for people: columns on a terminal, tabs in a pipe.
+    pub fn table(&self, table: &Table) -> Result<(), CliError> {
+        if self.result.is_terminal {
+            let (_, columns) = console::Term::stdout().size();
+            self.write(&table.columns(columns, self.result.colour))
+        } else {
+            self.write(&table.tabs())
+        }
+    }
+
+    /// Says something to the person, unless `-q`.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            self.talk(&visible(text));
+        }
+    }
+
+    /// Tells of a request, with `-v`; of its body, with `-vv`.
+    pub fn trace(&self, text: &str, is_body: bool) {
+        if self.verbose > u8::from(is_body) {
+            self.talk(&visible(text));
+        }
+    }
+
+    /// Warns, also with `-q`.
+    pub fn warn(&self, text: &str) {
+        self.talk(&format!("warning: {}", visible(text)));
+    }
+
+    /// Writes help to where clap wants it; `styled` has colours, `plain` none.
+    pub fn help(&self, plain: &str, styled: &str, is_error: bool) -> Result<(), CliError> {
+        let stream = if is_error { self.talk } else { self.result };
+        let text = if stream.colour { styled } else { plain };
+        if is_error {
+            self.talk(text.trim_end());
+            return Ok(());
+        }
+        self.write(text)
+    }
+
+    /// Tells why the command failed.
+    pub fn fail(&self, error: &CliError) {
+        let is_data = self.format != Format::Table;
+        match error {
+            CliError::ClosedPipe => {}
+            CliError::Rejected(report) if is_data => self.talk(&report.to_json().to_string()),
+            CliError::Rejected(report) => self.report(report),
+            CliError::Client { error: ClientError::Problem(problem), .. } if is_data => {
+                self.talk(&to_json(&failure::tell(error), Some(problem), error.exit()).to_string());
+            }
+            _ if is_data => self.talk(&to_json(&failure::tell(error), None, error.exit()).to_string()),
+            // The terminal shows the ^C already.
+            CliError::Interrupted => {}
+            _ => self.finding(&failure::tell(error)),
+        }
+    }
+
+    /// Draws everything that is wrong with a file.
+    pub fn report(&self, report: &Report) {
+        self.talk(&report.draw(self.talk.colour, self.width));
+    }
+
+    fn finding(&self, finding: &Finding) {
+        self.talk(&finding.draw(self.talk.colour, self.width));
+    }
+
+    /// Nobody to tell if even this cannot be written.
+    fn talk(&self, text: &str) {
+        let _unheard = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+/// `object` as one line of JSON. Numbers and answers keep their own text; line breaks between tokens go.
+pub fn json_line<T: Serialize>(object: &T) -> Result<String, CliError> {
+    let mut text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
+    if text.contains(['\n', '\r']) {
+        // Inside strings JSON has no raw line breaks: these stand between tokens.
+        text = text.replace(['\n', '\r'], " ");
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// `object` as a value that keeps the order of members and the text of numbers.
+pub fn value_of<T: Serialize>(object: &T) -> Result<Value, CliError> {
+    let text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
+    json::parse(&text).map_err(|error| CliError::Failed {
+        what: "cannot write JSON".to_owned(),
+        causes: vec![error.to_string()],
+    })
+}
+
+fn unwritable(error: &serde_json::Error) -> CliError {
+    CliError::Failed { what: "cannot write JSON".to_owned(), causes: vec![error.to_string()] }
+}
+
+/// `text` with control characters shown, so that it stays on one line and cannot steer a terminal.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            _ if steers(character) => {
+                let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(character));
+            }
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// The same for text of several lines.
+fn visible_lines(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => format!("{}\n", visible(line)),
+            None => visible(line),
+        })
+        .collect()
+}
+
+/// Control characters, and those that turn the direction of what follows.
+fn steers(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether
+/// it is a terminal that can.
+fn colours(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
+    let is_set = |name| environment.get(name).is_some();
+    let is_on = |name| environment.get(name).is_some_and(|value| value != "0");
+    match flag {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto if is_set("NO_COLOR") => false,
+        Colour::Auto if is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE") => true,
+        Colour::Auto => is_terminal && environment.get("TERM") != Some("dumb"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Colour, colours, visible};
+    use crate::cli::environment::Environment;
+
+    #[test]
+    fn colour_follows_the_flag_then_the_environment_then_the_stream() {
+        for (flag, variables, is_terminal, expected) in [
+            (Colour::Auto, &[][..], true, true),
+            (Colour::Auto, &[], false, false),
+            (Colour::Auto, &[("TERM", "dumb")], true, false),
+            (Colour::Auto, &[("NO_COLOR", "1")], true, false),
+            (Colour::Auto, &[("NO_COLOR", "")], true, true),
+            (Colour::Auto, &[("FORCE_COLOR", "1")], false, true),
+            (Colour::Auto, &[("FORCE_COLOR", "0")], false, false),
+            (Colour::Auto, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")], false, true),
+            (Colour::Auto, &[("NO_COLOR", "1"), ("FORCE_COLOR", "1")], true, false),
+            (Colour::Always, &[("NO_COLOR", "1")], false, true),
+            (Colour::Never, &[("FORCE_COLOR", "1")], true, false),
+        ] {
+            let environment = Environment::of(variables);
+            assert_eq!(colours(flag, &environment, is_terminal), expected, "{flag:?} {variables:?}");
+        }
+    }
+
+    #[test]
+    fn text_from_elsewhere_cannot_steer_the_terminal() {
+        assert_eq!(
+            visible("a\u{1b}]0;x\u{7}\u{9b}\u{202e}b\tc\nd"),
+            "a\\u{1b}]0;x\\u{7}\\u{9b}\\u{202e}b\\tc\\nd"
+        );
+        assert_eq!(visible("größer 😀"), "größer 😀");
+    }
+}

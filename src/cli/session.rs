@@ -1,0 +1,133 @@
+//! What a command works with: the flags, the output, and the connection, which is made when it is first needed.
+
+use std::cell::OnceCell;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::api::Code;
+use crate::cli::args::Global;
+use crate::cli::context::{self, Source, Surroundings, Target};
+use crate::cli::environment::Environment;
+use crate::cli::exit::CliError;
+use crate::cli::output::Output;
+use crate::cli::prompt::{self, Confirmation};
+use crate::cli::runtime::{self, Live};
+use crate::client::{Client, ClientError, Patience, Transport};
+use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::secret::SystemRandomness;
+
+/// One run of the command line.
+pub struct Session {
+    pub global: Global,
+    pub environment: Environment,
+    pub output: Rc<Output>,
+    target: OnceCell<Target>,
+}
+
+impl Session {
+    /// A run with these flags in this environment.
+    pub fn new(global: Global, environment: Environment, output: Output) -> Self {
+        Self { global, environment, output: Rc::new(output), target: OnceCell::new() }
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    /// Where the command works.
+    pub fn target(&self) -> Result<&Target, CliError> {
+        if let Some(target) = self.target.get() {
+            return Ok(target);
+        }
+        let surroundings = Surroundings {
+            environment: &self.environment,
+            live: &|| self.live(),
+            warn: &|text| self.output.warn(text),
+        };
+        let target = context::resolve(&self.global, &surroundings)?;
+        Ok(self.target.get_or_init(|| target))
+    }
+
+    /// The running servers of this user.
+    pub fn live(&self) -> Vec<Live> {
+        runtime::folder(&self.environment).map(|folder| runtime::live(&folder)).unwrap_or_default()
+    }
+
+    /// A client for where the command works.
+    pub async fn client(&self) -> Result<Client, CliError> {
+        let (transport, key) = match self.target()? {
+            Target::Server { url, key } => {
+                let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
+                (transport, key.as_ref().map(|key| key.text.clone()))
+            }
+            Target::Data(_) => return Err(CliError::usage("--data is not built in")),
+        };
+        let patience = Patience { timeout: self.global.timeout, retries: self.global.retries };
+        let client = Client::new(transport, key, patience, Box::new(SystemRandomness::new()));
+        let output = Rc::clone(&self.output);
+        Ok(client.observed(Box::new(move |text, is_body| output.trace(text, is_body))))
+    }
+
+    /// Where the command works, for a person.
+    pub fn target_name(&self) -> Result<String, CliError> {
+        Ok(match self.target()? {
+            Target::Server { url, .. } => url.value.as_str().trim_end_matches('/').to_owned(),
+            Target::Data(data) => data.value.display().to_string(),
+        })
+    }
+
+    /// Says that the command waits for the person, if `path` is `-` and stdin a terminal.
+    pub fn warn_of_terminal(&self, path: &Path) {
+        if path == Path::new("-") && io::stdin().is_terminal() {
+            self.output.say("reading from the terminal, end with Ctrl-D");
+        }
+    }
+
+    /// Asks for a yes. Where nobody can be asked: says that `what` needs one.
+    pub async fn confirm(&self, what: &str, question: String, how: Confirmation) -> Result<(), CliError> {
+        if !prompt::may_ask(self.global.no_input, &self.environment) {
+            let message = format!("{what} needs a confirmation, and there is no terminal");
+            return Err(CliError::usage_with_help(message, "add --yes"));
+        }
+        prompt::confirm(question, how).await
+    }
+
+    /// Adds to a failure what only this run knows: who named the server and the key.
+    pub fn annotate(&self, error: CliError) -> CliError {
+        let CliError::Client { error, mut notes, mut help } = error else { return error };
+        let target = self.target.get();
+        match (&error, target) {
+            (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
+                notes.push(format!("address from: {}", origin(url.source)));
+                help = help.or_else(|| {
+                    let start =
+                        "start one: forms serve --data ./store, or work without one: forms --data ./store …";
+                    Some(start.to_owned())
+                });
+            }
+            (ClientError::Problem(problem), Some(Target::Server { key, .. }))
+                if problem.code == Code::Unauthorized =>
+            {
+                notes.push(match key {
+                    Some(key) => format!("key {} from: {}", key.redacted(), key.origin),
+                    None => {
+                        "no key was sent: none is set, and no server of this user is running there".to_owned()
+                    }
+                });
+            }
+            _ => {}
+        }
+        CliError::Client { error, notes, help }
+    }
+}
+
+fn origin(source: Source) -> &'static str {
+    match source {
+        Source::Flag => "--url",
+        Source::Env => "FORMS_URL",
+        Source::Runtime => "a running server's file",
+        Source::Default => "default (no --url, no FORMS_URL, no server of this user is running)",
+    }
+}

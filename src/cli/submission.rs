@@ -1,0 +1,198 @@
+//! Commands on submissions.
+
+use clap::{Args, Subcommand};
+
+use crate::api::SubmissionDetail;
+use crate::cli::answers;
+use crate::cli::exit::CliError;
+use crate::cli::failure::grouped;
+use crate::cli::listing::{Listing, Want};
+use crate::cli::output::visible;
+use crate::cli::session::Session;
+use crate::cli::table::Cell;
+use crate::domain::json::{self, Value};
+
+/// Send answers to a form
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Each answer is KEY=VALUE, the key being the question's id: `forms show FORM` lists them. The value is
+everything after the first `=`, and is read by the question's type: a rating as a number, all else as
+text. To begin a text with @ write KEY=\\@text. Prints the submission's id.
+
+Arguments can be seen by other users of this machine while the command runs.
+
+Examples:
+  forms submit frm_7k2m9q4x1abz q1=hello
+  forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
+  forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
+pub struct Submit {
+    /// Form id
+    form: String,
+    /// Answers
+    #[arg(value_name = "KEY=VALUE")]
+    answers: Vec<String>,
+    /// Check the answers, store nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Submit {
+    /// Sends the answers. All that is wrong with them is told before anything is sent.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let given = answers::parse(&self.answers)?;
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
+        let answers = answers::fit(&form, &given)?;
+        let output = &session.output;
+        if self.dry_run {
+            let refused = |error| answers::refused(&form, error);
+            let tried = client.try_submission(&self.form, &answers).await.map_err(refused)?;
+            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.say("the answers would be taken; nothing was stored");
+            return Ok(());
+        }
+        let refused = |error| answers::refused(&form, error);
+        let made = client.create_submission(&self.form, &answers).await.map_err(refused)?;
+        output.object(&made, || format!("{}\n", made.id))?;
+        output.say(&format!("submitted to \"{}\"", form.title));
+        Ok(())
+    }
+}
+
+/// List and show the answers to a form
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "submissions",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_long_help = "\
+`forms responses FORM` is short for `forms responses list FORM`.
+
+Examples:
+  forms responses frm_7k2m9q4x1abz
+  forms responses frm_7k2m9q4x1abz -o csv > answers.csv
+  forms responses frm_7k2m9q4x1abz -o jsonl | jq -r .answers.q1"
+)]
+pub struct Responses {
+    #[command(subcommand)]
+    command: Option<ResponsesCommand>,
+    #[command(flatten)]
+    list: Option<ResponsesList>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ResponsesCommand {
+    List(ResponsesList),
+    Show(ResponsesShow),
+}
+
+/// List the answers to a form, newest first
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Columns are id, time, and one for each question.
+
+Examples:
+  forms responses list frm_7k2m9q4x1abz
+  forms responses list frm_7k2m9q4x1abz --limit 10 -o json")]
+struct ResponsesList {
+    /// Form id
+    form: String,
+    /// Show so many at most
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    limit: Option<usize>,
+    /// Show all of them
+    #[arg(long)]
+    all: bool,
+    /// In CSV: leave text that a spreadsheet would run as a formula as it is
+    #[arg(long)]
+    raw: bool,
+}
+
+/// Show one submission
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  forms responses show frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+struct ResponsesShow {
+    /// Form id
+    form: String,
+    /// Submission id
+    submission: String,
+}
+
+impl Responses {
+    /// Lists or shows submissions.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        match (self.command, self.list) {
+            (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
+            (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.run(session).await,
+            (None, None) => Err(CliError::usage("which form?")),
+        }
+    }
+}
+
+impl ResponsesList {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
+        let want = Want::of(self.limit, self.all);
+        let mut pages = client.list_submissions(&self.form, want.page(session.output.format));
+        let ids = answers::question_ids(&form);
+        let now = session.now();
+        let others = std::cell::Cell::new(false);
+        let row = |submission: &SubmissionDetail| {
+            let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
+            if let Value::Object(members) = &answers
+                && members.iter().any(|(key, _)| !ids.contains(key))
+            {
+                others.set(true);
+            }
+            let fixed = [Cell::text(submission.id.to_string()), Cell::time(submission.submitted_at, now)];
+            let answer = |id: &String| answers.get(id).map_or_else(|| Cell::text(""), Cell::value);
+            fixed.into_iter().chain(ids.iter().map(answer)).collect()
+        };
+        let body = |submissions| {
+            Value::Object(vec![
+                ("submissions".to_owned(), Value::Array(submissions)),
+                ("next_cursor".to_owned(), Value::Null),
+            ])
+        };
+        let fixed = ["id", "submitted_at"].into_iter().map(str::to_owned);
+        let headers = fixed.chain(ids.iter().cloned()).collect();
+        let output = &*session.output;
+        let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
+        if let Some(shown) = listing.show(&mut pages).await? {
+            let total = grouped(form.response_count);
+            output.say(&format!("showing {shown} of {total} — use --all or --limit N"));
+        }
+        if others.get() {
+            output.say("answers to questions that the form has no more are left out — -o jsonl has them");
+        }
+        Ok(())
+    }
+}
+
+impl ResponsesShow {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let submission = client.get_submission(&self.form, &self.submission).await?;
+        session.output.object(&submission, || summary(&submission))
+    }
+}
+
+fn summary(submission: &SubmissionDetail) -> String {
+    let mut text = format!(
+        "id:         {}\nform:       {}\nsubmitted:  {}\nanswers:\n",
+        submission.id, submission.form_id, submission.submitted_at
+    );
+    if let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) {
+        for (key, value) in answers {
+            let value = match value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            text += &format!("  {}: {}\n", visible(&key), visible(&value));
+        }
+    }
+    text
+}

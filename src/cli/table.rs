@@ -1,0 +1,208 @@
+//! Rows of cells: columns for a terminal, tabs for a pipe, CSV for a spreadsheet.
+
+use std::fmt::Write as _;
+
+use comfy_table::{ContentArrangement, Table as Columns, presets};
+
+use crate::cli::output::visible;
+use crate::clock::Timestamp;
+use crate::domain::json::Value;
+
+/// One cell: what a program reads, and what a person does where that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    text: String,
+    shown: Option<String>,
+    /// Text, as opposed to a number: only text can be a spreadsheet's formula by accident.
+    is_text: bool,
+}
+
+impl Cell {
+    /// Text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), shown: None, is_text: true }
+    }
+
+    /// A number.
+    pub fn number(number: impl ToString) -> Self {
+        Self { text: number.to_string(), shown: None, is_text: false }
+    }
+
+    /// A time: people read how long ago it was.
+    pub fn time(time: Timestamp, now: Timestamp) -> Self {
+        Self { text: time.to_string(), shown: Some(ago(time, now)), is_text: false }
+    }
+
+    /// A JSON value: text without its quotes, nothing for `null`.
+    pub fn value(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::text(""),
+            Value::String(text) => Self::text(text.clone()),
+            Value::Bool(_) | Value::Number(_) => Self::number(value),
+            Value::Array(_) | Value::Object(_) => Self::text(value.to_string()),
+        }
+    }
+}
+
+/// Rows under headers.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    pub headers: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new<'a>(headers: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
+    }
+
+    /// The members of one object as a row.
+    pub fn of_object(value: &Value) -> Self {
+        let Value::Object(members) = value else { return Self::default() };
+        Self {
+            headers: members.iter().map(|(name, _)| name.clone()).collect(),
+            rows: vec![members.iter().map(|(_, value)| Cell::value(value)).collect()],
+        }
+    }
+
+    /// For a terminal of `width` columns: no borders, every row on one line.
+    pub fn columns(&self, width: u16, colour: bool) -> String {
+        let mut columns = Columns::new();
+        columns.load_style(presets::NOTHING);
+        columns.set_content_arrangement(ContentArrangement::Dynamic);
+        columns.set_width(width);
+        columns.set_header(self.headers.iter().map(|header| header.to_uppercase()));
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| visible(cell.shown.as_ref().unwrap_or(&cell.text)));
+            let mut row = comfy_table::Row::from(cells.collect::<Vec<_>>());
+            row.max_height(1);
+            columns.add_row(row);
+        }
+        let dim = |place| if colour && place == 0 { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+        let line = |(place, line): (usize, String)| {
+            let (begin, end) = dim(place);
+            format!("{begin}{}{end}\n", line.trim_end())
+        };
+        columns.lines().enumerate().map(line).collect()
+    }
+
+    /// Plain columns without a header, as wide as they need be: for text that has a table in it.
+    pub fn aligned(&self) -> String {
+        let mut columns = Columns::new();
+        columns.load_style(presets::NOTHING);
+        columns.set_content_arrangement(ContentArrangement::Disabled);
+        for row in &self.rows {
+            columns.add_row(row.iter().map(|cell| visible(&cell.text)).collect::<Vec<_>>());
+        }
+        columns.lines().map(|line| format!("{}\n", line.trim())).collect()
+    }
+
+    /// For a pipe: tabs between cells, no header, nothing cut off.
+    pub fn tabs(&self) -> String {
+        self.rows
+            .iter()
+            .map(|row| row.iter().map(|cell| visible(&cell.text)).collect::<Vec<_>>().join("\t") + "\n")
+            .collect()
+    }
+
+    /// Header and rows as CSV (RFC 4180, lines end in a line feed). Unless `raw`, text that a spreadsheet would run
+    /// as a formula gets a `'` in front.
+    pub fn csv(&self, raw: bool) -> String {
+        let headers: Vec<_> = self.headers.iter().map(Cell::text).collect();
+        csv_line(&headers, raw) + &self.csv_rows(raw)
+    }
+
+    /// The rows alone.
+    pub fn csv_rows(&self, raw: bool) -> String {
+        self.rows.iter().map(|row| csv_line(row, raw)).collect()
+    }
+}
+
+fn csv_line(cells: &[Cell], raw: bool) -> String {
+    let mut line = String::new();
+    for (place, cell) in cells.iter().enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        let guard = if !raw && cell.is_text && is_formula(&cell.text) { "'" } else { "" };
+        let text = format!("{guard}{}", cell.text);
+        let quoted = if text.contains(['"', ',', '\n', '\r']) || (text.is_empty() && cells.len() == 1) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        };
+        let _infallible = write!(line, "{comma}{quoted}");
+    }
+    line.push('\n');
+    line
+}
+
+/// Whether a spreadsheet would take `text` for a formula. `-5` and `+49.5` are numbers and stay.
+fn is_formula(text: &str) -> bool {
+    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
+    text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number
+}
+
+/// `3 h ago`.
+fn ago(time: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.millis() - time.millis()) / 1_000;
+    match seconds {
+        ..0 => time.to_string(),
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        86_400..172_800 => "yesterday".to_owned(),
+        172_800..2_592_000 => format!("{} days ago", seconds / 86_400),
+        _ => time.to_string().chars().take(10).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Table, ago};
+    use crate::clock::Timestamp;
+
+    fn table() -> Table {
+        let mut table = Table::new(["name", "=x"]);
+        table.rows.push(vec![Cell::text("=1+1"), Cell::text("a,\"b\"\n")]);
+        table.rows.push(vec![Cell::text("-5"), Cell::number(-5)]);
+        table.rows.push(vec![Cell::text("-x\u{1b}"), Cell::text("tab\there")]);
+        table
+    }
+
+    #[test]
+    fn csv_runs_no_formula_and_changes_no_number() {
+        assert_eq!(table().csv(false), "name,'=x\n'=1+1,\"a,\"\"b\"\"\n\"\n-5,-5\n'-x\u{1b},tab\there\n");
+        assert_eq!(table().csv(true).lines().nth(1), Some("=1+1,\"a,\"\"b\"\""));
+    }
+
+    #[test]
+    fn a_pipe_gets_tabs_and_nothing_else_that_steers() {
+        assert_eq!(table().tabs(), "=1+1\ta,\"b\"\\n\n-5\t-5\n-x\\u{1b}\ttab\\there\n");
+    }
+
+    #[test]
+    fn a_terminal_gets_columns_that_fit() {
+        let mut table = Table::new(["id", "title"]);
+        table.rows.push(vec![Cell::text("frm_1"), Cell::text("word ".repeat(30))]);
+        let text = table.columns(40, false);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(text.contains("ID") && text.contains('…') && text.lines().count() == 2, "{text}");
+        assert!(table.columns(40, true).contains("\u{1b}[2m"));
+    }
+
+    #[test]
+    fn people_read_how_long_ago_it_was() {
+        let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
+        for (time, expected) in [
+            ("2026-11-20T08:59:30.000Z", "just now"),
+            ("2026-11-20T08:30:00.000Z", "30 min ago"),
+            ("2026-11-20T06:00:00.000Z", "3 h ago"),
+            ("2026-11-19T06:00:00.000Z", "yesterday"),
+            ("2026-11-10T06:00:00.000Z", "10 days ago"),
+            ("2025-11-10T06:00:00.000Z", "2025-11-10"),
+            ("2026-11-20T10:00:00.000Z", "2026-11-20T10:00:00.000Z"),
+        ] {
+            assert_eq!(ago(Timestamp::parse(time).unwrap(), now), expected);
+        }
+    }
+}

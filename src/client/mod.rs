@@ -1,0 +1,296 @@
+//! The API as functions: one method per operation, over HTTP or straight into a router in the same process.
+//!
+//! Requests that may be repeated are: every POST carries an idempotency key that its repetitions share.
+
+mod pages;
+mod transport;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Method, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::api::{
+    FormCreated, FormDetail, Problem, SubmissionBody, SubmissionDetail, SubmissionTried, Whoami,
+};
+use crate::id::Random;
+use crate::secret::Secret;
+
+pub use pages::{Forms, MAX_PAGE, Submissions};
+pub use transport::Transport;
+
+/// Why an operation gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server said no.
+    #[error("{}", .0.title)]
+    Problem(Box<Problem>),
+    /// No answer came, however often it was tried.
+    #[error("no server answers at {url}: {why}")]
+    Unreachable { url: String, why: String, tries: u32, after: Duration },
+    /// An answer came that no forms server gives.
+    #[error("{url} does not answer like a forms server: {what}")]
+    Unexpected { url: String, what: String },
+}
+
+/// How long to wait for an answer and how often to try.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// From the first try to the end of the last answer.
+    pub timeout: Duration,
+    /// Tries after the first.
+    pub retries: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), retries: 2 }
+    }
+}
+
+/// Hears of every request: its line, then its answer's status and time; `true` marks bodies.
+pub type Observer = Box<dyn Fn(&str, bool)>;
+
+/// A server, or a router in this process, and the key to it.
+pub struct Client {
+    transport: Transport,
+    key: Option<Secret<String>>,
+    patience: Patience,
+    random: Box<dyn Random>,
+    observer: Observer,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("transport", &self.transport).finish_non_exhaustive()
+    }
+}
+
+/// A request before it is sent.
+struct Request {
+    method: Method,
+    /// Path and query.
+    path: String,
+    body: Option<String>,
+}
+
+impl Request {
+    fn get(path: impl Into<String>) -> Self {
+        Self { method: Method::GET, path: path.into(), body: None }
+    }
+
+    fn new(method: Method, path: impl Into<String>, body: String) -> Self {
+        Self { method, path: path.into(), body: Some(body) }
+    }
+}
+
+/// An answer that says yes.
+struct Answer {
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Client {
+    /// A client that sends `key`, if there is one, and draws idempotency keys from `random`.
+    pub fn new(
+        transport: Transport,
+        key: Option<Secret<String>>,
+        patience: Patience,
+        random: Box<dyn Random>,
+    ) -> Self {
+        Self { transport, key, patience, random, observer: Box::new(|_, _| {}) }
+    }
+
+    /// The same, telling `observer` of every request.
+    #[must_use]
+    pub fn observed(mut self, observer: Observer) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Creates a form from its definition in JSON.
+    pub async fn create_form(&self, definition: &str) -> Result<FormCreated, ClientError> {
+        let request = Request::new(Method::POST, "/api/v1/forms", definition.to_owned());
+        self.decode(&self.send(&request).await?.body)
+    }
+
+    /// Checks a definition as creating a form from it would, and stores nothing: the form without its id.
+    pub async fn try_form(&self, definition: &str) -> Result<Box<RawValue>, ClientError> {
+        let request = Request::new(Method::POST, "/api/v1/forms?dry_run=true", definition.to_owned());
+        self.decode(&self.send(&request).await?.body)
+    }
+
+    /// The workspace's forms, newest first, `page` at a time.
+    pub fn list_forms(&self, page: usize) -> Forms<'_> {
+        Forms::new(self, page)
+    }
+
+    /// One form.
+    pub async fn get_form(&self, form: &str) -> Result<FormDetail, ClientError> {
+        self.decode(&self.send(&Request::get(form_path(form))).await?.body)
+    }
+
+    /// Changes a form by a merge patch.
+    pub async fn update_form<P: Serialize>(&self, form: &str, patch: &P) -> Result<FormDetail, ClientError> {
+        let body = serde_json::to_string(patch).map_err(|error| self.unexpected(error.to_string()))?;
+        self.decode(&self.send(&Request::new(Method::PATCH, form_path(form), body)).await?.body)
+    }
+
+    /// Moves a form to the trash, or erases it. That it is gone after a lost answer is success too.
+    pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
+        let query = if purge { "?purge=true" } else { "" };
+        let path = form_path(form) + query;
+        self.send(&Request { method: Method::DELETE, path, body: None }).await?;
+        Ok(())
+    }
+
+    /// Sends answers: a JSON object in text.
+    pub async fn create_submission(&self, form: &str, answers: &str) -> Result<SubmissionBody, ClientError> {
+        let path = form_path(form) + "/submissions";
+        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        self.decode(&self.send(&request).await?.body)
+    }
+
+    /// Checks answers as sending them would, and stores nothing.
+    pub async fn try_submission(&self, form: &str, answers: &str) -> Result<SubmissionTried, ClientError> {
+        let path = form_path(form) + "/submissions?dry_run=true";
+        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        self.decode(&self.send(&request).await?.body)
+    }
+
+    /// The form's submissions, newest first, `page` at a time.
+    pub fn list_submissions(&self, form: &str, page: usize) -> Submissions<'_> {
+        Submissions::new(self, form, page)
+    }
+
+    /// One submission.
+    pub async fn get_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
+        let path = format!("{}/submissions/{}", form_path(form), escaped(id));
+        self.decode(&self.send(&Request::get(path)).await?.body)
+    }
+
+    /// Who the key's owner is.
+    pub async fn whoami(&self) -> Result<Whoami, ClientError> {
+        self.decode(&self.send(&Request::get("/api/v1/whoami")).await?.body)
+    }
+
+    /// Sends the request until it is answered, patience ends, or the answer is a no that repeating will not change.
+    async fn send(&self, request: &Request) -> Result<Answer, ClientError> {
+        let started = Instant::now();
+        let headers = self.headers(request);
+        let mut maybe_done = false;
+        for tries in 1.. {
+            let left = self.patience.timeout.saturating_sub(started.elapsed());
+            let sent = self.transport.send(request, &headers, left).await;
+            let (wait, error) = match sent {
+                Ok((status, headers, body)) => {
+                    self.observe(request, status, &body, started);
+                    let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
+                    if status.is_success() || (maybe_done && gone) {
+                        return Ok(Answer { headers, body });
+                    }
+                    let error = self.refusal(status, &body);
+                    if !may_pass(status) {
+                        return Err(error);
+                    }
+                    (retry_after(&headers), error)
+                }
+                Err(lost) => {
+                    maybe_done |= lost.maybe_done;
+                    let url = self.transport.address().to_owned();
+                    let after = started.elapsed();
+                    (None, ClientError::Unreachable { url, why: lost.why, tries, after })
+                }
+            };
+            let wait = wait.unwrap_or_else(|| self.pause(tries));
+            if tries > self.patience.retries || started.elapsed() + wait >= self.patience.timeout {
+                return Err(error);
+            }
+            tokio::time::sleep(wait).await;
+        }
+        unreachable!("counting tries never ends")
+    }
+
+    fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
+        let mut headers = vec![("accept", "application/json".to_owned())];
+        headers.extend(self.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.reveal()))));
+        if request.body.is_some() {
+            headers.push(("content-type", "application/json".to_owned()));
+        }
+        if request.method == Method::POST && !request.path.contains("dry_run") {
+            headers.push(("idempotency-key", self.draw_key()));
+        }
+        headers
+    }
+
+    /// 128 random bits in hexadecimal.
+    fn draw_key(&self) -> String {
+        let mut bytes = [0; 16];
+        self.random.fill(&mut bytes);
+        format!("{:032x}", u128::from_be_bytes(bytes))
+    }
+
+    /// How long to wait after the `tries`-th try: 200 ms doubled each time, and up to half as much again so that
+    /// many clients do not come back at once.
+    fn pause(&self, tries: u32) -> Duration {
+        let base = 200u64 << (tries - 1).min(6);
+        let mut byte = [0];
+        self.random.fill(&mut byte);
+        Duration::from_millis(base + base * u64::from(byte[0]) / 512)
+    }
+
+    fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => ClientError::Problem(Box::new(problem)),
+            Err(_) => self.unexpected(format!("status {status} without a problem that this version knows")),
+        }
+    }
+
+    fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
+        serde_json::from_slice(body).map_err(|error| self.unexpected(error.to_string()))
+    }
+
+    fn unexpected(&self, what: String) -> ClientError {
+        ClientError::Unexpected { url: self.transport.address().to_owned(), what }
+    }
+
+    fn observe(&self, request: &Request, status: StatusCode, body: &[u8], started: Instant) {
+        let Request { method, path, .. } = request;
+        let millis = started.elapsed().as_millis();
+        (self.observer)(&format!("{method} {path} -> {} in {millis} ms", status.as_u16()), false);
+        if let Some(body) = &request.body {
+            (self.observer)(&format!("> {body}"), true);
+        }
+        (self.observer)(&format!("< {}", String::from_utf8_lossy(body)), true);
+    }
+}
+
+/// Whether the same request may be answered otherwise a little later.
+fn may_pass(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::REQUEST_TIMEOUT
+        || status.is_server_error()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn form_path(form: &str) -> String {
+    format!("/api/v1/forms/{}", escaped(form))
+}
+
+/// `text` as one segment of a path.
+fn escaped(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
