@@ -1,0 +1,82 @@
+//! What a command costs: its start beside that of a bare clap program, one on a small store, and the executable.
+//!
+//! `cargo bench --bench command`. Times are from before the start until the process has ended.
+
+mod common;
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use self::common::fill::published_form;
+use self::common::samples::median;
+use self::common::server::{Server, forms_serve, operator_key};
+use self::common::settings;
+use self::common::table::Table;
+
+/// Starts of each program.
+const STARTS: usize = 200;
+
+/// Commands on the small store.
+const COMMANDS: usize = 30;
+
+/// Submissions in the small store.
+const SMALL: u64 = 1_000;
+
+const FORMS: &str = env!("CARGO_BIN_EXE_forms");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let bare = build_bare()?;
+    let (mut forms_times, mut bare_times) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        forms_times.push(milliseconds(Command::new(FORMS).arg("--version"))?);
+        bare_times.push(milliseconds(Command::new(&bare).arg("--version"))?);
+    }
+    let ratio = median(forms_times.iter().zip(&bare_times).map(|(ours, bare)| ours / bare));
+
+    let mut table = Table::new(&["command", "figure", "target"]);
+    table.row(["bare --version".into(), format!("{:.2} ms", median(bare_times)), String::new()]);
+    table.row(["forms --version".into(), format!("{:.2} ms", median(forms_times)), String::new()]);
+    table.row(["  times bare".into(), format!("{ratio:.2}"), "<= 3.00".into()]);
+    let listing = median(list_small_store()?);
+    table.row(["forms list --data".into(), format!("{listing:.1} ms"), "<= 60 ms".into()]);
+    let size = std::fs::metadata(FORMS)?.len() as f64 / f64::from(1 << 20);
+    table.row(["executable".into(), format!("{size:.1} MiB"), "<= 15 MiB".into()]);
+    table.print()?;
+    Ok(())
+}
+
+/// Builds the bare program, an example of this package, as this executable was built.
+fn build_bare() -> io::Result<PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--profile", "bench", "--example", "bare", "--manifest-path"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .status()?;
+    if built.success() {
+        Ok(Path::new(FORMS).with_file_name("examples").join("bare"))
+    } else {
+        Err(io::Error::other("the bare program could not be built"))
+    }
+}
+
+fn milliseconds(command: &mut Command) -> io::Result<f64> {
+    let begin = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+    let elapsed = begin.elapsed().as_secs_f64() * 1e3;
+    if status.success() { Ok(elapsed) } else { Err(io::Error::other(format!("{command:?}: {status}"))) }
+}
+
+/// Times of `forms list` on a store that a server has filled and left.
+fn list_small_store() -> io::Result<Vec<f64>> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let server = Server::start(&mut forms_serve(&data)?)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        published_form(server.address(), &operator_key(&data)?).await?.fill(SMALL).await
+    })?;
+    server.stop()?;
+    (0..COMMANDS).map(|_| milliseconds(Command::new(FORMS).args(["list", "--data"]).arg(&data))).collect()
+}

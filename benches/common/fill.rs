@@ -1,0 +1,95 @@
+//! A published form with three questions, and as many submissions of about 500 bytes as one likes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::load::{Load, NUMBER, Until};
+use super::wire::{Connection, request};
+
+/// Connections a store is filled over: enough to fill the store's groups.
+const FILLING: usize = 256;
+
+const DEFINITION: &str = r#"{"title":"Customer feedback","questions":[
+    {"type":"short_text","title":"What should we know?","required":true},
+    {"type":"email","title":"Where can we reach you?"},
+    {"type":"rating","title":"How did we do?"}]}"#;
+
+/// A published form of a running server.
+#[derive(Debug, Clone)]
+pub(crate) struct Form {
+    pub(crate) address: SocketAddr,
+    pub(crate) key: String,
+    pub(crate) id: String,
+}
+
+/// Makes a form and publishes it.
+pub(crate) async fn published_form(address: SocketAddr, key: &str) -> io::Result<Form> {
+    let mut connection = Connection::open(address).await?;
+    let create = request("POST", "/api/v1/forms", key, DEFINITION);
+    let id = member(expect(&mut connection, &create, 201).await?, "id")?;
+    let publish = request("PATCH", &format!("/api/v1/forms/{id}"), key, r#"{"status":"published"}"#);
+    expect(&mut connection, &publish, 200).await?;
+    Ok(Form { address, key: key.to_owned(), id })
+}
+
+impl Form {
+    /// The path of the form.
+    pub(crate) fn path(&self) -> String {
+        format!("/api/v1/forms/{}", self.id)
+    }
+
+    /// A GET of `path`, relative to the form's own.
+    pub(crate) fn get(&self, path: &str) -> Vec<u8> {
+        request("GET", &format!("{}{path}", self.path()), &self.key, "")
+    }
+
+    /// Submissions from `connections` at once.
+    pub(crate) fn submissions(&self, connections: usize) -> Load {
+        let request = request("POST", &format!("{}/submissions", self.path()), &self.key, &submission());
+        Load { address: self.address, connections, request, status: 201 }
+    }
+
+    /// How many submissions the form says it has.
+    pub(crate) async fn count(&self) -> io::Result<u64> {
+        let mut connection = Connection::open(self.address).await?;
+        let body: serde_json::Value =
+            serde_json::from_slice(expect(&mut connection, &self.get(""), 200).await?)?;
+        body["response_count"].as_u64().ok_or_else(|| io::Error::other(format!("no count in {body}")))
+    }
+
+    /// Stores `count` more submissions.
+    pub(crate) async fn fill(&self, count: u64) -> io::Result<()> {
+        self.submissions(FILLING).run(Until::Sent { count, over: Duration::ZERO }).await?;
+        Ok(())
+    }
+}
+
+/// A submission of 500 bytes, with a place for a running number.
+pub(crate) fn submission() -> String {
+    let fixed = format!(r#"{{"answers":{{"q1":"","q2":"person{NUMBER}@example.com","q3":4}}}}"#);
+    let text = "The room was quiet and the breakfast good. ".repeat(12);
+    let words = &text[..500 - fixed.len()];
+    format!(r#"{{"answers":{{"q1":"{words}","q2":"person{NUMBER}@example.com","q3":4}}}}"#)
+}
+
+/// Sends `request`, whose answer must have `status`, and returns the body.
+pub(crate) async fn expect<'a>(
+    connection: &'a mut Connection,
+    request: &[u8],
+    status: u16,
+) -> io::Result<&'a [u8]> {
+    let answer = connection.exchange(request).await?;
+    if answer.status == status {
+        return Ok(answer.body);
+    }
+    let body = String::from_utf8_lossy(answer.body);
+    Err(io::Error::other(format!("expected {status}, got {}: {body}", answer.status)))
+}
+
+/// A text member of a JSON object.
+pub(crate) fn member(body: &[u8], name: &str) -> io::Result<String> {
+    let object: serde_json::Value = serde_json::from_slice(body)?;
+    let text = object.get(name).and_then(|member| member.as_str());
+    text.map(str::to_owned).ok_or_else(|| io::Error::other(format!("no `{name}` in {object}")))
+}

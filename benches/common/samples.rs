@@ -1,0 +1,40 @@
+//! Latencies of many requests, and what is said about them.
+
+use std::time::Duration;
+
+/// Latencies of the requests of one measurement, and how long it took as a whole.
+pub(crate) struct Samples {
+    sorted: Vec<Duration>,
+    elapsed: Duration,
+}
+
+impl Samples {
+    /// `latencies` in any order, measured within `elapsed`.
+    pub(crate) fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
+        latencies.sort_unstable();
+        Self { sorted: latencies, elapsed }
+    }
+
+    /// Requests a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.sorted.len() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// The latency that `share` of the requests, 0 to 1, did not exceed, in milliseconds; not a number without any.
+    pub(crate) fn percentile(&self, share: f64) -> f64 {
+        let last = self.sorted.len().saturating_sub(1);
+        let position = (last as f64 * share).round() as usize;
+        self.sorted.get(position).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+/// The middle one of `values`, not a number if there is none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => values[length / 2],
+        length => f64::midpoint(values[length / 2 - 1], values[length / 2]),
+    }
+}

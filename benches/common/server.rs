@@ -1,0 +1,97 @@
+//! A server as a process: started until its ready line is there, ended by its process id.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+/// `forms serve` on `data` at a free port. What it keeps for the user lies beside `data`, so that it meets no other
+/// server; so does its log.
+pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
+    let home = data.with_extension("home");
+    std::fs::create_dir_all(&home)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    command.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", &home).env("XDG_STATE_HOME", &home);
+    command.stderr(File::options().create(true).append(true).open(log_of(data))?);
+    Ok(command)
+}
+
+/// Where [`forms_serve`] lets the server's log go.
+pub(crate) fn log_of(data: &Path) -> std::path::PathBuf {
+    data.with_extension("log")
+}
+
+/// The key that the first start leaves in the data folder.
+pub(crate) fn operator_key(data: &Path) -> io::Result<String> {
+    Ok(std::fs::read_to_string(data.join("operator-key"))?.trim().to_owned())
+}
+
+impl Server {
+    /// Starts `command` and waits for its one line on stdout: the base URL.
+    ///
+    /// # Errors
+    /// If it ends before, or says something else.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').parse();
+        match address {
+            Ok(address) => Ok(Self { child, address }),
+            Err(_) => {
+                child.kill()?;
+                let status = child.wait()?;
+                Err(io::Error::other(format!("the server said {line:?} and ended with {status}")))
+            }
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop (SIGTERM) and waits until it has.
+    pub(crate) fn stop(mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
+        self.child.wait()
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub(crate) fn kill(mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::KILL)?;
+        self.child.wait()
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already; then both fail, as they may.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

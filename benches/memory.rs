@@ -1,0 +1,73 @@
+//! Resident memory: of an idle server on an empty store, and after a load that ends with a million stored.
+//!
+//! `cargo bench --bench memory` stores as fast as it can; `FORMS_BENCH_SECONDS=3600 cargo bench --bench memory`
+//! spreads the same load over an hour. While it stores, one connection keeps reading the newest page.
+
+mod common;
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use self::common::fill::published_form;
+use self::common::load::{Load, Until};
+use self::common::server::{Server, forms_serve, operator_key};
+use self::common::settings;
+use self::common::table::{Table, say};
+
+/// Connections that store.
+const STORING: usize = 64;
+
+/// Pages read while storing.
+const PAGES: u64 = 2_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
+    Ok(())
+}
+
+async fn measure() -> io::Result<()> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let server = Server::start(&mut forms_serve(&data)?)?;
+    let idle = Memory::of(&server)?;
+    let form = published_form(server.address(), &operator_key(&data)?).await?;
+
+    let (stored, over) = (settings::stored()?, settings::duration(0.0)?);
+    say(&format!("storing {stored}"))?;
+    let page = Load { connections: 1, request: form.get("/submissions"), status: 200, ..form.submissions(1) };
+    let reading = tokio::spawn(async move { page.run(Until::Sent { count: PAGES, over }).await });
+    let begin = std::time::Instant::now();
+    form.submissions(STORING).run(Until::Sent { count: stored, over }).await?;
+    reading.await??;
+    let took = Duration::from_secs(begin.elapsed().as_secs());
+    let loaded = Memory::of(&server)?;
+    server.stop()?;
+
+    let mut table = Table::new(&["resident memory", "MiB", "highest MiB", "target MiB"]);
+    let mut row = |name: String, memory: Memory, target: &str| {
+        table.row([name, memory.resident.to_string(), memory.highest.to_string(), target.into()]);
+    };
+    row("idle, empty store".into(), idle, "<= 40");
+    row(format!("{stored} stored in {took:?}"), loaded, "<= 300");
+    table.print()
+}
+
+/// Memory of a process, in MiB: now, and the most it ever was.
+struct Memory {
+    resident: u64,
+    highest: u64,
+}
+
+impl Memory {
+    fn of(server: &Server) -> io::Result<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
+        let figure = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+            kib.map(|kib| kib.div_ceil(1024))
+                .ok_or_else(|| io::Error::other(format!("no {name} in {status}")))
+        };
+        Ok(Self { resident: figure("VmRSS")?, highest: figure("VmHWM")? })
+    }
+}

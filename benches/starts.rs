@@ -1,0 +1,95 @@
+//! From start until ready with a large store: after a clean stop, after a kill under load, and with no index.
+//!
+//! `cargo bench --bench starts`; `FORMS_BENCH_STORED` changes how many submissions the store holds. Ready is what
+//! `/readyz` says.
+
+mod common;
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use self::common::fill::{Form, published_form};
+use self::common::load::Until;
+use self::common::samples::median;
+use self::common::server::{Server, forms_serve, operator_key};
+use self::common::settings;
+use self::common::table::{Table, say};
+use self::common::wire::{Connection, request};
+
+/// How long a server takes submissions before it is killed: past the index's own pace of flushing.
+const BEFORE_KILL: Duration = Duration::from_secs(3);
+
+/// Connections that are cut off by the kill.
+const CUT_OFF: usize = 64;
+
+/// How often `/readyz` is asked.
+const ASK_EVERY: Duration = Duration::from_millis(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
+    Ok(())
+}
+
+async fn measure() -> io::Result<()> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let server = Server::start(&mut forms_serve(&data)?)?;
+    let form = published_form(server.address(), &operator_key(&data)?).await?;
+    let stored = settings::stored()?;
+    say(&format!("storing {stored}"))?;
+    form.fill(stored).await?;
+    server.stop()?;
+
+    let (mut clean, mut killed, mut rebuilt) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..settings::rounds()? {
+        let (server, seconds) = start(&data).await?;
+        clean.push(seconds);
+        kill_under_load(server, &form).await?;
+        let (server, seconds) = start(&data).await?;
+        killed.push(seconds);
+        server.stop()?;
+    }
+    for _ in 0..settings::rounds()?.div_ceil(2) {
+        std::fs::remove_dir_all(data.join("index"))?;
+        let (server, seconds) = start(&data).await?;
+        rebuilt.push(seconds);
+        server.stop()?;
+    }
+
+    let mut table = Table::new(&["start", "median s", "longest s", "target s"]);
+    for (name, seconds, target) in [
+        ("after a clean stop", clean, "<= 0.5"),
+        ("after kill -9", killed, "<= 2"),
+        ("without an index", rebuilt, "<= 20"),
+    ] {
+        let longest = seconds.iter().copied().fold(0.0, f64::max);
+        table.row([name.into(), format!("{:.3}", median(seconds)), format!("{longest:.3}"), target.into()]);
+    }
+    table.print()
+}
+
+/// Starts the server; with the seconds until it was ready.
+async fn start(data: &Path) -> io::Result<(Server, f64)> {
+    let begin = Instant::now();
+    let server = Server::start(&mut forms_serve(data)?)?;
+    let mut connection = Connection::open(server.address()).await?;
+    let readyz = request("GET", "/readyz", "", "");
+    while connection.exchange(&readyz).await?.status != 200 {
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+    Ok((server, begin.elapsed().as_secs_f64()))
+}
+
+async fn kill_under_load(server: Server, form: &Form) -> io::Result<()> {
+    let form = Form { address: server.address(), ..form.clone() };
+    let load = form.submissions(CUT_OFF);
+    let sending = tokio::spawn(async move { load.run(Until::Elapsed(BEFORE_KILL * 2)).await });
+    tokio::time::sleep(BEFORE_KILL).await;
+    server.kill()?;
+    match sending.await? {
+        Ok(_) => Err(io::Error::other("the load ended before the kill")),
+        Err(_cut_off) => Ok(()),
+    }
+}
