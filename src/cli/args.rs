@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli::output::{Colour, Format};
-use crate::cli::{file, form, help, submission, tools};
+use crate::cli::{file, form, help, serve, submission, tools};
 
 /// Build forms and collect answers, from a file, a script or a server
 #[derive(Debug, Parser)]
@@ -82,6 +82,7 @@ pub enum Command {
     Delete(form::Delete),
     Submit(submission::Submit),
     Responses(submission::Responses),
+    Serve(serve::Serve),
     Whoami(tools::Whoami),
     Explain(tools::Explain),
     Completions(tools::Completions),
@@ -105,15 +106,43 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     millis.map(Duration::from_millis).ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
 }
 
+/// Reads `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: Option<u64> = number.parse().ok();
+    let times = |factor: u64| number.and_then(|number| number.checked_mul(factor));
+    let bytes = match unit {
+        "" | "B" => number,
+        "KiB" => times(1 << 10),
+        "MiB" => times(1 << 20),
+        "GiB" => times(1 << 30),
+        _ => None,
+    };
+    bytes.ok_or_else(|| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
-    use super::{Cli, duration};
+    use super::{Cli, duration, size};
 
     #[test]
     fn the_command_line_has_no_contradiction() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in
+            [("0", 0), ("512B", 512), ("64KiB", 65_536), ("1MiB", 1 << 20), ("2GiB", 2 << 30)]
+        {
+            assert_eq!(size(text), Ok(bytes));
+        }
+        for text in ["", "KiB", "1kb", "-1", "1.5MiB", "18446744073709551615GiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use reqwest::Url;
-
 use crate::cli::args::Global;
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::runtime::Live;
+use crate::client::Url;
 use crate::secret::Secret;
 
 /// Where a server listens if nobody says otherwise.

@@ -93,7 +93,7 @@ pub enum CliError {
     /// The server said no, or did not answer.
     Client { error: ClientError, notes: Vec<String>, help: Option<String> },
     /// Another process holds the store.
-    InUse { data: PathBuf, holder: Option<(u32, String)> },
+    InUse { data: PathBuf, holder: Option<(u32, Option<String>)> },
     /// The address to listen at is taken.
     AddressInUse { address: String },
     /// Reading or writing failed on this machine.

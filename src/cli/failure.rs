@@ -24,7 +24,8 @@ pub fn tell(error: &CliError) -> Finding {
         }
         CliError::InUse { data, holder } => {
             let by = match holder {
-                Some((pid, url)) => format!("a running server (pid {pid}, {url})"),
+                Some((pid, Some(url))) => format!("a running server (pid {pid}, {url})"),
+                Some((pid, None)) => format!("another process (pid {pid})"),
                 None => "another process".to_owned(),
             };
             coded("store_in_use", &format!("{} is in use by {by}", data.display()))

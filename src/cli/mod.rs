@@ -15,9 +15,11 @@ pub mod file;
 pub mod form;
 pub mod help;
 pub mod listing;
+pub mod local;
 pub mod output;
 pub mod prompt;
 pub mod runtime;
+pub mod serve;
 pub mod session;
 pub mod submission;
 pub mod table;
@@ -79,6 +81,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     output.verbose = global.verbose;
     let mut session = Session::new(global, environment, output);
     let ended = match command {
+        Command::Serve(serve) => serve.run(&session),
         Command::Validate(validate) => validate.run(&session),
         Command::Explain(explain) => explain.run(&session),
         Command::Completions(completions) => completions.run(&session),
@@ -110,7 +113,8 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
                 Err(CliError::Interrupted)
             }
         };
-        ended
+        let closed = session.close().await;
+        ended.and(closed)
     });
     // A question that nobody will answer must not keep the process.
     runtime.shutdown_background();
@@ -128,7 +132,11 @@ async fn talk(session: &Session, command: Command) -> Result<(), CliError> {
         Command::Submit(submit) => submit.run(session).await,
         Command::Responses(responses) => responses.run(session).await,
         Command::Whoami(whoami) => whoami.run(session).await,
-        Command::Validate(_) | Command::Explain(_) | Command::Completions(_) | Command::Topic(_) => Ok(()),
+        Command::Serve(_)
+        | Command::Validate(_)
+        | Command::Explain(_)
+        | Command::Completions(_)
+        | Command::Topic(_) => Ok(()),
     }
 }
 

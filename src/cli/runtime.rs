@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use reqwest::Url;
 use rustix::process::{Pid, getuid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::environment::Environment;
+use crate::client::Url;
 use crate::secret::Secret;
 
 /// A server of this user that is running.

@@ -10,12 +10,14 @@ use crate::cli::args::Global;
 use crate::cli::context::{self, Source, Surroundings, Target};
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
+use crate::cli::local;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
 use crate::client::{Client, ClientError, Patience, Transport};
 use crate::clock::{Clock, SystemClock, Timestamp};
-use crate::secret::SystemRandomness;
+use crate::secret::{Secret, SystemRandomness};
+use crate::server::{self, Local};
 
 /// One run of the command line.
 pub struct Session {
@@ -23,12 +25,15 @@ pub struct Session {
     pub environment: Environment,
     pub output: Rc<Output>,
     target: OnceCell<Target>,
+    /// The store, if this process has opened it.
+    local: OnceCell<Local>,
 }
 
 impl Session {
     /// A run with these flags in this environment.
     pub fn new(global: Global, environment: Environment, output: Output) -> Self {
-        Self { global, environment, output: Rc::new(output), target: OnceCell::new() }
+        let (target, local) = (OnceCell::new(), OnceCell::new());
+        Self { global, environment, output: Rc::new(output), target, local }
     }
 
     /// What time it is.
@@ -62,12 +67,39 @@ impl Session {
                 let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
-            Target::Data(_) => return Err(CliError::usage("--data is not built in")),
+            Target::Data(data) => self.open(&data.value).await?,
         };
         let patience = Patience { timeout: self.global.timeout, retries: self.global.retries };
         let client = Client::new(transport, key, patience, Box::new(SystemRandomness::new()));
         let output = Rc::clone(&self.output);
         Ok(client.observed(Box::new(move |text, is_body| output.trace(text, is_body))))
+    }
+
+    /// Fails at once if a server of this user is known to hold the store: waiting for it would be in vain.
+    pub fn refuse_if_served(&self, data: &Path) -> Result<(), CliError> {
+        match self.live().into_iter().find(|server| server.holds(data)) {
+            Some(server) => {
+                let holder = Some((server.pid, Some(server.url)));
+                Err(CliError::InUse { data: data.to_owned(), holder })
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn open(&self, data: &Path) -> Result<(Transport, Option<Secret<String>>), CliError> {
+        self.refuse_if_served(data)?;
+        let opened = server::open_local(data).await.map_err(|error| local::failed(data, error))?;
+        let router = opened.router.clone();
+        let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
+        // A command opens one client.
+        drop(self.local.set(opened));
+        Ok((Transport::InProcess(router), key))
+    }
+
+    /// Closes the store, if the command opened one.
+    pub async fn close(&mut self) -> Result<(), CliError> {
+        let Some(local) = self.local.take() else { return Ok(()) };
+        local.close().await.map_err(|error| local::failed(Path::new("the store"), error))
     }
 
     /// Where the command works, for a person.

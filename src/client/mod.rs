@@ -20,6 +20,8 @@ use crate::api::{
 use crate::id::Random;
 use crate::secret::Secret;
 
+pub use reqwest::Url;
+
 pub use pages::{Forms, MAX_PAGE, Submissions};
 pub use transport::Transport;
 

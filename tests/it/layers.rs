@@ -29,21 +29,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Each fenced crate and where it may be named.
 const FENCES: &[(&str, &[&str])] = &[
-    ("axum", &["src/http/", "src/server.rs", "src/client.rs"]),
+    ("axum", &["src/http/", "src/server.rs", "src/client/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
     ("tower_http", &["src/http/"]),
     ("utoipa", &["src/http/", "src/api/"]),
     ("utoipa_axum", &["src/http/"]),
     ("sled", &["src/store/sled/index.rs"]),
-    ("reqwest", &["src/client.rs"]),
+    ("reqwest", &["src/client/"]),
     ("clap", &["src/cli/"]),
     ("clap_complete", &["src/cli/"]),
     ("comfy_table", &["src/cli/"]),
     ("dialoguer", &["src/cli/"]),
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
-    ("serde_yaml", &["src/cli/document.rs"]),
+    ("serde_yaml", &["src/cli/document/"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];
 

@@ -1,0 +1,273 @@
+//! `forms serve`: flags into settings, logs, signals, and the one line that says where the server is.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::args::{duration, size};
+use crate::cli::exit::CliError;
+use crate::cli::session::Session;
+use crate::cli::{local, runtime};
+use crate::client::Url;
+use crate::config::{Config, HttpLimits, Rate};
+use crate::domain::limits::Limits;
+use crate::server::{self, Serving};
+
+/// Run the server
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints one line, the server's address, once it takes requests; everything else is logged to stderr: as
+text on a terminal, else as lines of JSON. Stops at Ctrl-C or SIGTERM after the requests under way; a
+second Ctrl-C does not wait for them.
+
+Commands of the same user find the server and its key by themselves.
+
+Examples:
+  forms serve --data ./store
+  url=$(forms serve --data ./store --listen 127.0.0.1:0 | head -1)
+  FORMS_LOG=debug forms serve --data ./store")]
+pub struct Serve {
+    /// Address to listen at; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    listen: SocketAddr,
+    /// Address that people reach the server by, if another
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// Refuse writes when less than this is free on the disk
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "128MiB")]
+    min_free: u64,
+    /// Memory for the store's cache
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    cache_size: Option<u64>,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// Every limit; `GET /api/v1/limits` reports them. The short help leaves them out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Size of a request's body
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB", hide_short_help = true)]
+    max_body: u64,
+    /// Size of a body that defines a form
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "2MiB", hide_short_help = true)]
+    max_definition: u64,
+    /// Questions in a form
+    #[arg(long, value_name = "N", default_value_t = 500, hide_short_help = true)]
+    max_questions: usize,
+    /// Characters in a title
+    #[arg(long, value_name = "N", default_value_t = 300, hide_short_help = true)]
+    max_title: usize,
+    /// Size of one answer
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64KiB", hide_short_help = true)]
+    max_answer: u64,
+    /// Answers in a submission
+    #[arg(long, value_name = "N", default_value_t = 1_000, hide_short_help = true)]
+    max_answers: usize,
+    /// Length of an address
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8KiB", hide_short_help = true)]
+    max_uri: u64,
+    /// Size of a request's headers
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32KiB", hide_short_help = true)]
+    max_head: u64,
+    /// Number of a request's headers
+    #[arg(long, value_name = "N", default_value_t = 64, hide_short_help = true)]
+    max_headers: usize,
+    /// Time to send the headers
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s", hide_short_help = true)]
+    head_timeout: Duration,
+    /// Time from a connection to its first byte
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", hide_short_help = true)]
+    first_byte_timeout: Duration,
+    /// Time to send a body
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s", hide_short_help = true)]
+    body_timeout: Duration,
+    /// Bytes a second that prolong it
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1KiB", hide_short_help = true)]
+    min_body_rate: u64,
+    /// How long a connection may rest
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s", hide_short_help = true)]
+    idle_timeout: Duration,
+    /// Connections at once; more wait
+    #[arg(long, value_name = "N", default_value_t = 1_024, hide_short_help = true)]
+    max_connections: usize,
+    /// Failed authentications from one address, such as 10/min, or off
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
+    auth_failures: RateFlag,
+}
+
+/// A rate, or none.
+#[derive(Debug, Clone, Copy)]
+struct RateFlag(Option<Rate>);
+
+fn rate(text: &str) -> Result<RateFlag, String> {
+    match text {
+        "off" => Ok(RateFlag(None)),
+        _ => text
+            .parse()
+            .map(|rate| RateFlag(Some(rate)))
+            .map_err(|error: crate::config::NoRate| error.to_string()),
+    }
+}
+
+impl Serve {
+    /// Serves until a signal says otherwise.
+    pub fn run(self, session: &Session) -> Result<(), CliError> {
+        let data = session.global.data.clone();
+        let data = data.or_else(|| session.environment.get("FORMS_DATA").map(PathBuf::from));
+        let Some(data) = data else {
+            let help = "forms serve --data ./store";
+            return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
+        };
+        session.refuse_if_served(&data)?;
+        log(session);
+        let config = self.config(data.clone(), session.global.insecure_http);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CliError::io("cannot start", error))?;
+        let ended = runtime.block_on(serve(session, config));
+        // After a second Ctrl-C nothing is waited for.
+        runtime.shutdown_background();
+        ended
+    }
+
+    fn config(self, data: PathBuf, insecure_http: bool) -> Config {
+        let limits = self.limits;
+        let mut config = Config::new(data);
+        config.listen = self.listen;
+        config.public_url = self.public_url;
+        config.insecure_http = insecure_http;
+        config.min_free = self.min_free;
+        config.cache_size = self.cache_size.unwrap_or(config.cache_size);
+        config.content = Limits {
+            questions: limits.max_questions,
+            title: limits.max_title,
+            answer: bytes(limits.max_answer),
+            answers: limits.max_answers,
+        };
+        config.http = HttpLimits {
+            max_body: bytes(limits.max_body),
+            max_definition: bytes(limits.max_definition),
+            max_uri: bytes(limits.max_uri),
+            max_head: bytes(limits.max_head),
+            max_headers: limits.max_headers,
+            head_timeout: limits.head_timeout,
+            first_byte_timeout: limits.first_byte_timeout,
+            body_timeout: limits.body_timeout,
+            min_body_rate: u32::try_from(limits.min_body_rate).unwrap_or(u32::MAX),
+            idle_timeout: limits.idle_timeout,
+            max_connections: limits.max_connections,
+            auth_failures: limits.auth_failures.0,
+        };
+        config
+    }
+}
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// Serves until the first signal, and then until the requests under way are done or a second signal comes.
+async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
+    let data = config.data.clone();
+    let mut announcement = None;
+    let (stop, stopped) = oneshot::channel();
+    let mut signals = Signals::new()?;
+    let signals = async {
+        signals.next().await;
+        let _over_already = stop.send(());
+        signals.next().await;
+    };
+    let stopped = async { drop(stopped.await) };
+    let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
+    let ended = tokio::select! {
+        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error)),
+        () = signals => Err(CliError::Interrupted),
+    };
+    drop(announcement);
+    ended
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Tells where the server is: scripts by the one line on stdout, this user's commands by the runtime file, and a
+/// person who watches in words.
+fn announce(
+    session: &Session,
+    serving: &Serving<'_>,
+    data: &std::path::Path,
+) -> Option<runtime::Announcement> {
+    let url = &serving.local_url;
+    let announcement = write_runtime_file(session, serving, data);
+    if session.output.talk_is_terminal() {
+        session.output.say(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+    } else {
+        tracing::info!(url, data = %data.display(), "ready");
+    }
+    // A reader that has gone does not need the address.
+    if let Err(error @ CliError::Io { .. }) = session.output.line(url) {
+        session.output.fail(&error);
+    }
+    announcement
+}
+
+fn write_runtime_file(
+    session: &Session,
+    serving: &Serving<'_>,
+    data: &std::path::Path,
+) -> Option<runtime::Announcement> {
+    let folder = runtime::folder(&session.environment)?;
+    let url = Url::parse(&serving.local_url).ok()?;
+    match runtime::announce(&folder, &url, serving.key?.reveal(), data) {
+        Ok(announcement) => Some(announcement),
+        Err(error) => {
+            let place = folder.display();
+            session.output.warn(&format!(
+                "cannot tell commands of this server in {place}: {error}; they need --url and a key"
+            ));
+            None
+        }
+    }
+}
+
+/// Logs to stderr: text where a person reads, else JSON lines.
+fn log(session: &Session) {
+    let level = session.environment.get("FORMS_LOG").unwrap_or("info");
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .with_target(false);
+    let installed = if session.output.talk_is_terminal() {
+        lines.with_ansi(session.output.talk_has_colour()).try_init()
+    } else {
+        lines.json().flatten_event(true).with_current_span(false).try_init()
+    };
+    drop(installed);
+}
