@@ -7,4 +7,5 @@ mod engine; // rows that survive
 mod golden; // generated files
 mod harness; // a server for tests
 mod layers; // who may import whom
+mod process; // the real executable, killed and stopped
 mod store; // what every store promises
