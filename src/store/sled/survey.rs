@@ -157,19 +157,28 @@ pub(crate) fn clean_end(
     at: Position,
 ) -> Result<Option<End>, OpenError> {
     let newest = *segments.last().expect("a journal has a segment");
-    if newest.ordinal != at.ordinal || at.offset + SECTOR as u64 > newest.size {
-        return Ok(None);
-    }
-    let file = open(disk, &newest.path())?;
-    let mut bytes = vec![0; usize::try_from(newest.size - at.offset).unwrap_or(0).min(2 * PAGE)];
-    file.read_at(&mut bytes, at.offset).map_err(io_error("read the journal"))?;
-    let seal = Frame::parse(&bytes, newest.seed()).filter(|frame| frame.is_seal());
+    let Some(header) = segments.iter().find(|header| header.ordinal == at.ordinal) else { return Ok(None) };
+    let bytes = some_from(disk, header, at.offset)?;
+    let seal = Frame::parse(&bytes, header.seed()).filter(|frame| frame.is_seal());
     let Some(seal) = seal.filter(|seal| seal.sequence == at.sequence) else { return Ok(None) };
-    if bytes[seal.length()..].iter().any(|&byte| byte != 0) {
-        return Ok(None);
+    let mut end = at.offset + seal.length() as u64;
+    let mut behind = bytes[seal.length()..].to_vec();
+    if newest.ordinal > at.ordinal {
+        // A segment that was begun and has no frame.
+        end = FRAMES;
+        behind.extend(some_from(disk, &newest, FRAMES)?);
     }
-    let end = at.offset + seal.length() as u64;
-    Ok(Some(End { header: newest, at: end, last: last(&newest, at.offset, &seal), torn: None }))
+    let is_end = newest.first <= at.sequence + 1 && behind.iter().all(|&byte| byte == 0);
+    let last = last(header, at.offset, &seal);
+    Ok(is_end.then_some(End { header: newest, at: end, last, torn: None }))
+}
+
+/// Reads two pages, or what there is of them.
+fn some_from(disk: &dyn Disk, header: &Header, at: u64) -> Result<Vec<u8>, OpenError> {
+    let length = usize::try_from(header.size.saturating_sub(at)).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; length.min(2 * PAGE)];
+    open(disk, &header.path())?.read_at(&mut bytes, at).map_err(io_error("read the journal"))?;
+    Ok(bytes)
 }
 
 pub(crate) fn open(disk: &dyn Disk, path: &str) -> Result<Box<dyn DiskFile>, OpenError> {
