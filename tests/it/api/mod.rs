@@ -6,4 +6,5 @@ mod forms; // forms
 mod headers; // what every answer bears
 mod serving; // connections, times, shutdown
 mod specification; // the specification's bodies, over a socket
+mod starting; // the key file, the address, the end
 mod submissions; // submissions
