@@ -21,18 +21,18 @@ pub(super) async fn read_body(request: Request, limit: usize, limits: &HttpLimit
         return Err(too_large());
     }
     let mut pace = Pace::new(limits);
-    let first = pace.chunk(&mut body).await?;
-    if body.is_end_stream() && first.len() <= limit {
+    let Some(first) = pace.chunk(&mut body).await? else { return Ok(Bytes::new()) };
+    if first.len() <= limit && body.is_end_stream() {
         return Ok(first);
     }
     let mut whole = BytesMut::from(first);
-    while !body.is_end_stream() {
-        if whole.len() > limit {
-            return Err(too_large());
+    while whole.len() <= limit {
+        match pace.chunk(&mut body).await? {
+            Some(chunk) => whole.extend_from_slice(&chunk),
+            None => return Ok(whole.freeze()),
         }
-        whole.extend_from_slice(&pace.chunk(&mut body).await?);
     }
-    if whole.len() > limit { Err(too_large()) } else { Ok(whole.freeze()) }
+    Err(too_large())
 }
 
 /// How long a body may still take. Nearly all bodies arrive with their head and never start the timer.
@@ -50,8 +50,8 @@ impl Pace {
         Self { begun: Instant::now(), received: 0, allowed, rate, timer: None }
     }
 
-    /// The next bytes; none at the end.
-    async fn chunk(&mut self, body: &mut Body) -> Result<Bytes, Failure> {
+    /// The next bytes; `None` at the end.
+    async fn chunk(&mut self, body: &mut Body) -> Result<Option<Bytes>, Failure> {
         let frame = std::future::poll_fn(|context| {
             let mut frame = std::pin::pin!(body.frame());
             if let std::task::Poll::Ready(frame) = frame.as_mut().poll(context) {
@@ -66,11 +66,11 @@ impl Pace {
         });
         match frame.await {
             None => Err(Failure::because(Code::RequestTimeout, "the body did not arrive in time")),
-            Some(None) => Ok(Bytes::new()),
+            Some(None) => Ok(None),
             Some(Some(Ok(frame))) => {
                 let data = frame.into_data().unwrap_or_default();
                 self.received += data.len();
-                Ok(data)
+                Ok(Some(data))
             }
             Some(Some(Err(error))) => Err(broken(&error)),
         }

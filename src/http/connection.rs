@@ -28,8 +28,11 @@ use super::serve::Stage;
 use crate::api::Code;
 use crate::config::HttpLimits;
 
-/// What hyper may hold of one connection, in bytes; above our limit for a head, so that ours is the one that answers.
+/// What hyper may hold of one connection, in bytes, if our own limits are not higher.
 const BUFFER: usize = 128 << 10;
+
+/// Header lines that hyper takes without being told; a number of one's own makes each request slower.
+const HEADERS: usize = 100;
 
 /// How long to let the client read the last answer, and to throw away what it still sends: closing while bytes
 /// are unread would take the answer from it.
@@ -47,11 +50,11 @@ pub(super) async fn attend(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let pace = Arc::new(Pace::new(limits));
+    let pace = Arc::new(Pace::new(Arc::clone(&limits)));
     let answering = Arc::clone(&pace);
     let service = service_fn(move |request| answer(request, peer, router.clone(), Arc::clone(&answering)));
     let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace)));
-    let mut connection = Builder::new().max_buf_size(BUFFER).serve_connection(stream, service);
+    let mut connection = hyper(&limits).serve_connection(stream, service);
     let mut overdue = pin!(overdue(&pace));
     let mut draining = false;
     loop {
@@ -71,6 +74,16 @@ pub(super) async fn attend(
         }
     }
     linger(connection.into_parts().io.into_inner()).await;
+}
+
+/// hyper, whose own limits lie above ours, so that it is ours that answer, with a problem document.
+fn hyper(limits: &HttpLimits) -> Builder {
+    let mut builder = Builder::new();
+    builder.max_buf_size(BUFFER.max(2 * (limits.max_head + limits.max_uri)));
+    if limits.max_headers >= HEADERS {
+        builder.max_headers(limits.max_headers + HEADERS);
+    }
+    builder
 }
 
 /// Hands one request to the router, and tells `pace` when it begins and when it is answered.

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, EXPECT, HOST, HeaderName, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -123,18 +123,28 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// Gives every error its problem document, also those that the framework made.
+/// Gives every failure its problem document, also those that the framework found.
 fn finish(mut response: Response, request_id: &str) -> Response {
-    let failure = response.extensions_mut().remove::<Failure>().or_else(|| match response.status() {
-        StatusCode::NOT_FOUND => Some(Failure::new(Code::RouteNotFound)),
-        StatusCode::METHOD_NOT_ALLOWED => Some(Failure::new(Code::MethodNotAllowed)),
-        status if status.is_client_error() || status.is_server_error() => Some(Failure::new(Code::Internal)),
-        _ => None,
-    });
-    match failure {
+    match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure.render(request_id),
+        None if is_bare_error(&response) => bare_error(response.status()).render(request_id),
         None => response,
     }
+}
+
+/// Whether the framework made this answer: ours are JSON, or a [`Failure`].
+fn is_bare_error(response: &Response) -> bool {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    is_error && !response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+}
+
+fn bare_error(status: StatusCode) -> Failure {
+    Failure::new(match status {
+        StatusCode::NOT_FOUND => Code::RouteNotFound,
+        StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
+        _ => Code::Internal,
+    })
 }
 
 fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {

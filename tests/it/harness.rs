@@ -1,5 +1,6 @@
 //! A server for tests: the real router on a store in a folder of its own, at a time that stands still.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -136,7 +137,7 @@ impl Server {
     /// A request without a key.
     pub(crate) fn open_call(&self, method: Method, path: impl AsRef<str>) -> Call {
         let request = Request::builder().method(method).uri(path.as_ref()).body(Body::empty()).unwrap();
-        Call { router: self.router.clone(), request }
+        Call::new(self.router.clone(), request)
     }
 
     pub(crate) fn get(&self, path: impl AsRef<str>) -> Call {
@@ -208,6 +209,10 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    pub(crate) fn new(router: Router, request: Request<Body>) -> Self {
+        Self { router, request }
+    }
+
     pub(crate) fn key(self, key: &str) -> Self {
         self.header("authorization", &format!("Bearer {key}"))
     }
@@ -237,7 +242,7 @@ impl Call {
     }
 
     /// As if it came over the network from `address`.
-    pub(crate) fn from_address(mut self, address: &str) -> Self {
+    pub(crate) fn coming_from(mut self, address: &str) -> Self {
         let address: IpAddr = address.parse().unwrap();
         self.request.extensions_mut().insert(Peer(address));
         self.header("host", "localhost")
@@ -299,8 +304,7 @@ pub(crate) fn fields(text: &str) -> Vec<String> {
 /// A listening server, spoken to in bytes.
 pub(crate) struct Wire {
     pub(crate) address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    serving: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Wire {
@@ -314,7 +318,12 @@ impl Wire {
             })
             .await;
         });
-        Self { address, stop, serving }
+        Self { address, serving: Some((stop, serving)) }
+    }
+
+    /// A server that somebody else runs.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self { address, serving: None }
     }
 
     pub(crate) async fn connect(&self) -> TcpStream {
@@ -323,9 +332,7 @@ impl Wire {
 
     /// Sends `bytes` on a connection of their own and gives all that comes back until the server closes.
     pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
-        let mut stream = self.connect().await;
-        stream.write_all(bytes).await.unwrap();
-        read_to_end(&mut stream).await
+        exchange(self.address, bytes).await.unwrap()
     }
 
     /// One whole request.
@@ -342,9 +349,19 @@ impl Wire {
 
     /// Tells the server to stop; the handle ends when it has.
     pub(crate) fn stop(self) -> JoinHandle<()> {
-        self.stop.send(()).unwrap();
-        self.serving
+        let (stop, serving) = self.serving.unwrap();
+        stop.send(()).unwrap();
+        serving
     }
+}
+
+/// Sends `bytes` to `address` and gives all that comes back until the server closes.
+pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(bytes).await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    Ok(text)
 }
 
 pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {

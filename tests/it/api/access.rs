@@ -185,10 +185,10 @@ async fn guessing_keys_is_slowed_down_by_address_and_valid_keys_still_pass() {
         Server::with(HttpLimits { auth_failures: Some("2/min".parse().unwrap()), ..Default::default() })
             .await;
     let call = |key: &str, address: &str| {
-        server.open_call(Method::GET, "/api/v1/whoami").key(key).from_address(address).send()
+        server.open_call(Method::GET, "/api/v1/whoami").key(key).coming_from(address).send()
     };
     for _ in 0..3 {
-        let missing = server.open_call(Method::GET, "/api/v1/whoami").from_address("192.0.2.1").send().await;
+        let missing = server.open_call(Method::GET, "/api/v1/whoami").coming_from("192.0.2.1").send().await;
         assert_eq!(missing.code(), "unauthorized", "a missing key does not count");
     }
     assert_eq!(call("fk_1", "192.0.2.1").await.code(), "unauthorized");
@@ -205,7 +205,7 @@ async fn guessing_keys_is_slowed_down_by_address_and_valid_keys_still_pass() {
 async fn the_slowing_down_can_be_turned_off() {
     let server = Server::with(HttpLimits { auth_failures: None, ..Default::default() }).await;
     for _ in 0..20 {
-        let call = server.open_call(Method::GET, "/api/v1/whoami").key("fk_1").from_address("192.0.2.1");
+        let call = server.open_call(Method::GET, "/api/v1/whoami").key("fk_1").coming_from("192.0.2.1");
         assert_eq!(call.send().await.code(), "unauthorized");
     }
 }

@@ -67,7 +67,7 @@ async fn provoke(code: Code) -> Answer {
             server.patch(format!("{FORMS}/{form}"), json!({"status": "published"})).send().await
         }
         Code::RateLimited => {
-            let guess = || server.open_call(Method::GET, FORMS).key("fk_guess").from_address("192.0.2.1");
+            let guess = || server.open_call(Method::GET, FORMS).key("fk_guess").coming_from("192.0.2.1");
             for _ in 0..10 {
                 assert_eq!(guess().send().await.code(), "unauthorized");
             }

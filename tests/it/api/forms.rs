@@ -16,7 +16,7 @@ async fn a_draft_is_read_whole_and_says_why_it_takes_no_answers() {
         "id": form, "title": "Visit", "status": "draft", "version": 1,
         "accepting": false, "accepting_reason": "draft",
         "questions": [{"id": "q1", "type": "rating", "title": "How?", "required": false, "max": 3}],
-        "response_count": 0, "created_at": NOW, "updated_at": NOW,
+        "settings": {}, "response_count": 0, "created_at": NOW, "updated_at": NOW,
     });
     assert_eq!(answer.expect(200), expected);
 }

@@ -1,0 +1,281 @@
+//! The loop that serves: malformed requests, times, full tables, shutdown. Over sockets, in bytes.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::{get, post};
+use forms::config::HttpLimits;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use crate::harness::{Server, Wire, answer, questions, read_to_end};
+
+/// Long enough that only a server that hangs makes a test wait for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Short enough to wait for.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// A server of one route that answers `hello`.
+async fn hello(limits: HttpLimits) -> Wire {
+    Wire::listen(Router::new().route("/", get(async || "hello")), limits).await
+}
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// Reads the answer to one [`REQUEST`].
+async fn read_hello(stream: &mut TcpStream) {
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"hello") {
+        let count = stream.read_buf(&mut seen).await.unwrap();
+        assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&seen));
+    }
+}
+
+/// Waits until the server closes; what it sent before.
+async fn closed(stream: &mut TcpStream) -> String {
+    timeout(PATIENCE, read_to_end(stream)).await.expect("the server closes")
+}
+
+#[tokio::test]
+async fn one_host_is_needed() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    for hosts in ["", "Host: a\r\nHost: b\r\n"] {
+        let text = format!("GET /healthz HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n");
+        let refused = answer(&wire.exchange(text.as_bytes()).await);
+        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (400, "invalid_header"), "{hosts}");
+    }
+}
+
+#[tokio::test]
+async fn heads_beyond_our_limits_are_answered_with_a_problem() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    let many: String = (0..64).map(|number| format!("X-{number}: y\r\n")).collect();
+    for (target, headers, code) in [
+        (format!("/{}", "x".repeat(8_192)), String::new(), "uri_too_long"),
+        ("/healthz".to_owned(), many, "headers_too_large"),
+        ("/healthz".to_owned(), format!("X-Large: {}\r\n", "y".repeat(32 << 10)), "headers_too_large"),
+        ("/healthz".to_owned(), "Expect: cake\r\n".to_owned(), "expectation_failed"),
+    ] {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n");
+        assert_eq!(answer(&wire.exchange(text.as_bytes()).await).code(), code);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    let head = format!(
+        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n",
+        server.key
+    );
+    let mut stream = wire.connect().await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(answer(&closed(&mut stream).await).code(), "body_too_large");
+}
+
+#[tokio::test]
+async fn a_client_that_sends_on_still_reads_why_it_was_refused() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    let body = "x".repeat(3 << 20);
+    let request = format!(
+        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        server.key,
+        body.len()
+    );
+    let mut stream = wire.connect().await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert_eq!(answer(&closed(&mut stream).await).code(), "body_too_large");
+}
+
+#[tokio::test]
+async fn a_body_in_chunks_is_taken_and_bounded() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let wire = server.listen().await;
+    let head = format!(
+        "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+         Authorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        server.key
+    );
+    let body = "c\r\n{\"answers\":{\r\n5\r\n\"q1\":\r\n7\r\n\"Ada\"}}\r\n0\r\n\r\n";
+    let stored = answer(&wire.exchange(format!("{head}{body}").as_bytes()).await);
+    assert_eq!(stored.expect(201)["answers"], json!({"q1": "Ada"}));
+    let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
+    let mut stream = wire.connect().await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    for _ in 0..17 {
+        stream.write_all(chunk.as_bytes()).await.unwrap();
+    }
+    assert_eq!(answer(&closed(&mut stream).await).code(), "body_too_large");
+}
+
+#[tokio::test]
+async fn a_body_that_stops_is_told_so() {
+    let server = Server::with(HttpLimits { body_timeout: SHORT, ..Default::default() }).await;
+    let wire = server.listen().await;
+    let head = format!(
+        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{{\"title\":",
+        server.key
+    );
+    let mut stream = wire.connect().await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(answer(&closed(&mut stream).await).code(), "request_timeout");
+}
+
+#[tokio::test]
+async fn a_body_that_comes_fast_enough_may_take_longer() {
+    let limits = HttpLimits { body_timeout: SHORT, min_body_rate: 1, ..Default::default() };
+    let server = Server::with(limits).await;
+    let wire = server.listen().await;
+    let body = json!({"title": "Visit", "questions": []}).to_string();
+    let (first, rest) = body.split_at(10);
+    let head = format!(
+        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{first}",
+        server.key,
+        body.len()
+    );
+    let mut stream = wire.connect().await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Ten bytes have earned ten seconds: the read below gives up long before the server does.
+    let mut byte = [0];
+    assert!(timeout(SHORT * 3, stream.read(&mut byte)).await.is_err(), "the server still waits");
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    answer(&closed(&mut stream).await).expect(201);
+}
+
+#[tokio::test]
+async fn a_connection_that_sends_nothing_is_closed_without_a_word() {
+    let wire = hello(HttpLimits { first_byte_timeout: SHORT, ..Default::default() }).await;
+    let mut stream = wire.connect().await;
+    assert_eq!(closed(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn a_head_that_stops_is_told_so() {
+    let wire = hello(HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+    for begun in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "] {
+        let mut stream = wire.connect().await;
+        stream.write_all(begun.as_bytes()).await.unwrap();
+        let told = answer(&closed(&mut stream).await);
+        assert_eq!((told.status.as_u16(), told.code().as_str()), (408, "request_timeout"));
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_drips_gets_no_more_time_than_one_that_stops() {
+    let wire = hello(HttpLimits { head_timeout: SHORT * 4, ..Default::default() }).await;
+    let mut stream = wire.connect().await;
+    let begun = Instant::now();
+    let mut byte = [0];
+    for letter in b"GET / HTTP/1.1\r\nHost: ".iter().chain([b'a'; 1_000].iter()) {
+        if stream.write_all(&[*letter]).await.is_err() {
+            break;
+        }
+        // Each byte comes well within the time, all together do not.
+        if timeout(SHORT, stream.read(&mut byte)).await.is_ok() {
+            break;
+        }
+    }
+    assert!(begun.elapsed() < PATIENCE, "closed after {:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
+    let wire = hello(HttpLimits { idle_timeout: SHORT * 2, ..Default::default() }).await;
+    let mut stream = wire.connect().await;
+    let begun = Instant::now();
+    while begun.elapsed() < SHORT * 6 {
+        stream.write_all(REQUEST).await.unwrap();
+        read_hello(&mut stream).await;
+        let mut byte = [0];
+        assert!(timeout(SHORT, stream.read(&mut byte)).await.is_err(), "still open after half its idle time");
+    }
+    assert_eq!(closed(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn requests_that_come_together_are_answered_in_order() {
+    let wire = hello(HttpLimits::default()).await;
+    let mut stream = wire.connect().await;
+    let last = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(&[REQUEST, REQUEST, last].concat()).await.unwrap();
+    assert_eq!(closed(&mut stream).await.matches("hello").count(), 3);
+}
+
+#[tokio::test]
+async fn a_full_table_makes_new_connections_wait() {
+    let wire = hello(HttpLimits { max_connections: 2, ..Default::default() }).await;
+    let mut seated = [wire.connect().await, wire.connect().await];
+    for stream in &mut seated {
+        stream.write_all(REQUEST).await.unwrap();
+        read_hello(stream).await;
+    }
+    let mut waiting = wire.connect().await;
+    waiting.write_all(REQUEST).await.unwrap();
+    assert!(timeout(SHORT, waiting.readable()).await.is_err(), "all seats are taken");
+    drop(seated);
+    timeout(PATIENCE, read_hello(&mut waiting)).await.expect("a seat became free");
+}
+
+#[tokio::test]
+async fn shutting_down_finishes_requests_and_closes_idle_connections() {
+    static BEGUN: Notify = Notify::const_new();
+    static GO_ON: Notify = Notify::const_new();
+    let slow = get(async || {
+        BEGUN.notify_one();
+        GO_ON.notified().await;
+        "hello"
+    });
+    let router = Router::new().route("/", get(async || "hello")).route("/slow", slow);
+    let wire = Wire::listen(router, HttpLimits::default()).await;
+    let address = wire.address;
+    let (mut silent, mut idle, mut busy) = (wire.connect().await, wire.connect().await, wire.connect().await);
+    idle.write_all(REQUEST).await.unwrap();
+    read_hello(&mut idle).await;
+    busy.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+    BEGUN.notified().await;
+    let stopped = wire.stop();
+    assert_eq!([closed(&mut silent).await, closed(&mut idle).await], ["", ""]);
+    assert!(!stopped.is_finished(), "a request is under way");
+    GO_ON.notify_one();
+    assert!(closed(&mut busy).await.ends_with("hello"));
+    timeout(PATIENCE, stopped).await.expect("all is done").unwrap();
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_takes_nothing_down() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    server.clock.set("1969-12-31T23:59:59Z");
+    let form = || Some(json!({"title": "Visit", "questions": []}));
+    assert_eq!(wire.call("POST", "/api/v1/forms", &server.key, form()).await.code(), "internal");
+    server.clock.set("2026-11-20T09:00:00Z");
+    wire.call("POST", "/api/v1/forms", &server.key, form()).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_let_go() {
+    let large = "x".repeat(32 << 20);
+    let router = Router::new().route("/", post(async move || large.clone()));
+    let limits = HttpLimits { idle_timeout: SHORT, max_connections: 1, ..Default::default() };
+    let wire = Wire::listen(router, limits).await;
+    let mut greedy = wire.connect().await;
+    greedy.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+    greedy.readable().await.unwrap();
+    // There is one seat: the next connection is served only once the first has lost it.
+    let next = wire.exchange(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(timeout(PATIENCE, next).await.expect("the seat is free").starts_with("HTTP/1.1 405"));
+}

@@ -1,0 +1,185 @@
+//! How a server begins and ends: its key file, its address, what it answers before its store is open.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use forms::config::{Config, HttpLimits};
+use forms::http::starting;
+use forms::secret::KeyText;
+use forms::server::{Local, ServerError, open_local, run};
+use forms::store::sled::SledStore;
+use forms::store::sled::options::Options;
+use forms::store::{Health, Upkeep};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::harness::{Call, Wire, exchange};
+use crate::store::Scrambled;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The status that the operator key of `local` gets.
+async fn entry(local: &Local, key: &KeyText) -> StatusCode {
+    let request = Request::get("/api/v1/whoami").header("authorization", format!("Bearer {}", key.reveal()));
+    let response = local.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    response.status()
+}
+
+fn key_file(folder: &Path) -> std::path::PathBuf {
+    folder.join("operator-key")
+}
+
+#[tokio::test]
+async fn the_first_opening_makes_a_key_that_only_its_owner_reads_and_later_ones_find_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new");
+    let local = open_local(&data).await.unwrap();
+    let key = local.key.clone().unwrap();
+    assert_eq!(entry(&local, &key).await, 200);
+    local.close().await.unwrap();
+    assert_eq!(fs::read_to_string(key_file(&data)).unwrap().trim(), key.reveal());
+    assert_eq!(fs::metadata(key_file(&data)).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = open_local(&data).await.unwrap();
+    assert_eq!(again.key, Some(key.clone()));
+    assert_eq!(entry(&again, &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_key_that_was_written_before_a_crash_becomes_the_stores_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = KeyText::draw(&Scrambled::new(5));
+    fs::write(key_file(folder.path()), format!("{}\n", key.reveal())).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(entry(&local, &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_store_whose_key_file_is_gone_gets_no_new_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    local.close().await.unwrap();
+    fs::remove_file(key_file(folder.path())).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
+    assert!(!key_file(folder.path()).exists());
+}
+
+#[tokio::test]
+async fn a_key_file_of_another_store_is_no_key_and_one_without_a_key_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    open_local(folder.path()).await.unwrap().close().await.unwrap();
+    let key = KeyText::draw(&Scrambled::new(6));
+    fs::write(key_file(folder.path()), key.reveal()).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
+    local.close().await.unwrap();
+    fs::write(key_file(folder.path()), "nothing").unwrap();
+    let error = open_local(folder.path()).await.err().unwrap();
+    assert!(matches!(error, ServerError::KeyFile { .. }), "{error}");
+    assert!(error.to_string().contains("operator-key"));
+}
+
+#[tokio::test]
+async fn before_the_store_is_open_the_server_lives_and_tells_how_far_it_is() {
+    let health = Arc::new(|| Health::Rebuilding { done: 3, total: 9 });
+    let router = starting(HttpLimits::default(), health);
+    let get = |path: &str| Call::new(router.clone(), Request::get(path).body(Body::empty()).unwrap()).send();
+    get("/healthz").await.expect(200);
+    let progress = json!({"status": "rebuilding", "bytes_done": 3, "bytes_total": 9});
+    assert_eq!(get("/readyz").await.expect(503), progress);
+    let refused = get("/api/v1/forms").await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "store_unavailable"));
+    assert!(refused.header("retry-after").is_some());
+}
+
+/// A server that runs on `config`: its key and address once it is ready, the means to stop it, and its end.
+struct Running {
+    ready: oneshot::Receiver<(String, std::net::SocketAddr)>,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<Result<(), ServerError>>,
+}
+
+fn begin(config: Config) -> Running {
+    let (told, ready) = oneshot::channel();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let ended = tokio::spawn(async move {
+        let stopped = async {
+            stopped.await.ok();
+        };
+        run(config, stopped, |serving| {
+            let key = serving.key.unwrap().reveal().to_owned();
+            assert_eq!(serving.local_url, format!("http://{}", serving.address));
+            told.send((key, serving.address)).unwrap();
+        })
+        .await
+    });
+    Running { ready, stop, ended }
+}
+
+fn config(folder: &Path) -> Config {
+    Config { listen: "127.0.0.1:0".parse().unwrap(), ..Config::new(folder) }
+}
+
+#[tokio::test]
+async fn a_server_says_when_it_is_ready_serves_and_leaves_its_store_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = begin(config(folder.path()));
+    let (key, address) = timeout(PATIENCE, running.ready).await.unwrap().unwrap();
+    let wire = Wire::at(address);
+    assert_eq!(wire.call("GET", "/readyz", &key, None).await.expect(200), json!({"status": "ready"}));
+    let form = json!({"title": "Visit", "questions": []});
+    wire.call("POST", "/api/v1/forms", &key, Some(form)).await.expect(201);
+    running.stop.send(()).unwrap();
+    timeout(PATIENCE, running.ended).await.unwrap().unwrap().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let request = Request::get("/api/v1/forms").body(Body::empty()).unwrap();
+    let list: Value = Call::new(local.router.clone(), request).key(&key).send().await.expect(200);
+    assert_eq!(list["forms"][0]["title"], "Visit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_store_opens_the_server_answers_that_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let holder =
+        SledStore::open(folder.path(), Options::default(), Arc::new(Scrambled::new(1)), Arc::new(|_| ()))
+            .unwrap();
+    // A port nobody uses: the server tells its own only once it is ready.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let running = begin(Config { listen: free, ..config(folder.path()) });
+    let request = b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let waiting = async {
+        loop {
+            match exchange(free, request).await {
+                Ok(text) => break text,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    assert!(timeout(PATIENCE, waiting).await.unwrap().starts_with("HTTP/1.1 503"));
+    holder.close().await.unwrap();
+    let (key, _) = timeout(PATIENCE, running.ready).await.unwrap().unwrap();
+    Wire::at(free).call("GET", "/api/v1/whoami", &key, None).await.expect(200);
+    running.stop.send(()).unwrap();
+    timeout(PATIENCE, running.ended).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_listen_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let in_use = Config { listen: taken.local_addr().unwrap(), ..config(folder.path()) };
+    let error = run(in_use, std::future::pending(), |_| ()).await.unwrap_err();
+    assert!(matches!(error, ServerError::Listen { .. }), "{error}");
+    let open_to_all = Config { listen: "0.0.0.0:0".parse().unwrap(), ..config(folder.path()) };
+    let error = run(open_to_all, std::future::pending(), |_| ()).await.unwrap_err();
+    assert!(error.to_string().contains("--insecure-http"), "{error}");
+    assert!(!folder.path().join("operator-key").exists(), "nothing was begun");
+}
