@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod api; // the API over HTTP
+mod cli; // the command line as a process
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive
 mod golden; // generated files

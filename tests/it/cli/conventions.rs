@@ -1,0 +1,228 @@
+//! What people and scripts expect of any command line: streams, formats, colours, keys, sources.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use super::Home;
+
+/// Every command that talks to a store, as it would be called on the published form `id`.
+fn commands(id: &str) -> Vec<Vec<String>> {
+    let calls = [
+        "list",
+        "show ID",
+        "publish ID",
+        "submit ID q1=hello",
+        "submit ID q1=hello --dry-run",
+        "responses ID",
+        "whoami",
+        "create -f survey.yaml",
+        "create -f survey.yaml --dry-run",
+        "explain required",
+        "validate survey.yaml",
+        "unpublish ID",
+        "delete ID --dry-run",
+        "delete ID --yes",
+    ];
+    calls.iter().map(|call| call.split(' ').map(|word| word.replace("ID", id)).collect()).collect()
+}
+
+#[test]
+fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
+    let home = Home::new();
+    let run = home.run(&["--data", "store", "create", "-f", "survey.yaml"]).expect(0);
+    let id = run.stdout.trim_end();
+    assert!(id.starts_with("frm_") && id.len() == 16 && run.stdout.lines().count() == 1, "{run:?}");
+    assert!(run.stderr.contains("created \"Lunch\" (draft, 3 questions)"), "{run:?}");
+    let quiet = home.run(&["--data", "store", "-q", "publish", id]).expect(0);
+    assert!(quiet.stderr.is_empty(), "{quiet:?}");
+}
+
+#[test]
+fn structured_formats_are_pure_on_every_command() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    for format in ["json", "jsonl", "yaml", "csv"] {
+        for call in commands(&id) {
+            if call[0] == "delete" && !call.contains(&"--dry-run".to_owned()) && format != "csv" {
+                continue;
+            }
+            let mut arguments = vec!["--data", "store", "-o", format];
+            arguments.extend(call.iter().map(String::as_str));
+            if call[0] == "submit" {
+                home.ok(&["--data", "store", "-q", "publish", &id]);
+            }
+            let stdout = home.ok(&arguments);
+            match format {
+                "json" => drop(serde_json::from_str::<serde_json::Value>(&stdout).expect(&stdout)),
+                "jsonl" => stdout
+                    .lines()
+                    .for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).expect(line))),
+                "yaml" => drop(serde_yaml::from_str::<serde_yaml::Value>(&stdout).expect(&stdout)),
+                _ => assert!(stdout.lines().next().is_some_and(|header| !header.is_empty()), "{arguments:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn json_is_the_body_of_the_api() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    let client = reqwest_blocking(&server.url, &format!("/api/v1/forms/{id}"), key.trim());
+    let shown = home.run(&["show", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(shown, client);
+}
+
+/// The body of a GET, by a client that is not ours.
+fn reqwest_blocking(url: &str, path: &str, key: &str) -> serde_json::Value {
+    use std::io::{Read, Write};
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+}
+
+#[test]
+fn an_empty_list_is_a_document() {
+    let home = Home::new();
+    let list = |format| home.ok(&["--data", "store", "list", "-o", format]);
+    assert_eq!(list("json"), "{\"forms\":[]}\n");
+    assert_eq!(list("jsonl"), "");
+    assert_eq!(list("csv"), "id,status,responses,updated,title\n");
+    assert_eq!(list("yaml"), "forms: []\n");
+    assert_eq!(list("table"), "");
+}
+
+#[test]
+fn a_pipe_gets_tabs_and_no_colour() {
+    let home = Home::new();
+    home.published(&["--data", "store"]);
+    let list = home.ok(&["--data", "store", "list"]);
+    assert!(list.lines().all(|line| line.split('\t').count() == 5) && list.lines().count() == 1, "{list:?}");
+    assert!(!list.contains('\u{1b}'));
+}
+
+#[test]
+fn a_reader_that_goes_is_no_error() {
+    let home = Home::new();
+    let binary = env!("CARGO_BIN_EXE_forms");
+    let script = format!("set -o pipefail; {binary} completions bash | head -1; echo ${{PIPESTATUS[*]}}");
+    let output = Command::new("bash").args(["-c", &script]).current_dir(home.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("0 0\n"), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn standard_input_is_read_only_when_it_is_named() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    // A pipe that never ends: whoever reads it hangs.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = home.command(&["--data", "store", "submit", &id, "q1=hi"]);
+    assert_eq!(command.stdin(reader).status().unwrap().code(), Some(0));
+    drop(writer);
+    let made = home.run_on(super::SURVEY, &["--data", "store", "create", "-f", "-"]).expect(0);
+    assert!(made.stdout.starts_with("frm_"));
+    let wrong = home.run_on("title: 1\nquestion: []\n", &["validate", "-"]).expect(6);
+    assert!(wrong.stderr.contains("--> <stdin>:2:1"), "{wrong:?}");
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_and_both_over_the_default() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    let key = key.trim();
+    let whoami = |variables: &[(&str, &str)], arguments: &[&str]| {
+        home.run_with(variables, &[arguments, &["whoami", "-o", "json"]].concat()).expect(0).json()
+    };
+    let found = whoami(&[], &[]);
+    assert_eq!([&found["url"]["source"], &found["key"]["source"]], ["runtime", "runtime"]);
+    let named = whoami(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &[]);
+    assert_eq!([&named["url"]["source"], &named["key"]["source"]], ["env", "env"]);
+    let key_file = home.write("key", key);
+    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let flagged = whoami(
+        &[("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_API_KEY", "fk_wrong")],
+        &["--url", &server.url, "--key-file", "key"],
+    );
+    assert_eq!([&flagged["url"]["source"], &flagged["key"]["source"]], ["flag", "flag"]);
+    assert_eq!(flagged["workspace"]["name"], "default");
+}
+
+#[test]
+fn the_key_in_the_environment_is_enough() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
+    let variables = [("FORMS_API_KEY", key.trim()), ("FORMS_URL", &server.url)];
+    let output = command.env_clear().envs(variables).arg("list").stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_key_file_that_others_can_read_is_warned_of() {
+    let home = Home::new();
+    let server = home.serve();
+    let text = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    let key = home.write("key", &text);
+    let list = |mode| {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        home.run(&["--url", &server.url, "--key-file", "key", "list"]).expect(0).stderr
+    };
+    assert!(list(0o644).contains("readable by others"));
+    assert!(list(0o600).is_empty());
+    let piped = home.run_on(&text, &["--url", &server.url, "--key-file", "-", "list"]);
+    piped.expect(0);
+}
+
+#[test]
+fn a_key_is_not_sent_in_the_clear_beyond_this_machine() {
+    let home = Home::new();
+    for url in ["http://example.com", "http://10.0.0.1:8787", "http://[2001:db8::1]"] {
+        let run = home.run_with(&[("FORMS_URL", url)], &["list"]).expect(2);
+        assert!(run.stderr.contains("--insecure-http"), "{run:?}");
+    }
+    for url in ["ftp://example.com", "example.com", "https://user:secret@example.com"] {
+        home.run(&["--url", url, "list"]).expect(2);
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let home = Home::new();
+    let both = ["--data", "store", "--url", "http://127.0.0.1:1", "list"];
+    assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
+    home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
+    home.run_with(&[("FORMS_DATA", "store")], &["list"]).expect(0);
+    home.run(&["serve"]).expect(2);
+}
+
+#[test]
+fn verbose_tells_requests_and_never_the_key() {
+    let home = Home::new();
+    home.published(&["--data", "store"]);
+    let quiet = home.run(&["--data", "store", "list"]).expect(0);
+    assert!(quiet.stderr.is_empty());
+    let lines = home.run(&["--data", "store", "-v", "list"]).expect(0).stderr;
+    assert!(
+        lines.starts_with("GET /api/v1/forms?limit=50 -> 200 in ") && lines.lines().count() == 1,
+        "{lines}"
+    );
+    let bodies = home.run(&["--data", "store", "-vv", "list"]).expect(0).stderr;
+    assert!(bodies.contains("< {\"forms\":[") && !bodies.contains("fk_"), "{bodies}");
+}
+
+#[test]
+fn version_is_one_line() {
+    assert_eq!(Home::new().ok(&["--version"]), concat!("forms ", env!("CARGO_PKG_VERSION"), "\n"));
+}

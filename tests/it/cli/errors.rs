@@ -1,0 +1,129 @@
+//! Exit codes and failures as data: each code is reached, and `-o json` says the same to programs.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use super::Home;
+
+#[test]
+fn each_exit_code_is_reached() {
+    let home = Home::new();
+    let data = ["--data", "store"];
+    let id = home.published(&data);
+    let draft = home.ok(&[&data[..], &["create", "-f", "survey.yaml"]].concat());
+    let draft = draft.trim();
+    home.write("bad.yaml", "title: A\nquestions: 5\n");
+    home.write("empty.yaml", "title: A\n");
+    let empty = home.ok(&[&data[..], &["create", "-f", "empty.yaml"]].concat());
+    let empty = empty.trim();
+    let cases: &[(i32, &str, &[&str])] = &[
+        (0, "", &["list"]),
+        (2, "usage", &["submit", &id, "no-equals-sign"]),
+        (2, "usage", &["create", "-f", "missing.yaml"]),
+        (2, "usage", &["delete", &id]),
+        (3, "form_not_found", &["show", "frm_000000000000"]),
+        (3, "form_not_found", &["show", "nope"]),
+        (3, "submission_not_found", &["responses", "show", &id, "sub_00000000000000000000000000"]),
+        (5, "form_not_published", &["submit", draft, "q1=x"]),
+        (6, "validation_failed", &["create", "-f", "bad.yaml"]),
+        (6, "validation_failed", &["submit", &id, "q1=\u{1b}]0;pwn\u{7}"]),
+        (6, "form_has_no_questions", &["publish", empty]),
+        (8, "partial", &["publish", &id, "frm_000000000000"]),
+    ];
+    for (code, name, arguments) in cases {
+        let run = home.run(&[&data[..], arguments].concat()).expect(*code);
+        assert!(*code == 0 || run.stderr.contains("error"), "{arguments:?} {run:?}");
+        let run = home.run(&[&data[..], &["-o", "json"], arguments].concat()).expect(*code);
+        if !name.is_empty() {
+            let last: serde_json::Value = serde_json::from_str(run.stderr.lines().last().unwrap()).unwrap();
+            assert_eq!((&last["code"], &last["exit"]), (&json!(name), &json!(code)), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
+    let home = Home::new();
+    home.write("bad.yaml", "title: A\nquestions:\n  - {type: ratting, title: T}\n  - {type: email}\n");
+    for format in ["json", "jsonl", "csv", "yaml"] {
+        let run = home.run(&["validate", "-o", format, "bad.yaml"]).expect(6);
+        assert!(run.stdout.is_empty());
+        let problem = run.problem();
+        assert_eq!(problem["exit"], 6);
+        assert_eq!(problem["hint"], "a type with a similar name exists: `rating`");
+        let error = &problem["errors"][0];
+        assert_eq!((&error["line"], &error["column"]), (&json!(3), &json!(12)));
+        assert_eq!((&error["pointer"], &error["file"]), (&json!("/questions/0/type"), &json!("bad.yaml")));
+        assert_eq!(problem["errors"][1]["code"], "missing_field");
+    }
+    let usage = home.run(&["-o", "json", "publsh"]).expect(2);
+    assert_eq!(usage.problem()["code"], "usage");
+}
+
+#[test]
+fn the_servers_problem_is_handed_on_whole() {
+    let home = Home::new();
+    let run = home.run(&["--data", "store", "-o", "json", "show", "frm_000000000000"]).expect(3);
+    let problem = run.problem();
+    assert_eq!(problem["type"], "/problems/form_not_found");
+    assert_eq!(problem["status"], 404);
+    assert_eq!(problem["hint"], "forms explain form_not_found");
+}
+
+#[test]
+fn a_key_that_opens_nothing_is_told_with_its_source_and_without_its_value() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234";
+    let run = home.run_with(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &["list"]).expect(4);
+    assert!(run.stderr.contains("error[unauthorized]"), "{run:?}");
+    assert!(run.stderr.contains("fk_…1234 from: FORMS_API_KEY") && !run.stderr.contains("ABCDEF"), "{run:?}");
+}
+
+#[test]
+fn no_server_and_no_key_is_an_unavailable_server() {
+    // A port that nobody listens at any more.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    Home::new().run(&["--url", &url, "--retries", "0", "list"]).expect(7);
+}
+
+#[test]
+fn what_is_no_forms_server_is_said_to_be_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").unwrap();
+    });
+    let run = Home::new().run(&["--url", &url, "list"]).expect(7);
+    assert!(run.stderr.contains("does not answer like a forms server"), "{run:?}");
+    answer.join().unwrap();
+}
+
+#[test]
+fn a_full_device_is_a_failure_of_output() {
+    let home = Home::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = home.command(&["completions", "bash"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(70));
+}
+
+#[test]
+fn codes_are_explained() {
+    let home = Home::new();
+    assert!(
+        home.ok(&["explain", "unknown_field"]).contains("never ignored")
+            || !home.ok(&["explain", "unknown_field"]).is_empty()
+    );
+    assert_eq!(home.run(&["explain", "-o", "json", "form_not_published"]).json()["status"], 409);
+    for code in ["malformed_file", "duplicate_field", "unsupported_yaml", "file_too_large"] {
+        home.ok(&["explain", code]);
+    }
+    let run = home.run(&["explain", "unknown_fild"]).expect(2);
+    assert!(run.stderr.contains("unknown_field"), "{run:?}");
+}

@@ -1,0 +1,72 @@
+//! Files made from the definition of the command line: manual pages and completion scripts.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap_mangen::Man;
+
+use super::Home;
+use crate::golden::assert_golden;
+
+/// Writes the page of `command` and of those below it. `clap_mangen` can do so itself, with a wrong program name in
+/// the header.
+fn pages(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
+    let mut page = Vec::new();
+    let titled = command.clone().name(name.to_owned()).bin_name(name.replace('-', " "));
+    let title = name.to_uppercase();
+    Man::new(titled).title(title).source("forms").manual("Forms Manual").render(&mut page).unwrap();
+    found.push((format!("{name}.1"), String::from_utf8(page).unwrap()));
+    for below in command.get_subcommands() {
+        pages(below, &format!("{name}-{}", below.get_name()), found);
+    }
+}
+
+#[test]
+fn manual_pages_are_those_of_the_commands() {
+    let mut found = Vec::new();
+    pages(&forms::cli::command(), "forms", &mut found);
+    for (file, page) in &found {
+        assert_golden(&format!("../../../man/{file}"), page);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
+    for kept in fs::read_dir(folder).unwrap() {
+        let name = kept.unwrap().file_name().into_string().unwrap();
+        assert!(found.iter().any(|(file, _)| *file == name), "man/{name} belongs to no command");
+    }
+}
+
+#[test]
+fn completion_scripts_know_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = home.ok(&["completions", shell]);
+        for command in forms::cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
+        }
+    }
+}
+
+#[test]
+fn completion_loaders_ask_the_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+    for (file, shell) in [
+        ("forms.bash", "bash"),
+        ("forms.zsh", "zsh"),
+        ("forms.fish", "fish"),
+        ("forms.ps1", "powershell"),
+        ("forms.elv", "elvish"),
+    ] {
+        let loader = fs::read_to_string(folder.join(file)).unwrap();
+        assert!(loader.contains(&format!("forms completions {shell}")), "{file}");
+    }
+    let bash = folder.join("forms.bash");
+    assert!(Command::new("bash").arg("-n").arg(&bash).status().unwrap().success());
+    // Where bash loads it, the program completes.
+    let binary = Path::new(env!("CARGO_BIN_EXE_forms"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let script = format!("source {}; complete -p forms", bash.display());
+    let loaded =
+        Command::new("bash").args(["-c", &script]).env("PATH", path).stdin(Stdio::null()).output().unwrap();
+    assert!(String::from_utf8_lossy(&loaded.stdout).contains("_forms"), "{loaded:?}");
+}

@@ -1,0 +1,94 @@
+//! Help: every command has it, short enough to read and with an example to copy.
+
+use clap::Command;
+
+use super::Home;
+
+/// The names of every command that has no commands below it, with the help it gives.
+fn leaves(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+    let visible: Vec<_> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    if visible.is_empty() || command.get_name() == "responses" {
+        found.push((path.to_vec(), command.clone()));
+    }
+    for below in visible.into_iter().filter(|below| below.get_name() != "help") {
+        leaves(below, &[path, &[below.get_name().to_owned()]].concat(), found);
+    }
+}
+
+fn all() -> Vec<(Vec<String>, Command)> {
+    let mut found = Vec::new();
+    leaves(&forms::cli::command(), &[], &mut found);
+    assert!(found.len() >= 14, "{}", found.len());
+    found
+}
+
+#[test]
+fn short_help_fits_a_screen_and_long_help_has_an_example() {
+    let home = Home::new();
+    for (path, _) in all() {
+        let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
+        arguments.push("-h");
+        let short = home.run(&arguments).expect(0).stdout;
+        assert!(short.lines().count() <= 40, "{arguments:?} has {} lines", short.lines().count());
+        let widest = short.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= 100, "{arguments:?} has {widest} columns");
+        *arguments.last_mut().unwrap() = "--help";
+        let long = home.run(&arguments).expect(0).stdout;
+        assert!(long.contains("Examples:\n  "), "{arguments:?}: {long}");
+        assert!(!long.contains('\u{1b}'), "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_command_refuses_a_flag_it_does_not_know() {
+    let home = Home::new();
+    for (path, _) in all() {
+        let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
+        arguments.push("--no-such-flag");
+        let run = home.run(&arguments).expect(2);
+        assert!(run.stdout.is_empty() && run.stderr.contains("--no-such-flag"), "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn every_destructive_command_takes_yes() {
+    let command = forms::cli::command();
+    let delete = command.get_subcommands().find(|command| command.get_name() == "delete").unwrap();
+    assert!(delete.get_arguments().any(|argument| argument.get_long() == Some("yes")));
+}
+
+#[test]
+fn forms_alone_shows_its_help_and_is_a_mistake() {
+    let home = Home::new();
+    let run = home.run(&[]).expect(2);
+    assert!(run.stdout.is_empty() && run.stderr.contains("WRITE     create"), "{run:?}");
+    assert!(home.run(&["-h"]).expect(0).stdout.lines().count() <= 40);
+}
+
+#[test]
+fn topics_tell_of_the_environment_the_exit_codes_and_the_formats() {
+    let home = Home::new();
+    let codes = home.ok(&["help", "exit-codes"]);
+    for code in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "70", "130"] {
+        assert!(
+            codes.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))),
+            "{code}: {codes}"
+        );
+    }
+    assert!(home.ok(&["help", "environment"]).contains("  FORMS_URL "));
+    assert!(home.ok(&["help", "formatting"]).contains("  -o jsonl "));
+    assert_eq!(home.ok(&["exit-codes"]).trim(), codes.trim());
+}
+
+#[test]
+fn a_misspelt_command_is_told_the_right_one() {
+    let run = Home::new().run(&["publsh"]).expect(2);
+    assert!(run.stderr.contains("'publish'"), "{run:?}");
+    assert_eq!(Home::new().run(&["publi"]).code, Some(2), "commands have no abbreviations");
+}
+
+#[test]
+fn a_key_cannot_be_given_where_other_users_see_it() {
+    let help = Home::new().ok(&["--help"]);
+    assert!(!help.contains("api-key "), "{help}");
+}
