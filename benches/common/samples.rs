@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 /// Latencies of the requests of one measurement, and how long it took as a whole.
+#[derive(Default)]
 pub(crate) struct Samples {
     sorted: Vec<Duration>,
     elapsed: Duration,
@@ -13,6 +14,18 @@ impl Samples {
     pub(crate) fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
         latencies.sort_unstable();
         Self { sorted: latencies, elapsed }
+    }
+
+    /// Takes in another measurement, made after this one.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.sorted.append(&mut other.sorted);
+        self.sorted.sort_unstable();
+        self.elapsed += other.elapsed;
+    }
+
+    /// How long the measurement took.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.elapsed.as_secs_f64()
     }
 
     /// Requests a second.

@@ -22,13 +22,13 @@ pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
     command.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", &home).env("XDG_STATE_HOME", &home);
-    command.stderr(File::options().create(true).append(true).open(log_of(data))?);
+    command.stderr(log_of(data)?);
     Ok(command)
 }
 
 /// Where [`forms_serve`] lets the server's log go.
-pub(crate) fn log_of(data: &Path) -> std::path::PathBuf {
-    data.with_extension("log")
+pub(crate) fn log_of(data: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(data.with_extension("log"))
 }
 
 /// The key that the first start leaves in the data folder.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::common::fill::expect;
-use super::common::server::{Server, forms_serve};
+use super::common::server::Server;
 use super::common::settings;
 use super::common::wire::{Connection, request};
 use super::witness::Witness;
-use super::{block_on, run_by};
+use super::{block_on, serve_by};
 
 /// Size of the file system, and what the server leaves free on it.
 const SIZE: u64 = 32 << 20;
@@ -48,10 +48,8 @@ fn serve_on_small_disk(data: &Path) -> Command {
         "mount -t tmpfs -o mode=0700,size={SIZE} forms-test {} && exec \"$@\"",
         data.to_str().unwrap()
     );
-    let mut serve = forms_serve(data).unwrap();
-    serve.args(["--min-free", &MIN_FREE.to_string()]);
     let user = if rustix::process::getuid().is_root() { "-m" } else { "-rm" };
-    run_by(&["unshare", user, "sh", "-c", &mount, "sh"], &serve)
+    serve_by(&["unshare", user, "sh", "-c", &mount, "sh"], data, &["--min-free", &MIN_FREE.to_string()])
 }
 
 /// `path` as the server sees it.

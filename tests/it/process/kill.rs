@@ -14,7 +14,7 @@ use forms::store::sled::options::{Event, Options};
 use super::common::server::{Server, forms_serve};
 use super::common::settings;
 use super::witness::Witness;
-use super::{block_on, has_strace, run_by};
+use super::{block_on, has_strace, serve_by};
 use crate::store::Scrambled;
 
 /// Rounds, where `FORMS_KILLS` says nothing else.
@@ -79,7 +79,7 @@ fn dies_at_write(data: &Path, nth: u64) -> bool {
     let inject = format!("inject={calls}:signal=KILL:when={nth}");
     let trace = format!("trace={calls}");
     let strace = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
-    match Server::start(&mut run_by(&strace, &forms_serve(data).unwrap())) {
+    match Server::start(&mut serve_by(&strace, data, &[])) {
         Ok(server) => {
             server.kill().unwrap();
             false

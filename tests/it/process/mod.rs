@@ -10,14 +10,19 @@ mod order; // no answer before its sync
 mod stop; // an orderly end, and a second process
 mod witness; // what was acknowledged, and what is there
 
+use std::path::Path;
 use std::process::Command;
 
-/// `command` run by another one: `outer` takes its program and arguments at the end.
-fn run_by(outer: &[&str], command: &Command) -> Command {
+use self::common::server::{forms_serve, log_of};
+
+/// `forms serve` on `data` run by another command: `outer` takes program and arguments at its end.
+fn serve_by(outer: &[&str], data: &Path, more: &[&str]) -> Command {
+    let command = forms_serve(data).unwrap();
     let mut whole = Command::new(outer[0]);
-    whole.args(&outer[1..]).arg(command.get_program()).args(command.get_args());
+    whole.args(&outer[1..]).arg(command.get_program()).args(command.get_args()).args(more);
     whole.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     whole.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    whole.stderr(log_of(data).unwrap());
     whole
 }
 

@@ -1,12 +1,11 @@
 //! No submission is acknowledged before the sync that covers it: the system calls of the real server say so.
 
 use std::io::Read;
-use std::process::Stdio;
 
-use super::common::server::{Server, forms_serve};
+use super::common::server::Server;
 use super::common::settings;
 use super::witness::{Witness, mark_of};
-use super::{block_on, has_strace, run_by};
+use super::{block_on, has_strace, serve_by};
 
 /// Submissions that are watched.
 const WATCHED: usize = 200;
@@ -22,7 +21,7 @@ fn no_answer_is_written_before_its_sync() {
     let output = trace.to_str().unwrap();
     let strace = ["strace", "-D", "-f", "-qq", "-y", "-s", "2000000", "-e", calls, "-o", output];
     block_on(async {
-        let mut command = run_by(&strace, &forms_serve(&data).unwrap());
+        let mut command = serve_by(&strace, &data, &[]);
         let (mut talk, stderr) = std::io::pipe().unwrap();
         let server = Server::start(command.stderr(stderr)).unwrap();
         drop(command);
