@@ -90,8 +90,10 @@ impl Finding {
             return drawn;
         }
         // Without a snippet the renderer still draws the empty line of its frame.
-        let lines = drawn.lines().enumerate().filter(|(place, _)| *place != 1).map(|(_, line)| line);
-        lines.collect::<Vec<_>>().join("\n")
+        let lines = drawn.lines().enumerate().filter(|(place, _)| *place != 1);
+        let indented =
+            lines.map(|(place, line)| if place == 0 { line.to_owned() } else { format!(" {line}") });
+        indented.collect::<Vec<_>>().join("\n")
     }
 
     /// As an entry of `errors` in a problem document, with line and column (both from 1, in characters).

@@ -1,1 +1,136 @@
-//! x
+//! The client on a network that loses answers: what was asked for happens once.
+
+use super::Home;
+use super::stand_in::{Reply, StandIn, operator_key};
+
+const UNAVAILABLE: &str = r#"{"type":"/problems/store_unavailable","title":"The store is not available at the moment","status":503,"code":"store_unavailable"}"#;
+
+/// The value of a header in a request.
+fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
+    request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+#[test]
+fn a_submission_whose_answer_was_lost_is_stored_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    let url = server.url.clone();
+    let replies = vec![Reply::Pass(url.clone()), Reply::Swallow(url.clone()), Reply::Pass(url)];
+    let between = StandIn::answering(replies);
+    let key = operator_key(&home);
+    let variables = [("FORMS_URL", between.url.as_str()), ("FORMS_API_KEY", key.as_str())];
+    let run = home.run_with(&variables, &["submit", &id, "q1=hello"]).expect(0);
+    let requests = between.finish();
+    let keys: Vec<_> =
+        requests[1..].iter().map(|request| header(request, "idempotency-key").unwrap()).collect();
+    assert_eq!(keys[0], keys[1]);
+    assert_eq!(keys[0].len(), 32);
+    assert_eq!(header(&requests[0], "idempotency-key"), None, "a GET needs none");
+    let stored = home.ok(&["responses", &id]);
+    assert_eq!(stored.lines().count(), 1, "{stored}");
+    assert!(stored.starts_with(run.stdout.trim()));
+}
+
+#[test]
+fn a_form_that_is_gone_after_a_lost_answer_was_deleted() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    let url = server.url.clone();
+    let between = StandIn::answering(vec![Reply::Swallow(url.clone()), Reply::Pass(url)]);
+    let key = operator_key(&home);
+    let variables = [("FORMS_URL", between.url.as_str()), ("FORMS_API_KEY", key.as_str())];
+    let run = home.run_with(&variables, &["delete", "--yes", &id]).expect(0);
+    assert_eq!(run.stdout.trim(), id);
+    between.finish();
+    home.run(&["delete", "--yes", &id]).expect(3);
+}
+
+#[test]
+fn a_server_that_asks_to_wait_is_asked_again() {
+    let replies = vec![
+        StandIn::status("503 Service Unavailable", "retry-after: 0\r\n", UNAVAILABLE),
+        StandIn::status("429 Too Many Requests", "retry-after: 0\r\n", UNAVAILABLE),
+        StandIn::ok(r#"{"forms":[]}"#),
+    ];
+    let server = StandIn::answering(replies);
+    Home::new().run(&["--url", &server.url, "list"]).expect(0);
+    assert_eq!(server.finish().len(), 3);
+}
+
+#[test]
+fn a_wait_that_is_longer_than_patience_is_not_begun() {
+    let replies = vec![StandIn::status("503 Service Unavailable", "retry-after: 3600\r\n", UNAVAILABLE)];
+    let server = StandIn::answering(replies);
+    let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
+    assert!(run.stderr.contains("error[store_unavailable]"), "{run:?}");
+    server.finish();
+}
+
+#[test]
+fn retries_can_be_turned_off_and_a_no_is_not_repeated() {
+    let unavailable = StandIn::answering(vec![StandIn::status("503 Service Unavailable", "", UNAVAILABLE)]);
+    Home::new().run(&["--url", &unavailable.url, "--retries", "0", "list"]).expect(7);
+    unavailable.finish();
+    let body = r#"{"type":"/problems/insufficient_scope","title":"The API key may not do this","status":403,"code":"insufficient_scope","detail":"The scope `read` is needed"}"#;
+    let refusing = StandIn::answering(vec![StandIn::status("403 Forbidden", "", body)]);
+    let run = Home::new().run(&["--url", &refusing.url, "list"]).expect(4);
+    assert!(run.stderr.contains("error[insufficient_scope]: the scope `read` is needed"), "{run:?}");
+    refusing.finish();
+}
+
+#[test]
+fn patience_ends_at_the_timeout() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let run = Home::new().run(&["--url", &url, "--timeout", "300ms", "list"]).expect(7);
+    assert!(run.stderr.contains("no answer in time"), "{run:?}");
+}
+
+#[test]
+fn pages_are_followed_by_their_links_wherever_the_server_thinks_it_is() {
+    let entry = |number: usize| {
+        format!(
+            r#"{{"id":"frm_{number:012}","title":"T","status":"draft","response_count":0,"created_at":"2026-11-20T09:00:00.000Z","updated_at":"2026-11-20T09:00:00.000Z"}}"#
+        )
+    };
+    let link = "link: <https://inside.example/api/v1/forms?limit=1000&cursor=abc>; rel=\"next\"\r\n";
+    let replies = vec![
+        StandIn::status("200 OK", link, &format!("{{\"forms\":[{}]}}", entry(1))),
+        StandIn::ok(&format!("{{\"forms\":[{}]}}", entry(2))),
+    ];
+    let server = StandIn::answering(replies);
+    let list = Home::new().run(&["--url", &server.url, "list", "-o", "jsonl"]).expect(0);
+    assert_eq!(list.stdout.lines().count(), 2);
+    assert!(server.finish()[1].starts_with("GET /api/v1/forms?limit=1000&cursor=abc "));
+}
+
+#[test]
+fn a_redirection_is_not_followed_with_the_key() {
+    let replies = vec![StandIn::status("301 Moved Permanently", "location: http://example.com/\r\n", "")];
+    let server = StandIn::answering(replies);
+    let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list"]).expect(7);
+    assert!(run.stderr.contains("it redirects to http://example.com/"), "{run:?}");
+    server.finish();
+}
+
+#[test]
+fn problems_of_the_server_are_drawn_in_the_local_file() {
+    let home = Home::new();
+    let body = r#"{"type":"/problems/validation_failed","title":"What was sent was not accepted","status":422,"code":"validation_failed","errors":[{"pointer":"/questions/1/type","code":"unknown_question_type","message":"unknown question type `email`"}]}"#;
+    let server = StandIn::answering(vec![StandIn::status("422 Unprocessable Content", "", body)]);
+    let run = home.run(&["--url", &server.url, "create", "-f", "survey.yaml"]).expect(6);
+    assert!(
+        run.stderr.contains(" --> survey.yaml:4:12\n") && run.stderr.contains("^^^^^ not a question type"),
+        "{run:?}"
+    );
+    server.finish();
+}
+
+#[test]
+fn a_client_over_tls_can_be_made() {
+    // Nothing listens: what counts is that TLS is set up at all.
+    let run = Home::new().run(&["--url", "https://127.0.0.1:1", "--retries", "0", "list"]).expect(7);
+    assert!(run.stderr.contains("connection refused"), "{run:?}");
+}

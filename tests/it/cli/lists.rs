@@ -1,1 +1,131 @@
-//! x
+//! Lists: nothing is cut off in silence, and what strangers wrote can neither steer a terminal nor a spreadsheet.
+
+use std::fmt::Write as _;
+
+use super::{Home, stand_in::StandIn};
+
+/// A file of `count` forms.
+fn many(count: usize) -> String {
+    let mut text = String::new();
+    for number in 0..count {
+        write!(text, "---\ntitle: Form {number}\n").unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_table_shows_fifty_and_says_how_many_there_are() {
+    let home = Home::new();
+    home.write("many.yaml", &many(60));
+    let ids = home.ok(&["--data", "store", "create", "-f", "many.yaml"]);
+    assert_eq!(ids.lines().count(), 60);
+    let list = |arguments: &[&str]| home.run(&[&["--data", "store", "list"], arguments].concat()).expect(0);
+    let table = list(&[]);
+    assert_eq!(table.stdout.lines().count(), 50);
+    assert_eq!(table.stderr, "showing 50 of 60 — use --all or --limit N\n");
+    for format in ["jsonl", "csv"] {
+        let rows = list(&["-o", format]).stdout.lines().filter(|line| line.contains("frm_")).count();
+        assert_eq!(rows, 60, "{format}");
+    }
+    assert_eq!(list(&["-o", "json"]).json()["forms"].as_array().unwrap().len(), 60);
+    let all = list(&["--all"]);
+    assert_eq!((all.stdout.lines().count(), all.stderr.as_str()), (60, ""));
+    let few = list(&["--limit", "7", "-o", "jsonl"]);
+    assert_eq!((few.stdout.lines().count(), few.stderr.as_str()), (7, ""));
+    assert_eq!(list(&["--limit", "0"]).stdout, "");
+}
+
+#[test]
+fn answers_are_paged_likewise() {
+    let home = Home::new();
+    let _server = home.serve();
+    let id = home.published(&[]);
+    for number in 0..52 {
+        home.ok(&["submit", &id, &format!("q1=number {number}")]);
+    }
+    let table = home.run(&["responses", &id]).expect(0);
+    assert_eq!(table.stdout.lines().count(), 50);
+    assert_eq!(table.stderr, "showing 50 of 52 — use --all or --limit N\n");
+    assert!(table.stdout.lines().next().unwrap().contains("\tnumber 51\t"), "newest first");
+    assert_eq!(home.ok(&["responses", &id, "-o", "jsonl"]).lines().count(), 52);
+    let body = home.run(&["responses", "list", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(body["submissions"].as_array().unwrap().len(), 52);
+    assert!(body["next_cursor"].is_null());
+    assert_eq!(home.run(&["submissions", &id, "--limit", "3"]).expect(0).stdout.lines().count(), 3);
+}
+
+#[test]
+fn csv_runs_no_formula_and_changes_no_number() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    for answer in ["q1==1+1", "q1=-5", "q1=a,\"b\""] {
+        home.ok(&["--data", "store", "submit", &id, answer, "q3=4"]);
+    }
+    let csv = home.ok(&["--data", "store", "responses", &id, "-o", "csv"]);
+    let lines: Vec<_> = csv.lines().collect();
+    assert_eq!(lines[0], "id,submitted_at,q1,q2,q3");
+    assert!(lines[1].ends_with(",\"a,\"\"b\"\"\",,4"), "{csv}");
+    assert!(lines[2].ends_with(",-5,,4"), "{csv}");
+    assert!(lines[3].ends_with(",'=1+1,,4"), "{csv}");
+    let raw = home.ok(&["--data", "store", "responses", &id, "-o", "csv", "--raw"]);
+    assert!(raw.lines().nth(3).unwrap().ends_with(",=1+1,,4"), "{raw}");
+}
+
+#[test]
+fn answers_keep_their_text_and_stay_on_one_line() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    // Sent by another client, with line breaks between the tokens and a number with its own text.
+    let body = "{\"answers\":{\n  \"q1\": \"hello\",\r\n  \"q3\": 4.0\n}}";
+    super::stand_in::post(&server.url, &format!("/api/v1/forms/{id}/submissions"), key.trim(), body);
+    let line = home.ok(&["responses", &id, "-o", "jsonl"]);
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(line.contains("\"q3\": 4.0"), "{line}");
+}
+
+#[test]
+fn text_of_strangers_cannot_steer_the_terminal() {
+    let title = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}tab\there";
+    let form = serde_json::json!({
+        "id": "frm_7k2m9q4x1abz", "title": title, "status": "published", "response_count": 0,
+        "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
+    });
+    let body = serde_json::json!({ "forms": [form] }).to_string();
+    let server = StandIn::answering(vec![StandIn::ok(&body)]);
+    let list = Home::new().run(&["--url", &server.url, "list"]).expect(0);
+    assert!(!list.stdout.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{list:?}");
+    assert!(list.stdout.contains("\\u{1b}]0;pwn\\u{7}\\u{9b}31m\\u{202e}tab\\there"), "{list:?}");
+}
+
+#[test]
+fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    home.ok(&["submit", &id, "q1=hello", "q3=2"]);
+    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
+    let patch = "{\"questions\":[{\"id\":\"q1\",\"type\":\"short_text\",\"title\":\"Only this\"}]}";
+    super::stand_in::send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), key.trim(), patch);
+    let table = home.run(&["responses", &id]).expect(0);
+    assert!(table.stdout.ends_with("\thello\n"), "{table:?}");
+    assert!(table.stderr.contains("-o jsonl has them"), "{table:?}");
+}
+
+#[test]
+fn a_form_shown_as_a_file_makes_the_same_form_again() {
+    let home = Home::new();
+    let data = ["--data", "store"];
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let examples = std::fs::read_dir(examples).unwrap().map(|example| example.unwrap().path());
+    for (place, example) in examples.enumerate() {
+        let show = |id: &str| home.ok(&[&data[..], &["show", id.trim(), "-o", "yaml"]].concat());
+        let create = |file: &str| home.ok(&[&data[..], &["create", "-f", file]].concat());
+        let first = show(&create(example.to_str().unwrap()));
+        let name = format!("again-{place}.yaml");
+        home.write(&name, &first);
+        assert_eq!(show(&create(&name)), first, "{}", example.display());
+        assert!(!first.contains("frm_") && !first.contains("status") && !first.contains("created_at"));
+    }
+}

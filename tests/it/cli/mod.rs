@@ -12,6 +12,7 @@ mod lists;
 mod prompts;
 mod scene;
 mod serving;
+mod stand_in;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
