@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use crate::api::Code;
 use crate::cli::args::Global;
@@ -18,6 +19,12 @@ use crate::client::{Client, ClientError, Patience, Transport};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
+
+/// How long a server that was started a moment ago may take until it is known.
+const STARTING: Duration = Duration::from_secs(2);
+
+/// How often to look for it.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// One run of the command line.
 pub struct Session {
@@ -46,13 +53,34 @@ impl Session {
         if let Some(target) = self.target.get() {
             return Ok(target);
         }
+        let target = self.look_around()?;
+        Ok(self.target.get_or_init(|| target))
+    }
+
+    fn look_around(&self) -> Result<Target, CliError> {
         let surroundings = Surroundings {
             environment: &self.environment,
             live: &|| self.live(),
             warn: &|text| self.output.warn(text),
         };
-        let target = context::resolve(&self.global, &surroundings)?;
-        Ok(self.target.get_or_init(|| target))
+        context::resolve(&self.global, &surroundings)
+    }
+
+    /// The same; waits a little for a server of this user, where nothing says which server and none is known: one
+    /// that was started a moment ago, as in `forms serve & forms list`, is still opening its store.
+    async fn awaited_target(&self) -> Result<&Target, CliError> {
+        let begun = Instant::now();
+        while self.target.get().is_none() {
+            let target = self.look_around()?;
+            let is_nowhere =
+                matches!(&target, Target::Server { url, key: None } if url.source == Source::Default);
+            if is_nowhere && self.global.retries > 0 && begun.elapsed() < STARTING {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            } else {
+                drop(self.target.set(target));
+            }
+        }
+        self.target()
     }
 
     /// The running servers of this user.
@@ -62,7 +90,7 @@ impl Session {
 
     /// A client for where the command works.
     pub async fn client(&self) -> Result<Client, CliError> {
-        let (transport, key) = match self.target()? {
+        let (transport, key) = match self.awaited_target().await? {
             Target::Server { url, key } => {
                 let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))

@@ -9,4 +9,5 @@ mod golden; // generated files
 mod harness; // a server for tests
 mod layers; // who may import whom
 mod process; // the real executable, killed and stopped
+mod readme; // what the README says
 mod store; // what every store promises
