@@ -75,8 +75,8 @@ impl Engine {
         let queue = Arc::new(Queue::new());
         let (reader, status, lock) = (writer.reader(), writer.status(), writer.lock());
         let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
-        let thread =
-            thread::Builder::new().name("writer".to_owned()).spawn(|| worker.run()).map_err(&threads)?;
+        let run = move || worker.run();
+        let thread = thread::Builder::new().name("writer".to_owned()).spawn(run).map_err(&threads)?;
         let running = Mutex::new(Some(Running { thread, lock, _watchdog: watchdog }));
         Ok(Engine { inner: Arc::new(Inner { queue, reader, status, running }) })
     }

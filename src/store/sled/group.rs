@@ -203,3 +203,84 @@ impl Old {
         Ok(Old { hash, pieces })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::{Change, IndexError};
+    use super::super::tx::Direction;
+    use super::*;
+
+    struct EmptyIndex;
+
+    impl Index for EmptyIndex {
+        fn get(&self, _key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+            Ok(None)
+        }
+
+        fn range(
+            &self,
+            _start: Bound<&[u8]>,
+            _end: Bound<&[u8]>,
+            _direction: Direction,
+            _visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+        ) -> Result<(), IndexError> {
+            Ok(())
+        }
+
+        fn apply(&self, _changes: &[Change<'_>]) -> Result<(), IndexError> {
+            Ok(())
+        }
+
+        fn flush(&self) -> Result<(), IndexError> {
+            Ok(())
+        }
+    }
+
+    /// Stages operations given as lists of keys; keys that begin with `c` are counters.
+    fn batches_of(operations: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+        let mut group = Group::default();
+        for keys in operations {
+            let staged = |key: String| {
+                let last = key.starts_with('c');
+                (key.into_bytes(), Staged { body: Some(Vec::new()), last })
+            };
+            group.join(keys.into_iter().map(staged).collect(), &EmptyIndex).unwrap();
+        }
+        let names = |batch: Vec<CellChange>| {
+            batch.into_iter().map(|change| String::from_utf8(change.key).unwrap()).collect()
+        };
+        group.into_batches(1).into_iter().map(names).collect()
+    }
+
+    #[test]
+    fn batches_keep_the_order_of_operations_and_end_with_the_counters() {
+        // Later operations have smaller keys.
+        let operations = (0..100).map(|number| vec![format!("S{:03}", 200 - number), "c".to_owned()]);
+        let batches = batches_of(operations);
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [64, 37]);
+        assert!(batches[0].iter().min() > batches[1].iter().filter(|key| *key != "c").max());
+        assert!(batches[1].contains(&"c".to_owned()));
+    }
+
+    #[test]
+    fn operations_that_touch_the_same_row_share_a_batch() {
+        let operations = (0..100).map(|number| match number {
+            10 | 90 => vec![format!("S{number:03}"), "F".to_owned()],
+            _ => vec![format!("S{number:03}")],
+        });
+        let batches = batches_of(operations);
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [92, 9]);
+        assert!(["F", "S010", "S090"].iter().all(|key| batches[0].contains(&(*key).to_owned())));
+    }
+
+    #[test]
+    fn pieces_come_before_their_head() {
+        let mut group = Group::default();
+        let body = Some(vec![0; 3 * PIECE]);
+        let staged = [(b"A".to_vec(), Staged { body, last: false })];
+        group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
+        let batches = group.into_batches(7);
+        let firsts: Vec<u8> = batches.iter().flatten().map(|change| change.key[0]).collect();
+        assert_eq!(firsts, *b"PPPA");
+    }
+}

@@ -1,9 +1,11 @@
 //! The thread of the writer: groups while operations wait, and what is due between them.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::index::panic_text;
 use super::job::Slice;
 use super::operation::{Kind, Operation};
 use super::options::{Options, Report};
@@ -38,8 +40,19 @@ struct Clock {
 }
 
 impl Worker {
-    /// Works until the queue is closed and empty, then stops cleanly.
-    pub(crate) fn run(mut self) -> Result<(), StoreError> {
+    /// Works until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
+    /// a failed sync: nobody would be answered any more.
+    pub(crate) fn run(self) -> Result<(), StoreError> {
+        let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.fatal));
+        catch_unwind(AssertUnwindSafe(|| self.work_until_closed())).unwrap_or_else(|payload| {
+            queue.close();
+            let why = format!("the writer panicked: {}", panic_text(&*payload));
+            fatal(&why);
+            Err(StoreError::Unavailable(why))
+        })
+    }
+
+    fn work_until_closed(mut self) -> Result<(), StoreError> {
         let mut backlog = VecDeque::new();
         let now = Instant::now();
         let mut clock = Clock { written: now, flushed: now, looked: now, background: now };

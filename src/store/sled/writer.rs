@@ -3,6 +3,7 @@
 //! It runs on whichever thread calls it and takes no time of its own, so that the tests can drive it step by step.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::applied::{self, Applied};
 use super::disk::{Disk, HeldLock};
@@ -344,7 +345,7 @@ fn changes(batch: &[CellChange]) -> impl Iterator<Item = Change<'_>> {
 /// Waits until no reader uses the index any more; each needs it for moments only.
 fn when_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
     while Arc::strong_count(&index) > 1 {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
     index
 }

@@ -1,5 +1,7 @@
 //! The engine on real files and with the real index.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,7 +10,7 @@ use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::job::Progress;
 use forms::store::sled::options::{Event, Health, OpenError, Options, Report};
-use forms::store::sled::tx::Direction;
+use forms::store::sled::tx::{Direction, Tx};
 
 /// Remembers what an engine says.
 #[derive(Clone, Default)]
@@ -117,6 +119,75 @@ async fn a_store_is_held_by_one_process_which_says_who_it_is() {
     assert!(error.to_string().contains("use --url http://127.0.0.1:7000"), "{error}");
     engine.close().unwrap();
     open(folder.path()).0.close().unwrap();
+}
+
+#[tokio::test]
+async fn wider_modes_are_mended_and_leftovers_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/store");
+    let (engine, _) = open(&path);
+    put(&engine, "Sa", b"one").await;
+    engine.close().unwrap();
+    for leftover in
+        ["journal/next.tmp", "state.tmp", "index.new/db", "index.old/db", "index/snap.1.generating"]
+    {
+        fs::create_dir_all(path.join(leftover).parent().unwrap()).unwrap();
+        fs::write(path.join(leftover), b"half").unwrap();
+    }
+    fs::set_permissions(path.join("state"), fs::Permissions::from_mode(0o644)).unwrap();
+
+    let (engine, heard) = open(&path);
+    let mended = path.join("state").display().to_string();
+    assert!(heard.events().contains(&Event::ModeMended { path: mended }), "{:?}", heard.events());
+    assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
+    engine.close().unwrap();
+    let found = below(&path);
+    let leftovers =
+        |found: &&(String, u32)| ["tmp", "generating", "new", "old"].iter().any(|end| found.0.ends_with(end));
+    assert_eq!(found.iter().find(leftovers), None);
+    assert_eq!(found.iter().find(|(_, mode)| mode & 0o077 != 0), None, "nobody else may look inside");
+}
+
+/// Everything below a folder, with its mode.
+fn below(folder: &Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let metadata = entry.metadata().unwrap();
+        found.push((entry.path().display().to_string(), metadata.permissions().mode()));
+        if metadata.is_dir() {
+            found.extend(below(&entry.path()));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn many_writers_at_once_all_get_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = open(folder.path());
+    let writers = (0..200_u32).map(|number| {
+        let engine = engine.clone();
+        let work = move |tx: &mut Tx<'_>| {
+            let count = tx.get(b"C")?.map_or(0, |body| u32::from_be_bytes(body.try_into().unwrap()));
+            tx.put_last(b"C".to_vec(), (count + 1).to_be_bytes().to_vec());
+            tx.put(format!("S{number:03}").into_bytes(), vec![1; 3000]);
+            Ok(count)
+        };
+        tokio::spawn(async move {
+            match number % 50 {
+                0 => engine.write_large(work).await,
+                _ => engine.write(work).await,
+            }
+        })
+    });
+    let mut counts = Vec::new();
+    for writer in writers.collect::<Vec<_>>() {
+        counts.push(writer.await.unwrap().unwrap());
+    }
+    counts.sort_unstable();
+    assert!(counts.into_iter().eq(0..200), "each saw those before it");
+    assert_eq!(engine.scan(b"S".to_vec().., Direction::Ascending, 500).unwrap().len(), 200);
+    engine.close().unwrap();
 }
 
 #[tokio::test]
