@@ -87,8 +87,12 @@ fn create(place: &Place) -> Result<(State, Segments), OpenError> {
 
 /// Finds the end of the journal, and whether the store was closed there.
 fn end(place: &Place, state: &State, segments: &Segments) -> Result<(End, bool), OpenError> {
-    if let Trust::Clean { end, .. } = state.trust
-        && let Some(end) = clean_end(&*place.disk, &segments.headers, end)?
+    let closed_at = match state.trust {
+        Trust::Clean { end, .. } => Some(end),
+        Trust::Boot { .. } | Trust::None => None,
+    };
+    if let Some(at) = closed_at
+        && let Some(end) = clean_end(&*place.disk, &segments.headers, at)?
     {
         return Ok((end, true));
     }
@@ -99,7 +103,7 @@ fn end(place: &Place, state: &State, segments: &Segments) -> Result<(End, bool),
             format!("the journal ends with change {}, it once held {}", last.sequence, state.floor.sequence);
         return Err(damage(&end.header.path(), end.at, &what, last.sequence, None));
     }
-    Ok((end, false))
+    Ok((end, closed_at == Some(last)))
 }
 
 enum Believed {
