@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -53,17 +53,29 @@ pub(super) async fn frame(State(shared): State<Arc<Frame>>, request: Request, ne
     let text = id.to_str().unwrap_or_default();
     let mut response = finish(response, text);
     put_headers(response.headers_mut(), &id);
-    tracing::info!(
-        target: "forms::access",
-        method = %method,
-        route = route.as_ref().map_or("-", MatchedPath::as_str),
-        status = response.status().as_u16(),
-        micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
-        request_id = text,
-    );
+    log_access(&method, route.as_ref(), response.status(), begun.elapsed(), text);
     match encodings {
         Some(encodings) => compress(response, encodings).await,
         None => response,
+    }
+}
+
+/// Writes the access log: what failed as `info`, the rest, which is nearly all, as `debug`. Formatting and writing a
+/// line costs as much as storing a submission does.
+fn log_access(
+    method: &Method,
+    route: Option<&MatchedPath>,
+    status: StatusCode,
+    took: Duration,
+    request_id: &str,
+) {
+    let route = route.map_or("-", MatchedPath::as_str);
+    let status = status.as_u16();
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    if status < 400 {
+        tracing::debug!(target: "forms::access", %method, route, status, micros, request_id);
+    } else {
+        tracing::info!(target: "forms::access", %method, route, status, micros, request_id);
     }
 }
 

@@ -4,6 +4,7 @@ mod access; // who may do what, and what foreign ids look like
 mod codes; // every problem code is reached
 mod forms; // forms
 mod headers; // what every answer bears
+mod logs; // what the log tells, and what it never does
 mod serving; // connections, times, shutdown
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end

@@ -98,6 +98,8 @@ async fn before_the_store_is_open_the_server_lives_and_tells_how_far_it_is() {
     let refused = get("/api/v1/forms").await;
     assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "store_unavailable"));
     assert!(refused.header("retry-after").is_some());
+    let put = Request::put("/healthz").body(Body::empty()).unwrap();
+    assert_eq!(Call::new(router.clone(), put).send().await.code(), "method_not_allowed");
 }
 
 /// A server that runs on `config`: its key and address once it is ready, the means to stop it, and its end.

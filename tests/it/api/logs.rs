@@ -1,0 +1,90 @@
+//! What the log tells of requests, and what it never does.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::harness::{Server, questions};
+
+/// Everything this thread logs, as lines of JSON.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn capture() -> (Self, DefaultGuard) {
+        let lines = Self::default();
+        let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
+        let subscriber = subscriber.json().flatten_event(true).with_writer(lines.clone()).finish();
+        (lines, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// The lines about the request `id`.
+    fn about(&self, id: &str) -> Vec<Value> {
+        let lines = self.text();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["request_id"] == id).collect()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_one_line_with_its_route_and_without_its_content() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let (lines, _guard) = Lines::capture();
+    let path = format!("/api/v1/forms/{form}/submissions");
+    let answers = json!({"answers": {"q1": "canary-answer"}});
+    let call = server.post(&path, answers).header("idempotency-key", "canary-retry");
+    call.header("x-request-id", "one").send().await.expect(201);
+    let refused = json!({"answers": {"q1": 1, "canary-question": "canary-answer"}});
+    server.post(&path, refused).header("x-request-id", "two").send().await.expect(422);
+    let guess = server.get("/api/v1/forms?cursor=canary-query").key("canary-key");
+    guess.header("x-request-id", "three").send().await.expect(401);
+    let told = |id: &str| match lines.about(id).as_slice() {
+        [line] => [&line["level"], &line["method"], &line["route"], &line["status"]].map(Value::to_string),
+        other => panic!("{other:?}"),
+    };
+    let submissions = "\"/api/v1/forms/{form}/submissions\"";
+    assert_eq!(told("one"), ["\"DEBUG\"", "\"POST\"", submissions, "201"]);
+    assert_eq!(told("two"), ["\"INFO\"", "\"POST\"", submissions, "422"]);
+    assert_eq!(told("three"), ["\"INFO\"", "\"GET\"", "\"/api/v1/forms\"", "401"]);
+    for secret in ["canary", &server.key[11..]] {
+        assert!(!lines.text().contains(secret), "{}", lines.text());
+    }
+}
+
+#[tokio::test]
+async fn the_cause_of_a_failure_is_logged_once() {
+    let server = Server::start().await;
+    let (lines, _guard) = Lines::capture();
+    server.clock.set("1969-12-31T23:59:59Z");
+    let form = json!({"title": "Visit", "questions": []});
+    server.post("/api/v1/forms", form).header("x-request-id", "five").send().await.expect(500);
+    let lines = lines.about("five");
+    let causes: Vec<_> = lines.iter().filter_map(|line| line["cause"].as_str()).collect();
+    assert_eq!(causes, ["panicked: the clock is broken"]);
+}
