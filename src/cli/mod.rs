@@ -108,10 +108,7 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
     let ended = runtime.block_on(async {
         let ended = tokio::select! {
             ended = talk(session, command) => ended,
-            _ = tokio::signal::ctrl_c() => {
-                prompt::restore_terminal();
-                Err(CliError::Interrupted)
-            }
+            _ = tokio::signal::ctrl_c() => Err(CliError::Interrupted),
         };
         let closed = session.close().await;
         ended.and(closed)

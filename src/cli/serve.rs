@@ -265,7 +265,7 @@ fn log(session: &Session) {
         .log_internal_errors(false)
         .with_target(false);
     let installed = if session.output.talk_is_terminal() {
-        lines.with_ansi(session.output.talk_has_colour()).try_init()
+        lines.with_ansi(false).try_init()
     } else {
         lines.json().flatten_event(true).with_current_span(false).try_init()
     };
