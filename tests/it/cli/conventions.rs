@@ -223,6 +223,50 @@ fn verbose_tells_requests_and_never_the_key() {
 }
 
 #[test]
+fn a_dry_run_stores_nothing() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let tried = home.ok(&["--data", "store", "submit", "--dry-run", &id, "q1=x"]);
+    assert_eq!(tried, "(dry run)\n");
+    assert_eq!(home.ok(&["--data", "store", "create", "--dry-run", "-f", "survey.yaml"]), "(dry run)\n");
+    assert_eq!(home.ok(&["--data", "store", "delete", "--dry-run", &id]), format!("{id}\n"));
+    let shown = home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(shown["response_count"], 0);
+    assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
+    home.run(&["--data", "store", "submit", "--dry-run", &id]).expect(6);
+}
+
+#[test]
+fn what_is_done_already_is_done() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let updated =
+        || home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json()["updated_at"].clone();
+    let before = updated();
+    assert_eq!(home.ok(&["--data", "store", "publish", &id]), format!("{id}\n"));
+    assert_eq!(updated(), before);
+}
+
+#[test]
+fn several_forms_are_handled_in_one_go() {
+    let home = Home::new();
+    let (one, other) = (home.published(&["--data", "store"]), home.published(&["--data", "store"]));
+    let both = home.ok(&["--data", "store", "unpublish", &one, &other]);
+    assert_eq!(both, format!("{one}\n{other}\n"));
+    home.ok(&["--data", "store", "delete", "--yes", "--purge", &one, &other]);
+    assert_eq!(home.ok(&["--data", "store", "list"]), "");
+}
+
+#[test]
+fn nothing_is_sent_if_one_form_of_a_file_is_unfit() {
+    let home = Home::new();
+    home.write("two.yaml", "title: A\n---\ntitle: B\nquestion: []\n");
+    let run = home.run(&["--data", "store", "create", "-f", "two.yaml"]).expect(6);
+    assert!(run.stdout.is_empty() && run.stderr.contains(" --> two.yaml:4:1"), "{run:?}");
+    assert_eq!(home.ok(&["--data", "store", "list"]), "");
+}
+
+#[test]
 fn version_is_one_line() {
     assert_eq!(Home::new().ok(&["--version"]), concat!("forms ", env!("CARGO_PKG_VERSION"), "\n"));
 }

@@ -171,16 +171,14 @@ fn ctrl_c_at_a_question_ends_with_130_and_gives_the_cursor_back() {
 #[test]
 fn nothing_is_asked_where_it_was_forbidden() {
     let (home, id) = with_form(0);
-    let cases: [(&[(&str, &str)], &[&str]); 4] = [
-        (&[], &["--no-input"]),
-        (&[("FORMS_NO_INPUT", "1")], &[]),
-        (&[("CI", "true")], &[]),
-        (&[("TERM", "dumb")], &[]),
-    ];
-    for (variables, flags) in cases {
-        let arguments = [&["--data", "store", "delete", id.as_str()], flags].concat();
-        let (code, seen) = Session::start(&home, variables, &arguments).end();
+    let delete = ["--data", "store", "delete", &id];
+    let refused = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let (code, seen) = Session::start(&home, variables, arguments).end();
         assert!(code == Some(2) && seen.contains("add --yes"), "{variables:?} {code:?} {seen:?}");
+    };
+    refused(&[], &[&delete[..], &["--no-input"]].concat());
+    for variable in [("FORMS_NO_INPUT", "1"), ("CI", "true"), ("TERM", "dumb")] {
+        refused(&[variable], &delete);
     }
 }
 
