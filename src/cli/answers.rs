@@ -7,7 +7,7 @@ use crate::client::ClientError;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Question, QuestionDraft};
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::violation::{Rule, Violation, join};
 
 /// `KEY=VALUE`, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn wrong(question: &Question, rule: Rule, message: &str) -> Finding {
 }
 
 fn about(rule: Rule, id: &str, message: String, help: Option<String>) -> Finding {
-    let pointer = crate::domain::violation::join("/answers", id);
+    let pointer = join("/answers", id);
     let violation = Violation::new(pointer, rule, message.clone()).about(id);
     Finding { violation: Some(violation), help, ..Finding::new(rule.name(), message) }
 }

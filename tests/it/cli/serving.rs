@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
+use super::stand_in::{operator_key, send};
 use super::{Home, Served};
 
 /// The folder of the runtime files where `XDG_RUNTIME_DIR` is not set.
@@ -173,8 +174,8 @@ fn limits_are_flags() {
     let run = home.run(&["create", "-f", "survey.yaml"]).expect(6);
     assert!(run.stderr.contains("error[too_many]: 3 questions are too many, 2 are allowed"), "{run:?}");
     assert!(run.stderr.contains(" --> survey.yaml:3:3"), "{run:?}");
-    let key = super::stand_in::operator_key(&home);
-    let limits = super::stand_in::send(&server.url, "GET", "/api/v1/limits", &key, "");
+    let key = operator_key(&home);
+    let limits = send(&server.url, "GET", "/api/v1/limits", &key, "");
     let limits: serde_json::Value = serde_json::from_str(&limits).unwrap();
     assert_eq!((&limits["max_questions"], &limits["max_body"]), (&2.into(), &65_536.into()));
 }
