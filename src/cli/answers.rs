@@ -7,7 +7,7 @@ use crate::client::ClientError;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Question, QuestionDraft};
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::violation::{Rule, Violation, join};
 
 /// `KEY=VALUE`, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn wrong(question: &Question, rule: Rule, message: &str) -> Finding {
 }
 
 fn about(rule: Rule, id: &str, message: String, help: Option<String>) -> Finding {
-    let pointer = crate::domain::violation::join("/answers", id);
+    let pointer = join("/answers", id);
     let violation = Violation::new(pointer, rule, message.clone()).about(id);
     Finding { violation: Some(violation), help, ..Finding::new(rule.name(), message) }
 }
@@ -155,4 +155,37 @@ fn draft(form: &FormDetail) -> CliError {
     let problem = Problem::new(Code::FormNotPublished).detail(title);
     let error = ClientError::Problem(Box::new(problem));
     CliError::Client { error, notes: Vec::new(), help: Some(format!("forms publish {}", form.id)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CliError, Given, parse};
+
+    fn one(argument: &str) -> Result<Given, CliError> {
+        parse(&[argument.to_owned()]).map(|mut given| given.remove(0))
+    }
+
+    #[test]
+    fn the_value_is_all_after_the_first_equals_sign() {
+        for (argument, key, text) in [
+            ("q1=hello", "q1", "hello"),
+            ("q1=", "q1", ""),
+            ("q1==x", "q1", "=x"),
+            ("q1=a=b", "q1", "a=b"),
+            ("q1=\\@x", "q1", "@x"),
+            ("q1=\\x", "q1", "\\x"),
+            ("q1=01234", "q1", "01234"),
+        ] {
+            assert_eq!(one(argument).unwrap(), Given { key: key.to_owned(), text: text.to_owned() });
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_yet_is_refused_and_not_sent_as_text() {
+        for argument in ["q1", "q3:=4", "q1=@file", "q1=@-"] {
+            assert!(matches!(one(argument), Err(CliError::Usage { .. })), "{argument}");
+        }
+        let twice = ["q1=a", "q1=b"].map(str::to_owned);
+        assert!(parse(&twice).is_err());
+    }
 }

@@ -270,3 +270,23 @@ pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
         .min()
         .map(|(_, name)| name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::similar;
+
+    #[test]
+    fn a_slip_is_forgiven_and_another_word_is_not() {
+        let names = ["title", "type", "email", "rating"];
+        for (written, expected) in [
+            ("titel", Some("title")),
+            ("tipe", Some("type")),
+            ("emial", Some("email")),
+            ("ratting", Some("rating")),
+            ("slug", None),
+            ("", None),
+        ] {
+            assert_eq!(similar(written, names), expected, "{written}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Commands on form files, which need no server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -54,7 +54,7 @@ impl Validate {
     }
 }
 
-fn check(session: &Session, path: &std::path::Path) -> Result<(), CliError> {
+fn check(session: &Session, path: &Path) -> Result<(), CliError> {
     session.warn_of_terminal(path);
     let documents = document::read(path)?;
     let findings: Vec<_> = documents.iter().flat_map(|document| document.check(&Limits::default())).collect();

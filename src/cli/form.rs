@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::api::{FormCreated, FormDetail, FormEntry};
-use crate::cli::diagnostics::Report;
+use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
 use crate::cli::exit::CliError;
 use crate::cli::failure;
@@ -15,7 +15,7 @@ use crate::cli::output::{Format, visible};
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::table::{Cell, Table};
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, MAX_PAGE};
 use crate::domain::form::Status;
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
@@ -100,7 +100,7 @@ const BOUNDLESS: Limits =
 fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = crate::cli::diagnostics::draw_violations(document, &problem.errors);
+            let findings = draw_violations(document, &problem.errors);
             Report::of_file(&document.file, findings).into()
         }
         other => other.into(),
@@ -239,9 +239,9 @@ impl List {
     }
 }
 
-/// How many forms there are.
+/// How many forms there are. The API does not say: in the largest pages it is one request for most workspaces.
 async fn count(client: &Client) -> Result<usize, CliError> {
-    let mut pages = client.list_forms(crate::client::MAX_PAGE);
+    let mut pages = client.list_forms(MAX_PAGE);
     let mut total = 0;
     while let Some(page) = pages.next().await? {
         total += page.len();

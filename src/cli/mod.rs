@@ -26,6 +26,7 @@ pub mod table;
 pub mod tools;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -45,11 +46,19 @@ pub fn command() -> clap::Command {
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
-    let ended = match parse(arguments) {
+    let command = || match parse(arguments) {
         Ok(cli) => dispatch(cli, environment),
         Err(error) => explain_usage(&early, &error),
     };
-    ended.into()
+    // Nothing of a command is used after it has panicked.
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
+}
+
+fn bug() -> CliError {
+    CliError::Failed {
+        what: concat!("this is a bug in forms ", env!("CARGO_PKG_VERSION")).to_owned(),
+        causes: vec!["please report it with the command and the lines above".to_owned()],
+    }
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
@@ -108,10 +117,7 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
     let ended = runtime.block_on(async {
         let ended = tokio::select! {
             ended = talk(session, command) => ended,
-            _ = tokio::signal::ctrl_c() => {
-                prompt::restore_terminal();
-                Err(CliError::Interrupted)
-            }
+            _ = tokio::signal::ctrl_c() => Err(CliError::Interrupted),
         };
         let closed = session.close().await;
         ended.and(closed)

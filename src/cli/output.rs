@@ -81,11 +81,6 @@ impl Output {
         self.talk.is_terminal
     }
 
-    /// Whether the talk may have colours.
-    pub fn talk_has_colour(&self) -> bool {
-        self.talk.colour
-    }
-
     /// Writes a result line.
     pub fn line(&self, text: &str) -> Result<(), CliError> {
         self.write(&format!("{text}\n"))

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 
 use console::Term;
 use dialoguer::{Confirm, Input};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
@@ -29,6 +30,7 @@ pub fn may_ask(no_input: bool, environment: &Environment) -> bool {
 
 /// Asks `question`. Fails with [`CliError::Declined`] if the answer is no.
 pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError> {
+    let _restore = Restore::at_the_end();
     let asked = tokio::task::spawn_blocking(move || ask(&visible(&question), &how));
     match asked.await {
         Ok(Ok(true)) => Ok(()),
@@ -52,9 +54,22 @@ fn ask(question: &str, how: &Confirmation) -> io::Result<bool> {
     answer.map_err(|dialoguer::Error::IO(error)| error)
 }
 
-/// Gives the terminal back as it was: dialogues hide the cursor.
-pub fn restore_terminal() {
-    if io::stderr().is_terminal() {
+/// Gives the terminal back as it was, also when the question is broken off by a signal: while a key is awaited the
+/// cursor is hidden and the terminal shows nothing that is typed.
+struct Restore(Option<Termios>);
+
+impl Restore {
+    fn at_the_end() -> Self {
+        Self(tcgetattr(io::stdin()).ok())
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // There is nothing to be done about a terminal that refuses.
+            let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
         let _unseen = Term::stderr().show_cursor();
     }
 }

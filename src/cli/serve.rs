@@ -2,11 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
@@ -15,7 +15,7 @@ use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::{local, runtime};
 use crate::client::Url;
-use crate::config::{Config, HttpLimits, Rate};
+use crate::config::{Config, HttpLimits, NoRate, Rate};
 use crate::domain::limits::Limits;
 use crate::server::{self, Serving};
 
@@ -110,10 +110,7 @@ struct RateFlag(Option<Rate>);
 fn rate(text: &str) -> Result<RateFlag, String> {
     match text {
         "off" => Ok(RateFlag(None)),
-        _ => text
-            .parse()
-            .map(|rate| RateFlag(Some(rate)))
-            .map_err(|error: crate::config::NoRate| error.to_string()),
+        _ => text.parse().map(|rate| RateFlag(Some(rate))).map_err(|error: NoRate| error.to_string()),
     }
 }
 
@@ -197,8 +194,8 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
 }
 
 struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    interrupt: Signal,
+    terminate: Signal,
 }
 
 impl Signals {
@@ -217,11 +214,7 @@ impl Signals {
 
 /// Tells where the server is: scripts by the one line on stdout, this user's commands by the runtime file, and a
 /// person who watches in words.
-fn announce(
-    session: &Session,
-    serving: &Serving<'_>,
-    data: &std::path::Path,
-) -> Option<runtime::Announcement> {
+fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<runtime::Announcement> {
     let url = &serving.local_url;
     let announcement = write_runtime_file(session, serving, data);
     if session.output.talk_is_terminal() {
@@ -239,7 +232,7 @@ fn announce(
 fn write_runtime_file(
     session: &Session,
     serving: &Serving<'_>,
-    data: &std::path::Path,
+    data: &Path,
 ) -> Option<runtime::Announcement> {
     let folder = runtime::folder(&session.environment)?;
     let url = Url::parse(&serving.local_url).ok()?;
@@ -265,7 +258,7 @@ fn log(session: &Session) {
         .log_internal_errors(false)
         .with_target(false);
     let installed = if session.output.talk_is_terminal() {
-        lines.with_ansi(session.output.talk_has_colour()).try_init()
+        lines.with_ansi(false).try_init()
     } else {
         lines.json().flatten_event(true).with_current_span(false).try_init()
     };

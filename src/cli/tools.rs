@@ -10,6 +10,7 @@ use crate::cli::context::Target;
 use crate::cli::diagnostics::similar;
 use crate::cli::document::FILE_CODES;
 use crate::cli::exit::CliError;
+use crate::cli::output::visible;
 use crate::cli::session::Session;
 use crate::domain::violation::Rule;
 
@@ -43,11 +44,11 @@ impl Whoami {
                 shown(&place["value"]),
                 shown(&place["source"]),
                 whoami.key.id,
-                crate::cli::output::visible(&whoami.key.name),
+                visible(&whoami.key.name),
                 scopes.join(", "),
                 shown(&key_source),
                 whoami.workspace.id,
-                crate::cli::output::visible(&whoami.workspace.name),
+                visible(&whoami.workspace.name),
             )
         };
         let key =

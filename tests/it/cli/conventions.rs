@@ -4,13 +4,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::Home;
+use super::stand_in::{operator_key, send};
 
-/// Every command that talks to a store, as it would be called on the published form `id`.
+/// Every command, as it would be called on the published form `id`; what stands later may undo what stands before.
 fn commands(id: &str) -> Vec<Vec<String>> {
     let calls = [
+        "publish ID",
         "list",
         "show ID",
-        "publish ID",
         "submit ID q1=hello",
         "submit ID q1=hello --dry-run",
         "responses ID",
@@ -21,9 +22,21 @@ fn commands(id: &str) -> Vec<Vec<String>> {
         "validate survey.yaml",
         "unpublish ID",
         "delete ID --dry-run",
-        "delete ID --yes",
     ];
     calls.iter().map(|call| call.split(' ').map(|word| word.replace("ID", id)).collect()).collect()
+}
+
+/// Whether `text` is nothing but a document of this format.
+#[track_caller]
+fn is_pure(format: &str, text: &str) -> bool {
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+    match format {
+        "json" => is_json(text),
+        "jsonl" => text.lines().all(is_json),
+        "yaml" => serde_yaml::from_str::<serde_yaml::Value>(text).is_ok(),
+        "csv" => text.lines().next().is_some_and(|header| !header.is_empty()),
+        _ => panic!("no format {format}"),
+    }
 }
 
 #[test]
@@ -40,28 +53,18 @@ fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
 #[test]
 fn structured_formats_are_pure_on_every_command() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let _server = home.serve();
+    let id = home.published(&[]);
     for format in ["json", "jsonl", "yaml", "csv"] {
         for call in commands(&id) {
-            if call[0] == "delete" && !call.contains(&"--dry-run".to_owned()) && format != "csv" {
-                continue;
-            }
-            let mut arguments = vec!["--data", "store", "-o", format];
+            let mut arguments = vec!["-o", format];
             arguments.extend(call.iter().map(String::as_str));
-            if call[0] == "submit" {
-                home.ok(&["--data", "store", "-q", "publish", &id]);
-            }
             let stdout = home.ok(&arguments);
-            match format {
-                "json" => drop(serde_json::from_str::<serde_json::Value>(&stdout).expect(&stdout)),
-                "jsonl" => stdout
-                    .lines()
-                    .for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).expect(line))),
-                "yaml" => drop(serde_yaml::from_str::<serde_yaml::Value>(&stdout).expect(&stdout)),
-                _ => assert!(stdout.lines().next().is_some_and(|header| !header.is_empty()), "{arguments:?}"),
-            }
+            assert!(is_pure(format, &stdout), "{arguments:?}: {stdout}");
         }
     }
+    let deleted = home.run(&["delete", "--yes", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(deleted, serde_json::json!({"id": id, "deleted": true}));
 }
 
 #[test]
@@ -69,25 +72,10 @@ fn json_is_the_body_of_the_api() {
     let home = Home::new();
     let server = home.serve();
     let id = home.published(&[]);
-    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
-    let client = reqwest_blocking(&server.url, &format!("/api/v1/forms/{id}"), key.trim());
+    let body = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &operator_key(&home), "");
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     let shown = home.run(&["show", &id, "-o", "json"]).expect(0).json();
-    assert_eq!(shown, client);
-}
-
-/// The body of a GET, by a client that is not ours.
-fn reqwest_blocking(url: &str, path: &str, key: &str) -> serde_json::Value {
-    use std::io::{Read, Write};
-    let address = url.strip_prefix("http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    assert_eq!(shown, body);
 }
 
 #[test]
@@ -139,8 +127,8 @@ fn standard_input_is_read_only_when_it_is_named() {
 fn a_flag_wins_over_the_environment_and_both_over_the_default() {
     let home = Home::new();
     let server = home.serve();
-    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
-    let key = key.trim();
+    let key = operator_key(&home);
+    let key = key.as_str();
     let whoami = |variables: &[(&str, &str)], arguments: &[&str]| {
         home.run_with(variables, &[arguments, &["whoami", "-o", "json"]].concat()).expect(0).json()
     };
@@ -220,6 +208,50 @@ fn verbose_tells_requests_and_never_the_key() {
     );
     let bodies = home.run(&["--data", "store", "-vv", "list"]).expect(0).stderr;
     assert!(bodies.contains("< {\"forms\":[") && !bodies.contains("fk_"), "{bodies}");
+}
+
+#[test]
+fn a_dry_run_stores_nothing() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let tried = home.ok(&["--data", "store", "submit", "--dry-run", &id, "q1=x"]);
+    assert_eq!(tried, "(dry run)\n");
+    assert_eq!(home.ok(&["--data", "store", "create", "--dry-run", "-f", "survey.yaml"]), "(dry run)\n");
+    assert_eq!(home.ok(&["--data", "store", "delete", "--dry-run", &id]), format!("{id}\n"));
+    let shown = home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(shown["response_count"], 0);
+    assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
+    home.run(&["--data", "store", "submit", "--dry-run", &id]).expect(6);
+}
+
+#[test]
+fn what_is_done_already_is_done() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let updated =
+        || home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json()["updated_at"].clone();
+    let before = updated();
+    assert_eq!(home.ok(&["--data", "store", "publish", &id]), format!("{id}\n"));
+    assert_eq!(updated(), before);
+}
+
+#[test]
+fn several_forms_are_handled_in_one_go() {
+    let home = Home::new();
+    let (one, other) = (home.published(&["--data", "store"]), home.published(&["--data", "store"]));
+    let both = home.ok(&["--data", "store", "unpublish", &one, &other]);
+    assert_eq!(both, format!("{one}\n{other}\n"));
+    home.ok(&["--data", "store", "delete", "--yes", "--purge", &one, &other]);
+    assert_eq!(home.ok(&["--data", "store", "list"]), "");
+}
+
+#[test]
+fn nothing_is_sent_if_one_form_of_a_file_is_unfit() {
+    let home = Home::new();
+    home.write("two.yaml", "title: A\n---\ntitle: B\nquestion: []\n");
+    let run = home.run(&["--data", "store", "create", "-f", "two.yaml"]).expect(6);
+    assert!(run.stdout.is_empty() && run.stderr.contains(" --> two.yaml:4:1"), "{run:?}");
+    assert_eq!(home.ok(&["--data", "store", "list"]), "");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Home, stand_in::StandIn};
+use super::Home;
+use super::stand_in::{StandIn, operator_key, post, send};
 
 /// A file of `count` forms.
 fn many(count: usize) -> String {
@@ -76,10 +77,9 @@ fn answers_keep_their_text_and_stay_on_one_line() {
     let home = Home::new();
     let server = home.serve();
     let id = home.published(&[]);
-    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
     // Sent by another client, with line breaks between the tokens and a number with its own text.
     let body = "{\"answers\":{\n  \"q1\": \"hello\",\r\n  \"q3\": 4.0\n}}";
-    super::stand_in::post(&server.url, &format!("/api/v1/forms/{id}/submissions"), key.trim(), body);
+    post(&server.url, &format!("/api/v1/forms/{id}/submissions"), &operator_key(&home), body);
     let line = home.ok(&["responses", &id, "-o", "jsonl"]);
     assert_eq!(line.lines().count(), 1, "{line}");
     assert!(line.contains("\"q3\": 4.0"), "{line}");
@@ -105,9 +105,8 @@ fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     let server = home.serve();
     let id = home.published(&[]);
     home.ok(&["submit", &id, "q1=hello", "q3=2"]);
-    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
     let patch = "{\"questions\":[{\"id\":\"q1\",\"type\":\"short_text\",\"title\":\"Only this\"}]}";
-    super::stand_in::send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), key.trim(), patch);
+    send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), &operator_key(&home), patch);
     let table = home.run(&["responses", &id]).expect(0);
     assert!(table.stdout.ends_with("\thello\n"), "{table:?}");
     assert!(table.stderr.contains("-o jsonl has them"), "{table:?}");

@@ -1,1 +1,181 @@
-//! x
+//! `forms serve`: the ready line, signals, logs, and how commands of the same user find it.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::stand_in::{operator_key, send};
+use super::{Home, Served};
+
+/// The folder of the runtime files where `XDG_RUNTIME_DIR` is not set.
+fn folder(home: &Home) -> PathBuf {
+    home.path().join(".local/state/forms/run")
+}
+
+fn runtime_files(home: &Home) -> Vec<PathBuf> {
+    fs::read_dir(folder(home)).unwrap().map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_signal_stops_the_server_and_takes_its_runtime_file_away() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let home = Home::new();
+        let mut server = home.serve();
+        let files = runtime_files(&home);
+        assert_eq!(files.len(), 1);
+        let port = server.url.rsplit(':').next().unwrap();
+        assert_eq!(files[0].file_name().unwrap().to_str().unwrap(), format!("127.0.0.1-{port}.json"));
+        assert_eq!(fs::metadata(&files[0]).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(folder(&home)).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(server.stop(signal), Some(0));
+        assert!(runtime_files(&home).is_empty());
+    }
+}
+
+#[test]
+fn the_address_is_all_that_goes_to_stdout_and_logs_are_json_lines() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+    let log = fs::File::create(home.path().join("serve.log")).unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut ready = Vec::new();
+    while !ready.ends_with(b"\n") {
+        let mut byte = [0];
+        stdout.read_exact(&mut byte).unwrap();
+        ready.push(byte[0]);
+    }
+    let url = String::from_utf8(ready).unwrap();
+    let mut server = Served { child, url: url.trim().to_owned() };
+    let id = home.published(&[]);
+    home.ok(&["submit", &id, "q1=a secret answer"]);
+    server.stop(Signal::TERM);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    let log = fs::read_to_string(home.path().join("serve.log")).unwrap();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(lines.iter().any(|line| line["message"] == "ready" && line["url"] == *server.url), "{log}");
+    assert!(!log.contains("a secret answer") && !log.contains("fk_"), "{log}");
+}
+
+#[test]
+fn the_runtime_folder_is_used_where_there_is_one() {
+    let home = Home::new();
+    let folder = home.path().join("runtime");
+    fs::create_dir(&folder).unwrap();
+    let mut command = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+    command.env("XDG_RUNTIME_DIR", &folder).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut byte = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    let _server = Served { child, url: String::new() };
+    assert_eq!(fs::read_dir(folder.join("forms")).unwrap().count(), 1);
+    let variables = [("XDG_RUNTIME_DIR", folder.to_str().unwrap())];
+    home.run_with(&variables, &["list"]).expect(0);
+}
+
+#[test]
+fn beside_a_second_server_a_command_asks_which() {
+    let home = Home::new();
+    let first = home.serve();
+    let second = home.serve_with(&["serve", "--data", "other", "--listen", "127.0.0.1:0"]);
+    let run = home.run(&["list"]).expect(2);
+    for server in [&first, &second] {
+        assert!(run.stderr.contains(&format!("--url {}", server.url)), "{run:?}");
+        home.run(&["--url", &server.url, "list"]).expect(0);
+    }
+}
+
+#[test]
+fn a_runtime_file_is_believed_only_with_proof() {
+    let home = Home::new();
+    let server = home.serve();
+    let file = runtime_files(&home).remove(0);
+    let content = fs::read_to_string(&file).unwrap();
+    let other = |name: &str, text: &str, mode: u32| {
+        let path = folder(&home).join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let pid = server.child.id().to_string();
+    let dead = other("dead.json", &content.replace(&pid, &dead_pid().to_string()), 0o600);
+    let open = other("open.json", &content.replace(&server.url, "http://127.0.0.1:1"), 0o644);
+    let broken = other("broken.json", "{", 0o600);
+    home.run(&["list"]).expect(0);
+    assert!(!dead.exists(), "what a server left behind is taken away");
+    assert!(open.exists() && broken.exists());
+}
+
+/// A process that has ended.
+fn dead_pid() -> u32 {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+#[test]
+fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
+    let home = Home::new();
+    let server = home.serve();
+    for arguments in [&["--data", "store", "list"][..], &["serve", "--data", "./store"]] {
+        let run = home.run(arguments).expect(5);
+        let holder = format!("(pid {}, {})", server.child.id(), server.url);
+        assert!(run.stderr.contains(&holder) && run.stderr.contains("help: "), "{run:?}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_refused() {
+    let home = Home::new();
+    let server = home.serve();
+    let address = server.url.strip_prefix("http://").unwrap();
+    let run = home.run(&["serve", "--data", "other", "--listen", address]).expect(5);
+    assert!(run.stderr.contains(&format!("{address} is in use")), "{run:?}");
+}
+
+#[test]
+fn an_address_that_others_reach_is_refused() {
+    let home = Home::new();
+    let run = home.run(&["serve", "--data", "store", "--listen", "0.0.0.0:0"]).expect(2);
+    assert!(run.stderr.contains("--insecure-http"), "{run:?}");
+    assert!(!home.path().join("store").exists(), "a refusal makes no store");
+}
+
+#[test]
+fn a_store_that_cannot_be_made_is_a_failure_of_this_machine() {
+    let home = Home::new();
+    home.write("file", "");
+    let run = home.run(&["serve", "--data", "file", "--listen", "127.0.0.1:0"]).expect(70);
+    assert!(run.stderr.contains("error: "), "{run:?}");
+}
+
+#[test]
+fn limits_are_flags() {
+    let home = Home::new();
+    let arguments = [
+        "serve",
+        "--data",
+        "store",
+        "--listen",
+        "127.0.0.1:0",
+        "--max-questions",
+        "2",
+        "--max-body",
+        "64KiB",
+    ];
+    let server = home.serve_with(&arguments);
+    let run = home.run(&["create", "-f", "survey.yaml"]).expect(6);
+    assert!(run.stderr.contains("error[too_many]: 3 questions are too many, 2 are allowed"), "{run:?}");
+    assert!(run.stderr.contains(" --> survey.yaml:3:3"), "{run:?}");
+    let key = operator_key(&home);
+    let limits = send(&server.url, "GET", "/api/v1/limits", &key, "");
+    let limits: serde_json::Value = serde_json::from_str(&limits).unwrap();
+    assert_eq!((&limits["max_questions"], &limits["max_body"]), (&2.into(), &65_536.into()));
+}
