@@ -33,37 +33,42 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn measure() -> io::Result<()> {
-    let mut table =
-        Table::new(&["connections", "server", "per second", "p50 ms", "p99 ms", "rate", "p50", "target"]);
+    let mut table = Table::new(&[
+        "connections",
+        "server",
+        "per second",
+        "p50 ms",
+        "p99 ms",
+        "cpu us each",
+        "rate",
+        "p50",
+        "target",
+    ]);
     for (connections, target) in CASES {
         say(&format!("{connections} connections"))?;
-        let turns = take_turns(connections).await?;
-        let ratio = |figure: &dyn Fn(&Samples) -> f64| {
-            format!("{:.2}", median(turns.iter().map(|(ours, limit)| figure(ours) / figure(limit))))
+        let (ours, limit): (Vec<_>, Vec<_>) = take_turns(connections).await?.into_iter().unzip();
+        let ratio = |figure: &dyn Fn(&Turn) -> f64| {
+            format!(
+                "{:.2}",
+                median(ours.iter().zip(&limit).map(|(ours, limit)| figure(ours) / figure(limit)))
+            )
         };
-        let ours: Vec<_> = turns.iter().map(|(ours, _)| ours).collect();
-        let limits: Vec<_> = turns.iter().map(|(_, limit)| limit).collect();
-        let name = connections.to_string();
-        let [rate, p50, p99] = figures(&limits);
-        table.row([
-            name.clone(),
-            "limit".into(),
-            rate,
-            p50,
-            p99,
-            String::new(),
-            String::new(),
-            String::new(),
-        ]);
-        let [rate, p50, p99] = figures(&ours);
-        let ratios = (ratio(&Samples::rate), ratio(&|samples| samples.percentile(0.5)));
-        table.row([name, "forms".into(), rate, p50, p99, ratios.0, ratios.1, target.into()]);
+        let ratios = [ratio(&|turn| turn.samples.rate()), ratio(&|turn| turn.samples.percentile(0.5))];
+        let none = [String::new(), String::new()];
+        table.row(row(connections, "limit", &limit, none, ""));
+        table.row(row(connections, "forms", &ours, ratios, target));
     }
     table.print()
 }
 
+/// One measurement, and the server's processor time for a submission, in microseconds.
+struct Turn {
+    samples: Samples,
+    cpu_micros: f64,
+}
+
 /// The turns of both servers, pair by pair: ours, then the limit's.
-async fn take_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
+async fn take_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
     let limit = Server::start(&mut limit::command(folder.path())?)?;
@@ -72,26 +77,37 @@ async fn take_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
     let same_on_limit = Form { address: limit.address(), ..form.clone() };
     let mut turns = Vec::new();
     for _ in 0..settings::rounds()? {
-        turns.push((turn(&form, connections).await?, turn(&same_on_limit, connections).await?));
+        turns
+            .push((turn(&ours, &form, connections).await?, turn(&limit, &same_on_limit, connections).await?));
     }
     ours.stop()?;
     Ok(turns)
 }
 
-/// One measurement. What earlier ones left to be written is written before, so that nobody pays for another.
-async fn turn(form: &Form, connections: usize) -> io::Result<Samples> {
+/// Measures once. What earlier turns left to be written is written before, so that nobody pays for another.
+async fn turn(server: &Server, form: &Form, connections: usize) -> io::Result<Turn> {
     rustix::fs::sync();
     let load = form.submissions(connections);
     load.run(Until::Elapsed(WARM_UP)).await?;
-    load.run(Until::Elapsed(settings::duration(3.0)?)).await
+    let before = server.cpu_seconds()?;
+    let samples = load.run(Until::Elapsed(settings::duration(3.0)?)).await?;
+    let cpu_micros = (server.cpu_seconds()? - before) * 1e6 / samples.count() as f64;
+    Ok(Turn { samples, cpu_micros })
 }
 
-/// Rate, p50 and p99: the median of the turns.
-fn figures(turns: &[&Samples]) -> [String; 3] {
-    let of = |figure: &dyn Fn(&Samples) -> f64| median(turns.iter().map(|samples| figure(samples)));
+/// A server's figures, each the median of its turns.
+fn row(connections: usize, server: &str, turns: &[Turn], ratios: [String; 2], target: &str) -> [String; 9] {
+    let of = |figure: &dyn Fn(&Turn) -> f64| median(turns.iter().map(figure));
+    let [rate, p50] = ratios;
     [
-        format!("{:.0}", of(&Samples::rate)),
-        format!("{:.2}", of(&|samples| samples.percentile(0.5))),
-        format!("{:.2}", of(&|samples| samples.percentile(0.99))),
+        connections.to_string(),
+        server.to_owned(),
+        format!("{:.0}", of(&|turn| turn.samples.rate())),
+        format!("{:.2}", of(&|turn| turn.samples.percentile(0.5))),
+        format!("{:.2}", of(&|turn| turn.samples.percentile(0.99))),
+        format!("{:.0}", of(&|turn| turn.cpu_micros)),
+        rate,
+        p50,
+        target.to_owned(),
     ]
 }

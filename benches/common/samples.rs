@@ -23,6 +23,11 @@ impl Samples {
         self.elapsed += other.elapsed;
     }
 
+    /// Requests that were answered.
+    pub(crate) fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
     /// How long the measurement took.
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed.as_secs_f64()
