@@ -180,6 +180,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let mut signals = Signals::new()?;
     let signals = async {
         signals.next().await;
+        tracing::info!("stopping after the requests under way; a second signal does not wait for them");
         let _over_already = stop.send(());
         signals.next().await;
     };

@@ -134,3 +134,15 @@ fn a_client_over_tls_can_be_made() {
     let run = Home::new().run(&["--url", "https://127.0.0.1:1", "--retries", "0", "list"]).expect(7);
     assert!(run.stderr.contains("connection refused"), "{run:?}");
 }
+
+#[test]
+fn ctrl_c_ends_a_request_that_is_under_way() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut child = Home::new().command(&["--url", &url, "list"]).spawn().unwrap();
+    let (connection, _) = listener.accept().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(connection);
+}

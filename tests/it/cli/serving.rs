@@ -1,7 +1,8 @@
 //! `forms serve`: the ready line, signals, logs, and how commands of the same user find it.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -178,4 +179,45 @@ fn limits_are_flags() {
     let limits = send(&server.url, "GET", "/api/v1/limits", &key, "");
     let limits: serde_json::Value = serde_json::from_str(&limits).unwrap();
     assert_eq!((&limits["max_questions"], &limits["max_body"]), (&2.into(), &65_536.into()));
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_requests() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let mut server = Served { child, url: url.trim().to_owned() };
+    let mut stuck = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+    write!(
+        stuck,
+        "POST /api/v1/forms HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 10\r\nexpect: 100-continue\r\n\r\n",
+        operator_key(&home)
+    )
+    .unwrap();
+    // The server asks for the body: the request is under way.
+    let mut asked = [0; 12];
+    stuck.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100");
+    let pid = rustix::process::Pid::from_child(&server.child);
+    rustix::process::kill_process(pid, Signal::INT).unwrap();
+    assert!(log.any(|line| line.contains("stopping after the requests under way")));
+    assert_eq!(server.stop(Signal::INT), Some(130));
+}
+
+#[test]
+fn commands_on_one_data_directory_wait_for_each_other() {
+    let home = Home::new();
+    let create = || {
+        let mut command = home.command(&["--data", "store", "create", "-q", "-f", "survey.yaml"]);
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let children = [create(), create(), create()];
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 3);
 }
