@@ -182,15 +182,14 @@ pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Valu
     Value::Object(members)
 }
 
-/// Draws the broken rules of a definition in the file it came from.
+/// Draws the broken rules of a definition in the file it came from, from top to bottom.
 ///
 /// A member that is missing is not told where a misspelt one explains it.
 pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
-    violations
-        .iter()
-        .filter(|violation| !is_explained(violation, violations))
-        .map(|violation| of_violation(document, violation))
-        .collect()
+    let told = violations.iter().filter(|violation| !is_explained(violation, violations));
+    let mut findings: Vec<_> = told.map(|violation| of_violation(document, violation)).collect();
+    findings.sort_by_key(|finding| finding.mark.as_ref().map_or(0, |mark| mark.place.start));
+    findings
 }
 
 fn of_violation(document: &Document, violation: &Violation) -> Finding {

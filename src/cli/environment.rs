@@ -15,7 +15,7 @@ pub const VARIABLES: [(&str, &str); 14] = [
     ("FORCE_COLOR", "set and not 0: colours also where there is no terminal"),
     ("CLICOLOR_FORCE", "as FORCE_COLOR"),
     ("TERM", "`dumb`: no colours, and nothing is asked"),
-    ("XDG_RUNTIME_DIR", "folder under which a running server tells this user's commands its address and key"),
+    ("XDG_RUNTIME_DIR", "below it a running server tells this user's commands of itself"),
     ("XDG_STATE_HOME", "the same, where XDG_RUNTIME_DIR is not set"),
     ("FORMS_LOG", "what `serve` logs: error, warn, info (default), debug"),
     ("HOME", "the user's folder"),

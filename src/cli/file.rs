@@ -15,7 +15,8 @@ use crate::domain::limits::Limits;
 /// Check form files, offline
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Every problem of every file is shown at once, with its place. Exit code 6 if there is one.
+Every problem of every file is shown at once, with its place. Exit code 6 if
+there is one.
 
 Examples:
   forms validate survey.yaml

@@ -23,8 +23,8 @@ use crate::domain::limits::Limits;
 /// Create a form from a file
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the new form's id. The form is a draft until it is published. A file may hold several forms,
-set apart by lines of ---.
+Prints the new form's id. The form is a draft until it is published. A file
+may hold several forms, set apart by lines of ---.
 
 Examples:
   forms create -f survey.yaml
@@ -131,7 +131,8 @@ pub struct Publish {
 /// Take forms back to draft: they take no more answers
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. Its answers stay. One that is a draft already stays so.
+Prints the id of each form. Its answers stay. One that is a draft already
+stays so.
 
 Examples:
   forms unpublish frm_7k2m9q4x1abz")]
@@ -254,7 +255,8 @@ async fn count(client: &Client) -> Result<usize, CliError> {
 #[command(
     visible_alias = "get",
     after_long_help = "\
-With -o yaml: the file the form could be created from, without id, status and times.
+With -o yaml: the file the form could be created from, without id, status and
+times.
 
 Examples:
   forms show frm_7k2m9q4x1abz
@@ -313,7 +315,8 @@ fn question_lines(form: &FormDetail) -> String {
 #[command(
     visible_alias = "rm",
     after_long_help = "\
-Asks first; where nobody can be asked, --yes is needed. Prints the id of each form.
+Asks first; where nobody can be asked, --yes is needed. Prints the id of each
+form.
 
 Examples:
   forms delete frm_7k2m9q4x1abz

@@ -71,9 +71,10 @@ fn environment() -> String {
         let _infallible = writeln!(text, "  {name:<19} {meaning}");
     }
     text + "
-Address: --url, then FORMS_URL, then a server of this user that is running, then
-http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then FORMS_API_KEY_FILE, then the key of
-that server. `forms whoami` shows what was found, and where.
+Address: --url, then FORMS_URL, then a server of this user that is running,
+then http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
+FORMS_API_KEY_FILE, then the key of that server. `forms whoami` shows what was
+found, and where.
 "
 }
 
@@ -89,20 +90,21 @@ fn exit_codes() -> String {
 const FORMATTING: &str = "\
 Output formats. Results go to stdout, everything else to stderr.
 
-  -o table   columns on a terminal; in a pipe tab-separated, no header, nothing cut off
+  -o table   columns on a terminal; tab-separated and whole in a pipe
   -o json    the API's answer as one JSON document, all pages
   -o jsonl   one JSON object a line, all pages
-  -o csv     with a header, all pages; text that a spreadsheet would run as a formula gets a '
-  -o yaml    YAML; of `forms show`, the file the form could be created from
+  -o csv     with a header, all pages; what a spreadsheet would run gets a '
+  -o yaml    YAML; of `forms show`, a file to create the form from
 
-With a format other than table a failure leaves stdout empty and writes one line of JSON to stderr:
-the problem document of the API, with `exit`, `hint` and, where a file was read, `line` and `column`.
+With a format other than table a failure leaves stdout empty and writes one
+line of JSON to stderr: the problem document of the API, with `exit`, `hint`
+and, where a file was read, `line` and `column`.
 
-Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then whether the stream is a
-terminal and TERM is not `dumb`.
+Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
+whether the stream is a terminal and TERM is not `dumb`.
 
-Control characters in titles and answers are shown as \\u{1b} on a terminal and in tables.
-";
+Control characters in titles and answers are shown as \\u{1b} on a terminal
+and in tables.";
 
 #[cfg(test)]
 mod tests {

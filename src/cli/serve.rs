@@ -22,9 +22,10 @@ use crate::server::{self, Serving};
 /// Run the server
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints one line, the server's address, once it takes requests; everything else is logged to stderr: as
-text on a terminal, else as lines of JSON. Stops at Ctrl-C or SIGTERM after the requests under way; a
-second Ctrl-C does not wait for them.
+Prints one line, the server's address, once it takes requests; everything else
+is logged to stderr: as text on a terminal, else as lines of JSON. Stops at
+Ctrl-C or SIGTERM after the requests under way; a second Ctrl-C does not wait
+for them.
 
 Commands of the same user find the server and its key by themselves.
 

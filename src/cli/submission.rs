@@ -15,9 +15,10 @@ use crate::domain::json::{self, Value};
 /// Send answers to a form
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Each answer is KEY=VALUE, the key being the question's id: `forms show FORM` lists them. The value is
-everything after the first `=`, and is read by the question's type: a rating as a number, all else as
-text. To begin a text with @ write KEY=\\@text. Prints the submission's id.
+Each answer is KEY=VALUE, the key being the question's id: `forms show FORM`
+lists them. The value is everything after the first `=`, and is read by the
+question's type: a rating as a number, all else as text. To begin a text with
+@ write KEY=\\@text. Prints the submission's id.
 
 Arguments can be seen by other users of this machine while the command runs.
 
