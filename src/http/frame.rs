@@ -148,7 +148,7 @@ fn finish(mut response: Response, request_id: &str) -> Response {
 fn is_bare_error(response: &Response) -> bool {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    is_error && !response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+    is_error && response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
 }
 
 fn bare_error(status: StatusCode) -> Failure {
