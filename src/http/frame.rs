@@ -159,7 +159,8 @@ fn bare_error(status: StatusCode) -> Failure {
     })
 }
 
-fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
+/// Puts what every answer bears into `headers`.
+pub(super) fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
     headers.reserve(6);
     headers.insert(X_REQUEST_ID, request_id.clone());
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
