@@ -10,7 +10,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use axum::response::Response;
+use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
@@ -22,8 +25,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tower::Service;
 
 use super::Peer;
+use super::frame::put_headers;
 use super::pace::{Pace, Paced, Wait};
 use super::problem::Failure;
+use super::request_id::RequestIds;
 use super::serve::Stage;
 use crate::api::Code;
 use crate::config::HttpLimits;
@@ -128,9 +133,26 @@ async fn give_up(wait: Wait, stream: Paced) {
     if wait != Wait::Head {
         return;
     }
-    let answer = Failure::because(Code::RequestTimeout, "the headers did not arrive in time");
-    stream.inner().try_write(&answer.bare()).ok();
+    // What does not fit into the system's buffer at once is not worth waiting for.
+    stream.inner().try_write(&head_timeout().await).ok();
     linger(stream).await;
+}
+
+/// The answer to a head that did not arrive in time, as bytes: hyper answers only what it could read.
+async fn head_timeout() -> Vec<u8> {
+    let id = RequestIds::new().draw();
+    let failure = Failure::because(Code::RequestTimeout, "the headers did not arrive in time");
+    let mut response = failure.render(id.to_str().unwrap_or_default());
+    put_headers(response.headers_mut(), &id);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {}\r\ncontent-length: {}\r\n", head.status, body.len()).into_bytes();
+    for (name, value) in &head.headers {
+        bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    bytes.extend([&b"\r\n"[..], &body].concat());
+    bytes
 }
 
 /// Reads until the client closes too, for a little while.

@@ -148,7 +148,7 @@ fn finish(mut response: Response, request_id: &str) -> Response {
 fn is_bare_error(response: &Response) -> bool {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    is_error && !response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+    is_error && response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
 }
 
 fn bare_error(status: StatusCode) -> Failure {
@@ -159,7 +159,8 @@ fn bare_error(status: StatusCode) -> Failure {
     })
 }
 
-fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
+/// Puts what every answer bears into `headers`.
+pub(super) fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
     headers.reserve(6);
     headers.insert(X_REQUEST_ID, request_id.clone());
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

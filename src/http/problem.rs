@@ -79,19 +79,6 @@ impl Failure {
         response
     }
 
-    /// The whole answer as bytes, for a connection on which no request could be read.
-    pub(super) fn bare(mut self) -> Vec<u8> {
-        self.problem.request_id = None;
-        let status = self.problem.status;
-        let body = serde_json::to_string(&self.problem).unwrap_or_default();
-        let length = body.len();
-        format!(
-            "HTTP/1.1 {status} Request Timeout\r\ncontent-type: {PROBLEM_TYPE}\r\ncontent-length: {length}\r\n\
-             cache-control: no-store\r\nconnection: close\r\n\r\n{body}"
-        )
-        .into_bytes()
-    }
-
     fn log(&self, request_id: &str) {
         if self.problem.status < 500 {
             return;

@@ -170,6 +170,8 @@ async fn a_head_that_stops_is_told_so() {
         stream.write_all(begun.as_bytes()).await.unwrap();
         let told = answer(&closed(&mut stream).await);
         assert_eq!((told.status.as_u16(), told.code().as_str()), (408, "request_timeout"));
+        assert_eq!(told.header("x-request-id"), told.json()["request_id"].as_str());
+        assert_eq!(told.header("x-content-type-options"), Some("nosniff"));
     }
 }
 
