@@ -50,6 +50,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
             let enough = draw(round, 0, 400);
             witness.store_until(server, enough as usize, |server| server.kill().unwrap()).await;
             let death = [Death::UnderLoad, Death::Opening, Death::Rebuilding][round as usize % 3];
+            println!("round {round}: {death:?}, {} stored", witness.count());
             if death == Death::Rebuilding {
                 std::fs::remove_dir_all(data.join("index")).unwrap();
             }
