@@ -1,5 +1,7 @@
 //! Creating, reading, changing and deleting forms.
 
+use std::sync::Arc;
+
 use super::{App, AppError, Attempt, What, require};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
@@ -13,7 +15,7 @@ use crate::store::{Current, NewForm, Operation, Step};
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
 pub struct FormPage {
-    pub forms: Vec<(Form, u64)>,
+    pub forms: Vec<(Arc<Form>, u64)>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
 }

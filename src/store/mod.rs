@@ -42,7 +42,7 @@ pub enum Step<T> {
 /// A form with its present questions.
 #[derive(Debug, Clone)]
 pub struct Current {
-    pub form: Form,
+    pub form: Arc<Form>,
     pub version: Arc<Version>,
 }
 
@@ -122,7 +122,7 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<Vec<(Form, u64)>, StoreError>;
+    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError>;
 
     /// Applies `change`; what is that way already stays untouched.
     async fn update_form(
@@ -196,7 +196,7 @@ pub trait Keys: Send + Sync {
     async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError>;
 
     /// The key, expired or not.
-    async fn find_key(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError>;
+    async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
 
     /// The workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;

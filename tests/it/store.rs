@@ -183,7 +183,7 @@ async fn an_empty_store_takes_its_first_workspace_once(bench: &impl Bench) {
     drop(store);
     let store = bench.open();
     assert_eq!(store.signing_key().await.unwrap(), signing_key);
-    assert_eq!(store.find_key(key.id()).await.unwrap(), Some(api_key(&first)));
+    assert_eq!(store.find_key(key.id()).await.unwrap().as_deref(), Some(&api_key(&first)));
     assert!(!store.bootstrap(second.clone(), api_key(&second)).await.unwrap());
 }
 
@@ -199,7 +199,7 @@ async fn keys_are_found_by_id(bench: &impl Bench) {
         expires_at: Some(at(8)),
     };
     store.insert_key(key.clone()).await.unwrap();
-    assert_eq!(store.find_key(key.id).await.unwrap(), Some(key));
+    assert_eq!(store.find_key(key.id).await.unwrap().as_deref(), Some(&key));
     assert_eq!(store.find_key(key_id("abd")).await.unwrap(), None);
     let other = Workspace { id: workspace(5), name: "five".into(), created_at: at(2) };
     store.insert_workspace(other.clone()).await.unwrap();

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::job::Progress;
 use super::layout::{self, Counters};
 use super::tx::{Direction, Tx};
-use super::{SledStore, retries};
+use super::{Caches, SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::form::{Edit, Form, Version};
@@ -38,11 +38,11 @@ impl Forms for SledStore {
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
         let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
-        let version = match self.versions.find(form.id, form.version) {
+        let version = match self.caches.versions.find(form.id, form.version) {
             Some(version) => version,
             None => {
                 let body = self.engine.get(&layout::version(form.id, form.version))?;
-                keep_version(&self.versions, &form, body)?
+                keep_version(&self.caches.versions, &form, body)?
             }
         };
         Ok(Some(Current { form, version }))
@@ -53,7 +53,7 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<Vec<(Form, u64)>, StoreError> {
+    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
         self.scan_apart(limit, move |store| {
             let entries =
                 store.engine.scan(layout::live_forms(workspace, after), Direction::Descending, limit)?;
@@ -77,9 +77,9 @@ impl Forms for SledStore {
         change: Change,
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError> {
-        let versions = Arc::clone(&self.versions);
+        let caches = Arc::clone(&self.caches);
         let large = change.questions.is_some();
-        let work = move |tx: &mut Tx<'_>| update(tx, &versions, workspace, form, &change, now);
+        let work = move |tx: &mut Tx<'_>| update(tx, &caches, workspace, form, &change, now);
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
@@ -89,11 +89,13 @@ impl Forms for SledStore {
         form: FormId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.engine.write_freeing(move |tx| trash(tx, workspace, form, now)).await
+        let caches = Arc::clone(&self.caches);
+        self.engine.write_freeing(move |tx| trash(tx, &caches, workspace, form, now)).await
     }
 
     async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
-        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form)).await?;
+        let caches = Arc::clone(&self.caches);
+        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, &caches, workspace, form)).await?;
         if begun {
             self.go_on_purging(form);
         }
@@ -103,9 +105,13 @@ impl Forms for SledStore {
 
 impl SledStore {
     /// The form, unless it is in the trash.
-    pub(super) fn live_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
+    pub(super) fn live_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+    ) -> Result<Option<Arc<Form>>, StoreError> {
         let body = self.engine.get(&layout::form(workspace, form))?;
-        let form = body.map(|body| layout::decode_form(&body)).transpose()?;
+        let form = body.map(|body| self.caches.forms.get(form, body)).transpose()?;
         Ok(form.filter(|form| form.deleted_at.is_none()))
     }
 
@@ -121,17 +127,23 @@ impl SledStore {
 }
 
 /// The form as the writer sees it, in the trash or not.
-fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
-    tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
+fn find(
+    tx: &Tx<'_>,
+    caches: &Caches,
+    workspace: WorkspaceId,
+    form: FormId,
+) -> Result<Option<Arc<Form>>, StoreError> {
+    tx.get(&layout::form(workspace, form))?.map(|body| caches.forms.get(form, body)).transpose()
 }
 
 /// The form as the writer sees it, unless it is in the trash.
 pub(super) fn find_live(
     tx: &Tx<'_>,
+    caches: &Caches,
     workspace: WorkspaceId,
     form: FormId,
-) -> Result<Option<Form>, StoreError> {
-    Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+) -> Result<Option<Arc<Form>>, StoreError> {
+    Ok(find(tx, caches, workspace, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
 fn keep_version(versions: &Versions, form: &Form, body: Option<Vec<u8>>) -> Result<Arc<Version>, StoreError> {
@@ -183,13 +195,14 @@ fn made_form(made: u128) -> FormId {
 
 fn update(
     tx: &mut Tx<'_>,
-    versions: &Versions,
+    caches: &Caches,
     workspace: WorkspaceId,
     form: FormId,
     change: &Change,
     now: Timestamp,
 ) -> Result<Step<Current>, StoreError> {
-    let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    let Some(form) = find_live(tx, caches, workspace, form)? else { return Ok(Step::Missing) };
+    let versions = &caches.versions;
     let current = match versions.find(form.id, form.version) {
         Some(version) => version,
         None => keep_version(versions, &form, tx.get(&layout::version(form.id, form.version))?)?,
@@ -203,16 +216,21 @@ fn update(
             }
             // Not yet into the cache: it is not durable.
             let version = version.map_or(current, Arc::new);
-            Ok(Step::Done(Current { form: *form, version }))
+            Ok(Step::Done(Current { form: Arc::from(form), version }))
         }
         Err(why) => Ok(Step::Refused(why)),
     }
 }
 
-fn trash(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, now: Timestamp) -> Result<bool, StoreError> {
-    let Some(mut form) = find_live(tx, workspace, form)? else { return Ok(false) };
-    form.deleted_at = Some(now);
-    form.revision += 1;
+fn trash(
+    tx: &mut Tx<'_>,
+    caches: &Caches,
+    workspace: WorkspaceId,
+    form: FormId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let Some(live) = find_live(tx, caches, workspace, form)? else { return Ok(false) };
+    let form = Form { deleted_at: Some(now), revision: live.revision + 1, ..Form::clone(&live) };
     tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
     tx.put(layout::trashed(workspace, now, form.id), Vec::new());
@@ -220,8 +238,13 @@ fn trash(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, now: Timestamp) 
 }
 
 /// Takes the form out of everyone's sight, and notes that its rows are to go.
-fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(false) };
+fn begin_purge(
+    tx: &mut Tx<'_>,
+    caches: &Caches,
+    workspace: WorkspaceId,
+    form: FormId,
+) -> Result<bool, StoreError> {
+    let Some(form) = find(tx, caches, workspace, form)? else { return Ok(false) };
     tx.delete(layout::form(workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));

@@ -53,8 +53,8 @@ impl Keys for SledStore {
             .await
     }
 
-    async fn find_key(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
-        self.engine.get(&layout::api_key(id))?.map(|body| layout::decode_api_key(&body)).transpose()
+    async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {
+        self.engine.get(&layout::api_key(id))?.map(|body| self.caches.keys.get(id, body)).transpose()
     }
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {

@@ -37,6 +37,7 @@ mod watchdog;
 mod worker;
 mod writeback;
 
+mod decoded;
 mod forms;
 mod keys;
 mod layout;
@@ -50,11 +51,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
+use self::decoded::Decoded;
 use self::engine::Engine;
 use self::options::{Event, OpenError, Options, Report};
 use self::tx::Direction;
 use super::{Health, StoreError, Upkeep, Versions};
-use crate::id::Random;
+use crate::domain::form::Form;
+use crate::domain::workspace::ApiKey;
+use crate::id::{FormId, Random};
+use crate::secret::KeyId;
 
 /// Compiled versions of forms kept in memory.
 const VERSIONS: usize = 256;
@@ -66,8 +71,15 @@ const SHORT_SCAN: usize = 100;
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
-    versions: Arc<Versions>,
+    caches: Arc<Caches>,
     random: Arc<dyn Random>,
+}
+
+/// What need not be decoded again. None of it is ever stale, so callers and the writer share it.
+struct Caches {
+    versions: Versions,
+    forms: Decoded<FormId, Form>,
+    keys: Decoded<KeyId, ApiKey>,
 }
 
 impl SledStore {
@@ -90,7 +102,15 @@ impl SledStore {
             })
         };
         let engine = Engine::open_path(path, options, watched)?;
-        let store = Self { engine, versions: Arc::new(Versions::new(VERSIONS)), random };
+        let store = Self {
+            engine,
+            caches: Arc::new(Caches {
+                versions: Versions::new(VERSIONS),
+                forms: Decoded::new(layout::decode_form),
+                keys: Decoded::new(layout::decode_api_key),
+            }),
+            random,
+        };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         for (key, _) in
             store.engine.scan(layout::purges(), Direction::Ascending, usize::MAX).map_err(unreadable)?

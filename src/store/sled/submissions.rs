@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::forms::find_live;
 use super::layout::{self, Counters};
 use super::tx::{Direction, Tx};
-use super::{SledStore, retries};
+use super::{Caches, SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::submission::Submission;
@@ -30,8 +30,8 @@ impl Submissions for SledStore {
         new: NewSubmission,
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError> {
-        let random = Arc::clone(&self.random);
-        self.engine.write(move |tx| accept(tx, &*random, workspace, &new, now)).await
+        let (caches, random) = (Arc::clone(&self.caches), Arc::clone(&self.random));
+        self.engine.write(move |tx| accept(tx, &caches, &*random, workspace, &new, now)).await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError> {
@@ -75,12 +75,13 @@ impl Submissions for SledStore {
 
 fn accept(
     tx: &mut Tx<'_>,
+    caches: &Caches,
     random: &dyn Random,
     workspace: WorkspaceId,
     new: &NewSubmission,
     now: Timestamp,
 ) -> Result<Step<SubmissionId>, StoreError> {
-    let Some(form) = find_live(tx, workspace, new.form)? else { return Ok(Step::Missing) };
+    let Some(form) = find_live(tx, caches, workspace, new.form)? else { return Ok(Step::Missing) };
     let earlier = match &new.retry {
         Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
