@@ -1,5 +1,6 @@
 //! An orderly end, and what a second process on the same data is told.
 
+use std::io::BufRead;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -17,7 +18,11 @@ fn sigterm_lets_a_request_under_way_finish_and_exits_0() {
     let folder = settings::folder().unwrap();
     let data = folder.path().join("store");
     block_on(async {
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+        let mut command = forms_serve(&data).unwrap();
+        let (log, stderr) = std::io::pipe().unwrap();
+        let server = Server::start(command.stderr(stderr)).unwrap();
+        // It holds the writing end too, and a server that ended without a word would be waited for.
+        drop(command);
         let mut witness = Witness::new(&server, &data).await;
         let form = witness.form(&server);
         let body = r#"{"answers":{"q1":"sent after the signal"}}"#;
@@ -35,6 +40,8 @@ fn sigterm_lets_a_request_under_way_finish_and_exits_0() {
         stream.read_line(&mut line).await.unwrap();
         assert!(line.starts_with("HTTP/1.1 100"), "{line}");
         server.signal(Signal::TERM).unwrap();
+        let mut talk = std::io::BufReader::new(log).lines();
+        assert!(talk.any(|line| line.unwrap().contains("stopping")), "the server says nothing of the signal");
         stream.write_all(body.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
