@@ -13,15 +13,12 @@ use crate::store::StoreError;
 #[derive(Default)]
 pub(crate) struct Group {
     entries: BTreeMap<Vec<u8>, Entry>,
-    operations: usize,
     bytes: usize,
 }
 
 struct Entry {
     body: Option<Vec<u8>>,
     last: bool,
-    /// The operations that changed it first and latest.
-    span: (usize, usize),
     old: Old,
 }
 
@@ -41,12 +38,6 @@ pub(crate) struct CellChange {
     pub(crate) new: Option<u128>,
 }
 
-/// Changes of the index, each list to be applied at once.
-pub(crate) type Batches = Vec<Vec<CellChange>>;
-
-/// A batch is closed at this many changes: while one is applied, readers wait.
-const BATCH: usize = 64;
-
 impl Group {
     /// Takes the changes of an operation in, all of them or none.
     pub(crate) fn join(
@@ -59,18 +50,16 @@ impl Group {
             let known = self.entries.contains_key(key);
             olds.push(if known { None } else { Some(Old::read(index, key)?) });
         }
-        let operation = self.operations;
-        self.operations += 1;
         for ((key, staged), old) in own.into_iter().zip(olds) {
             self.bytes += key.len() + staged.body.as_ref().map_or(0, Vec::len);
             let Staged { body, last } = staged;
             match (self.entries.get_mut(&key), old) {
                 (Some(entry), _) => {
-                    (entry.body, entry.last, entry.span.1) = (body, last && entry.last, operation);
+                    (entry.body, entry.last) = (body, last && entry.last);
                 }
                 (None, old) => {
                     let old = old.unwrap_or_default();
-                    self.entries.insert(key, Entry { body, last, span: (operation, operation), old });
+                    self.entries.insert(key, Entry { body, last, old });
                 }
             }
         }
@@ -101,62 +90,22 @@ impl Group {
         self.bytes
     }
 
-    /// Turns the group into changes of cells, in the order the index gets them: pieces that heads will need, then
-    /// the operations in their order, the counters with the last of them, then pieces no head names any more.
-    ///
-    /// Operations that touch the same row share a batch, so that a reader sees each operation wholly or not at all.
-    pub(crate) fn into_batches(self, revision: u64) -> Batches {
-        let batch_of = self.batch_of_operation();
-        let last_batch = batch_of.last().copied().unwrap_or(0);
-        let (mut early, mut late) = (Vec::new(), Vec::new());
-        let mut middle = Batches::new();
-        middle.resize_with(last_batch + 1, Vec::new);
+    /// Turns the group into changes of cells, in the order the index gets them, which is the order readers see them in:
+    /// pieces that heads will need, rows by key, those that are to be seen last, then pieces no head names any more.
+    pub(crate) fn into_changes(self, revision: u64) -> Vec<CellChange> {
+        let mut changes = Vec::with_capacity(self.entries.len());
+        let (mut rows, mut last, mut gone) = (Vec::with_capacity(self.entries.len()), Vec::new(), Vec::new());
         for (key, entry) in self.entries {
-            late.extend(entry.old.pieces.into_iter().map(|(key, hash)| CellChange::gone(key, hash)));
-            let cell = entry.body.map(|body| cell_of(&key, body, revision, &mut early));
+            gone.extend(entry.old.pieces.into_iter().map(|(key, hash)| CellChange::gone(key, hash)));
+            let cell = entry.body.map(|body| cell_of(&key, body, revision, &mut changes));
             if cell.is_some() || entry.old.hash.is_some() {
-                let batch = if entry.last { last_batch } else { batch_of[entry.span.0] };
-                middle[batch].push(CellChange::new(key, cell, entry.old.hash));
+                let rows = if entry.last { &mut last } else { &mut rows };
+                rows.push(CellChange::new(key, cell, entry.old.hash));
             }
         }
-        let mut batches = in_batches(early);
-        batches.extend(middle.into_iter().filter(|batch| !batch.is_empty()));
-        batches.extend(in_batches(late));
-        batches
+        changes.extend(rows.into_iter().chain(last).chain(gone));
+        changes
     }
-
-    /// Numbers the batches: a batch may end after an operation if no row is changed on both sides of that end.
-    fn batch_of_operation(&self) -> Vec<usize> {
-        let mut reach: Vec<usize> = (0..self.operations).collect();
-        let mut rows = vec![0; self.operations];
-        for entry in self.entries.values().filter(|entry| !entry.last) {
-            let (first, latest) = entry.span;
-            reach[first] = reach[first].max(latest);
-            rows[first] += 1;
-        }
-        let (mut batch, mut filled, mut open_until) = (0, 0, 0);
-        let mut batches = Vec::with_capacity(self.operations);
-        for operation in 0..self.operations {
-            batches.push(batch);
-            open_until = open_until.max(reach[operation]);
-            filled += rows[operation];
-            if open_until == operation && filled >= BATCH {
-                (batch, filled) = (batch + 1, 0);
-            }
-        }
-        batches
-    }
-}
-
-fn in_batches(changes: Vec<CellChange>) -> Batches {
-    let mut batches = Batches::new();
-    for change in changes {
-        match batches.last_mut() {
-            Some(batch) if batch.len() < BATCH => batch.push(change),
-            Some(_) | None => batches.push(vec![change]),
-        }
-    }
-    batches
 }
 
 /// Returns the cell of a body, and puts the pieces it may need beside it.
@@ -227,7 +176,7 @@ mod tests {
             Ok(())
         }
 
-        fn apply(&self, _changes: &[Change<'_>]) -> Result<(), IndexError> {
+        fn apply(&self, _changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
             Ok(())
         }
 
@@ -236,41 +185,18 @@ mod tests {
         }
     }
 
-    /// Stages operations given as lists of keys; keys that begin with `c` are counters.
-    fn batches_of(operations: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+    #[test]
+    fn rows_come_by_key_and_the_last_ones_last() {
         let mut group = Group::default();
-        for keys in operations {
-            let staged = |key: String| {
-                let last = key.starts_with('c');
-                (key.into_bytes(), Staged { body: Some(Vec::new()), last })
-            };
-            group.join(keys.into_iter().map(staged).collect(), &EmptyIndex).unwrap();
+        for number in (0..100).rev() {
+            let row = |key: String, last| (key.into_bytes(), Staged { body: Some(Vec::new()), last });
+            let staged = [row(format!("S{number:03}"), false), row("C".to_owned(), true)];
+            group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
         }
-        let names = |batch: Vec<CellChange>| {
-            batch.into_iter().map(|change| String::from_utf8(change.key).unwrap()).collect()
-        };
-        group.into_batches(1).into_iter().map(names).collect()
-    }
-
-    #[test]
-    fn batches_keep_the_order_of_operations_and_end_with_the_counters() {
-        // Later operations have smaller keys.
-        let operations = (0..100).map(|number| vec![format!("S{:03}", 200 - number), "c".to_owned()]);
-        let batches = batches_of(operations);
-        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [64, 37]);
-        assert!(batches[0].iter().min() > batches[1].iter().filter(|key| *key != "c").max());
-        assert!(batches[1].contains(&"c".to_owned()));
-    }
-
-    #[test]
-    fn operations_that_touch_the_same_row_share_a_batch() {
-        let operations = (0..100).map(|number| match number {
-            10 | 90 => vec![format!("S{number:03}"), "F".to_owned()],
-            _ => vec![format!("S{number:03}")],
-        });
-        let batches = batches_of(operations);
-        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [92, 9]);
-        assert!(["F", "S010", "S090"].iter().all(|key| batches[0].contains(&(*key).to_owned())));
+        let keys: Vec<_> = group.into_changes(1).into_iter().map(|change| change.key).collect();
+        assert_eq!(keys.len(), 101);
+        assert!(keys[..100].is_sorted());
+        assert_eq!(keys[100], b"C");
     }
 
     #[test]
@@ -279,8 +205,7 @@ mod tests {
         let body = Some(vec![0; 3 * PIECE]);
         let staged = [(b"A".to_vec(), Staged { body, last: false })];
         group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
-        let batches = group.into_batches(7);
-        let firsts: Vec<u8> = batches.iter().flatten().map(|change| change.key[0]).collect();
+        let firsts: Vec<u8> = group.into_changes(7).iter().map(|change| change.key[0]).collect();
         assert_eq!(firsts, *b"PPPA");
     }
 }

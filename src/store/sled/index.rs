@@ -48,8 +48,9 @@ pub trait Index: Send + Sync {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError>;
-    /// Makes all changes, together. Called by one thread at a time.
-    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError>;
+    /// Makes the changes in their order, one by one: readers may see some of them, and the death of the process leaves
+    /// some first ones of all that were made since the last flush. Called by one thread at a time.
+    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError>;
     /// Hands everything applied to the operating system, so that the death of the process takes nothing back.
     fn flush(&self) -> Result<(), IndexError>;
 }
@@ -217,15 +218,17 @@ impl Index for SledIndex {
         })
     }
 
-    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError> {
-        let mut batch = ::sled::Batch::default();
-        for change in changes {
-            match change.cell {
-                Some(cell) => batch.insert(change.key, cell),
-                None => batch.remove(change.key),
+    /// Not in batches of sled: each of those writes two of its buffers to the file, which costs more than all else.
+    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
+        guarded(|| {
+            for Change { key, cell } in changes {
+                match cell {
+                    Some(cell) => drop(self.0.insert(key, cell)?),
+                    None => drop(self.0.remove(key)?),
+                }
             }
-        }
-        guarded(|| self.0.apply_batch(batch))
+            Ok(())
+        })
     }
 
     fn flush(&self) -> Result<(), IndexError> {

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use super::disk::{Disk, DiskFile};
 use super::frame::Builder;
-use super::group::Batches;
+use super::group::CellChange;
 use super::index::Change;
 use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, NEXT, PAGE};
 use super::state::{Position, State};
@@ -97,11 +97,11 @@ impl Journal {
     pub(crate) fn append(
         &mut self,
         state: &mut State,
-        batches: &Batches,
+        changes: &[CellChange],
         totals: Totals,
     ) -> Result<(), JournalError> {
         self.builder.begin();
-        for change in batches.iter().flatten() {
+        for change in changes {
             self.builder.push(Change { key: &change.key, cell: change.cell.as_deref() });
         }
         self.write(state, totals, self.at, false)

@@ -1,11 +1,11 @@
 //! Every key and every value of the business, and nothing else: what stands where in the one tree.
 //!
 //! ```text
+//! D form(8) version(4)                      a form's questions at one time, JSON
 //! F workspace(8) form(8)                    a form's head, JSON
 //! w form(8)                                 the form's workspace(8)
 //! f workspace(8) created(8) form(8)         list order of live forms, empty
 //! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
-//! V form(8) version(4)                      its questions at one time, JSON
 //! C form(8)                                 responses(8) and the last submission id given(16)
 //! S form(8) submission(16)                  1, form version(4), status(1), the answers' text
 //! I key(8) operation(9) hash(16)            body hash(16), what was made(16), when(8)
@@ -15,6 +15,9 @@
 //! X 0(8) form(8)                            a purge that is under way, empty
 //! Mb s                                      the signing key(32)
 //! ```
+//!
+//! The changes of a group are seen in the order of their keys, counters and `I` last: whoever sees a form's head finds its
+//! questions, and whoever sees an `I` finds what was made.
 //!
 //! Numbers are big-endian, so that the order of keys is the order in which pages are read. Times are milliseconds with
 //! the sign bit turned over, so that earlier ones sort first. `M` and `P` alone belong to the engine.
@@ -71,7 +74,7 @@ pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
 }
 
 pub(super) fn version(form: FormId, number: u32) -> Vec<u8> {
-    key(b'V', &[&form.to_bytes(), &number.to_be_bytes()])
+    key(b'D', &[&form.to_bytes(), &number.to_be_bytes()])
 }
 
 pub(super) fn counters(form: FormId) -> Vec<u8> {
@@ -154,7 +157,7 @@ pub(super) fn submissions(form: FormId, before: Option<SubmissionId>) -> Range {
 
 /// The versions of `form`.
 pub(super) fn versions(form: FormId) -> Range {
-    below(key(b'V', &[&form.to_bytes()]))
+    below(key(b'D', &[&form.to_bytes()]))
 }
 
 /// The live forms of `workspace`, those older than `after` if it is given.

@@ -10,7 +10,7 @@ use super::survey::{End, complete, read};
 use super::totals::Totals;
 
 /// More changes at once would cost sled a lot of memory.
-const BATCH: usize = 256;
+const SLICE: usize = 256;
 
 /// Why a replay stopped.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub(crate) fn replay(
 ) -> Result<Applied, ReplayError> {
     let mut last = None;
     frames_after(disk, segments, end, after, |visit| {
-        apply_in_batches(index, visit.frames)?;
+        apply_in_slices(index, visit.frames)?;
         let newest = visit.frames.last();
         last = newest.map(|frame| Applied { sequence: frame.sequence, totals: frame.totals }).or(last);
         progress(visit.bytes);
@@ -100,19 +100,16 @@ pub(crate) fn replay(
 
 /// Writes down how far an index has come.
 pub(crate) fn note(index: &dyn Index, applied: Applied) -> Result<(), IndexError> {
-    index.apply(&[Change { key: applied::KEY, cell: Some(&applied.cell()) }])
+    index.apply(&mut [Change { key: applied::KEY, cell: Some(&applied.cell()) }].into_iter())
 }
 
-fn apply_in_batches(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexError> {
-    let mut batch = Vec::with_capacity(BATCH);
-    for change in frames.iter().flat_map(|frame| frame.changes()) {
-        batch.push(change);
-        if batch.len() == BATCH {
-            index.apply(&batch)?;
-            batch.clear();
-        }
+/// Applies the frames' changes some at a time, so that the watchdog sees progress.
+fn apply_in_slices(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexError> {
+    let mut changes = frames.iter().flat_map(|frame| frame.changes()).peekable();
+    while changes.peek().is_some() {
+        index.apply(&mut changes.by_ref().take(SLICE))?;
     }
-    if batch.is_empty() { Ok(()) } else { index.apply(&batch) }
+    Ok(())
 }
 
 impl From<OpenError> for ReplayError {

@@ -15,7 +15,7 @@ pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, S
 pub(super) fn remember(tx: &mut Tx<'_>, retry: &Retry, made: u128, at: Timestamp) -> Result<(), StoreError> {
     forget_expired(tx, at)?;
     let remembered = Remembered { body: retry.body, made, at };
-    tx.put(layout::remembered(retry), layout::encode_remembered(&remembered));
+    tx.put_last(layout::remembered(retry), layout::encode_remembered(&remembered));
     tx.put(layout::expiry(retry, at), Vec::new());
     Ok(())
 }

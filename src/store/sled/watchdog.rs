@@ -150,7 +150,7 @@ impl Index for WatchedIndex {
         self.index.range(start, end, direction, visit)
     }
 
-    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError> {
+    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
         self.pulse.during(PATIENCE, || self.index.apply(changes))
     }
 

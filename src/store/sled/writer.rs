@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::applied::{self, Applied};
 use super::disk::{Disk, HeldLock};
-use super::group::{Batches, CellChange, Group};
+use super::group::{CellChange, Group};
 use super::index::{Change, Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError};
 use super::open::{self, Place};
@@ -143,8 +143,8 @@ impl Writer {
     pub fn commit(&mut self) {
         let group = std::mem::take(&mut self.group);
         let waiting = std::mem::take(&mut self.waiting);
-        let batches = group.into_batches(self.journal.next_sequence());
-        match self.write(&batches) {
+        let changes = group.into_changes(self.journal.next_sequence());
+        match self.write(&changes) {
             Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
             Err(Failure::NoRoom) => {
                 waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
@@ -153,34 +153,30 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, batches: &Batches) -> Result<(), Failure> {
-        if batches.is_empty() {
+    fn write(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
+        if changes.is_empty() {
             return Ok(());
         }
         let mut totals = self.totals;
-        for change in batches.iter().flatten() {
+        for change in changes {
             totals.replace(change.old, change.new);
         }
-        self.journal.append(&mut self.state, batches, totals)?;
+        self.journal.append(&mut self.state, changes, totals)?;
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
-        self.apply(batches)
+        self.apply(changes)
     }
 
-    /// Applies what is durable; the last batch carries how far the index has come.
-    fn apply(&mut self, batches: &[Vec<CellChange>]) -> Result<(), Failure> {
+    /// Applies what is durable; the last change says how far the index has come.
+    fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals }.cell();
         let applied = Change { key: applied::KEY, cell: Some(&applied) };
-        let (last, earlier) =
-            batches.split_last().map_or((&[][..], &[][..]), |(last, rest)| (&last[..], rest));
-        for batch in earlier {
-            index.apply(&changes(batch).collect::<Vec<_>>())?;
-        }
-        index.apply(&changes(last).chain([applied]).collect::<Vec<_>>())?;
+        let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
+        index.apply(&mut cells.chain([applied]))?;
         if let Some(prover) = &mut self.prover {
-            batches.iter().flatten().for_each(|change| prover.follow(change));
+            changes.iter().for_each(|change| prover.follow(change));
         }
         Ok(())
     }
@@ -336,10 +332,6 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-fn changes(batch: &[CellChange]) -> impl Iterator<Item = Change<'_>> {
-    batch.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() })
 }
 
 /// Waits until no reader uses the index any more; each needs it for moments only.

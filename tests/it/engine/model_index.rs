@@ -1,6 +1,6 @@
 //! An index that forgets as sled does, and worse.
 //!
-//! When the process dies it falls back to any batch since its last flush; when the machine dies, to any mixture of
+//! When the process dies it falls back to any change since its last flush; when the machine dies, to any mixture of
 //! old, new and missing rows, unless it had been closed.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use forms::store::sled::tx::Direction;
 use super::fate::{Fate, Lot};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-type Batch = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+type Row = (Vec<u8>, Option<Vec<u8>>);
 
 /// The indexes of one world; clones are the same.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ struct Tree {
     durable: Map,
     flushed: Map,
     current: Map,
-    since_flush: Vec<Batch>,
+    since_flush: Vec<Row>,
     is_closed: bool,
     /// It cannot be opened any more.
     is_broken: bool,
@@ -171,9 +171,9 @@ impl Tree {
         self.flushed.clone_from(&self.current);
     }
 
-    fn apply(&mut self, batch: Batch) {
-        apply(&mut self.current, &batch);
-        self.since_flush.push(batch);
+    fn apply(&mut self, row: Row) {
+        apply(&mut self.current, &row);
+        self.since_flush.push(row);
     }
 
     fn lose_process(&mut self, fate: &Fate) {
@@ -182,8 +182,8 @@ impl Tree {
         }
         let kept = fate.below(self.since_flush.len() + 1);
         self.current.clone_from(&self.flushed);
-        for batch in self.since_flush.drain(..).take(kept) {
-            apply(&mut self.current, &batch);
+        for row in self.since_flush.drain(..).take(kept) {
+            apply(&mut self.current, &row);
         }
         self.flushed.clone_from(&self.current);
     }
@@ -215,12 +215,10 @@ impl Tree {
     }
 }
 
-fn apply(map: &mut Map, batch: &Batch) {
-    for (key, cell) in batch {
-        match cell {
-            Some(cell) => drop(map.insert(key.clone(), cell.clone())),
-            None => drop(map.remove(key)),
-        }
+fn apply(map: &mut Map, (key, cell): &Row) {
+    match cell {
+        Some(cell) => drop(map.insert(key.clone(), cell.clone())),
+        None => drop(map.remove(key)),
     }
 }
 
@@ -264,9 +262,10 @@ impl Index for ModelIndex {
         Ok(())
     }
 
-    fn apply(&self, changes: &[Change<'_>]) -> Result<(), IndexError> {
-        let owned = |change: &Change<'_>| (change.key.to_vec(), change.cell.map(<[u8]>::to_vec));
-        self.works()?.apply(changes.iter().map(owned).collect());
+    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
+        for Change { key, cell } in changes {
+            self.works()?.apply((key.to_vec(), cell.map(<[u8]>::to_vec)));
+        }
         Ok(())
     }
 
