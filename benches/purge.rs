@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use forms::id::FormId;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::options::Options;
-use forms::store::sled::tx::Direction;
+use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::tx::Direction;
 
 use self::common::fill::{Form, expect, published_form};
 use self::common::load::{Load, Until};

@@ -17,8 +17,6 @@ pub struct Config {
     pub data: PathBuf,
     /// Where to listen. Port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The address that people reach the server by, if it is not the one it listens on.
-    pub public_url: Option<String>,
     /// Whether plain HTTP may be served on an address other machines reach.
     pub insecure_http: bool,
     /// Bytes that must stay free on the disk; below, writes are refused.
@@ -37,7 +35,6 @@ impl Config {
         Self {
             data: data.into(),
             listen: (Ipv4Addr::LOCALHOST, 8787).into(),
-            public_url: None,
             insecure_http: false,
             min_free: 128 << 20,
             cache_size: 64 << 20,

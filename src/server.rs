@@ -21,7 +21,7 @@ use crate::http::serve::serve;
 use crate::http::{router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
-use crate::store::sled::options::{Event, OpenError, Options};
+use crate::store::sled::engine::options::{Event, OpenError, Options};
 use crate::store::{Health, Keys, Store, StoreError, Upkeep};
 
 /// Why a server does not start, or a data directory does not open.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::cli::exit::CliError;
 use crate::server::ServerError;
-use crate::store::sled::options::OpenError;
+use crate::store::sled::engine::options::OpenError;
 
 /// Why the store in `data` cannot be served, as the command line tells it.
 pub fn failed(data: &Path, error: ServerError) -> CliError {

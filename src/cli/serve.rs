@@ -37,9 +37,6 @@ pub struct Serve {
     /// Address to listen at; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
-    /// Address that people reach the server by, if another
-    #[arg(long, value_name = "URL")]
-    public_url: Option<String>,
     /// Refuse writes when less than this is free on the disk
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "128MiB")]
     min_free: u64,
@@ -141,7 +138,6 @@ impl Serve {
         let limits = self.limits;
         let mut config = Config::new(data);
         config.listen = self.listen;
-        config.public_url = self.public_url;
         config.insecure_http = insecure_http;
         config.min_free = self.min_free;
         config.cache_size = self.cache_size.unwrap_or(config.cache_size);

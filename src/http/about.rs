@@ -138,8 +138,8 @@ pub(super) async fn get_readiness(State(shared): State<Shared>) -> Result<Respon
 pub(super) fn readiness(health: Health) -> Result<Response, Failure> {
     match health {
         Health::Ready => json(StatusCode::OK, &value!({ "status": "ready" })),
-        // Reading works, so requests are still to be sent here.
-        Health::Full => json(StatusCode::OK, &value!({ "status": "full" })),
+        // Reading works all the same; but whoever is ready takes answers.
+        Health::Full => json(StatusCode::SERVICE_UNAVAILABLE, &value!({ "status": "full" })),
         Health::Rebuilding { done, total } => json(
             StatusCode::SERVICE_UNAVAILABLE,
             &value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total }),

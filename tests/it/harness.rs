@@ -18,7 +18,7 @@ use forms::http::{Peer, router};
 use forms::id::WorkspaceId;
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
-use forms::store::sled::options::Options;
+use forms::store::sled::engine::options::Options;
 use forms::store::{Keys, Upkeep};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};

@@ -35,7 +35,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("tower_http", &["src/http/"]),
     ("utoipa", &["src/http/", "src/api/"]),
     ("utoipa_axum", &["src/http/"]),
-    ("sled", &["src/store/sled/index.rs"]),
+    ("sled", &["src/store/sled/engine/index.rs"]),
     ("reqwest", &["src/client/"]),
     ("clap", &["src/cli/"]),
     ("clap_complete", &["src/cli/"]),

@@ -13,7 +13,7 @@ use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::{KeyId, KeyText};
 use forms::store::sled::SledStore;
-use forms::store::sled::options::Options;
+use forms::store::sled::engine::options::Options;
 use forms::store::{Health, NewForm, NewSubmission, Operation, Retry, Step, Store};
 
 /// Repeatable randomness: a counter, scrambled.

@@ -134,6 +134,10 @@ pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
     let Value::String(text) = answer else {
         return Err(Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind())));
     };
+    // Nearly all answers are plain ASCII; looking at bytes is several times as fast as at characters.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(text);
+    }
     match text.chars().find(|character| breaks_line(*character) || is_control(*character)) {
         Some(found) if breaks_line(found) => {
             Err(Fault::new(Rule::InvalidCharacter, "Enter one line, without line breaks"))

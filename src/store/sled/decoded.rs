@@ -13,7 +13,13 @@ type Decode<T> = fn(&[u8]) -> Result<T, StoreError>;
 /// is ever stale.
 pub(super) struct Decoded<K, T> {
     decode: Decode<T>,
-    known: Mutex<HashMap<K, (Vec<u8>, Arc<T>)>>,
+    known: Mutex<HashMap<K, Known<T>>>,
+}
+
+/// A value and the bytes it was decoded from.
+struct Known<T> {
+    body: Vec<u8>,
+    value: Arc<T>,
 }
 
 /// Values kept; a full memory is emptied, which is rare, simple and bounded.
@@ -27,14 +33,14 @@ impl<K: Eq + Hash, T> Decoded<K, T> {
     /// The value that `body`, read under `key`, holds.
     pub(super) fn get(&self, key: K, body: Vec<u8>) -> Result<Arc<T>, StoreError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, value)) = known.get(&key).filter(|(bytes, _)| *bytes == body) {
-            return Ok(Arc::clone(value));
+        if let Some(same) = known.get(&key).filter(|known| known.body == body) {
+            return Ok(Arc::clone(&same.value));
         }
         let value = Arc::new((self.decode)(&body)?);
         if known.len() >= CAPACITY {
             known.clear();
         }
-        known.insert(key, (body, Arc::clone(&value)));
+        known.insert(key, Known { body, value: Arc::clone(&value) });
         Ok(value)
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::job::Progress;
+use super::engine::job::Progress;
+use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::tx::{Direction, Tx};
 use super::{Caches, SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;

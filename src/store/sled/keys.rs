@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::tx::Direction;
+use super::engine::tx::Direction;
 use super::{SledStore, layout};
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::WorkspaceId;

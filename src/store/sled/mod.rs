@@ -4,38 +4,6 @@
 //! `layout` and the files after it are the business on top of it, and know no files.
 
 pub mod engine;
-pub mod options;
-pub mod tx;
-
-pub mod operation;
-pub mod writer;
-
-pub mod disk;
-pub mod index;
-pub mod reader;
-pub mod state;
-
-mod applied;
-mod cell;
-pub mod fatal;
-mod frame;
-mod group;
-pub mod job;
-mod journal;
-mod lock;
-mod mend;
-mod open;
-mod prove;
-mod queue;
-mod rebuild;
-mod replay;
-mod segment;
-mod status;
-mod survey;
-mod totals;
-mod watchdog;
-mod worker;
-mod writeback;
 
 mod decoded;
 mod forms;
@@ -46,15 +14,16 @@ mod retries;
 mod submissions;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
 use self::decoded::Decoded;
 use self::engine::Engine;
-use self::options::{Event, OpenError, Options, Report};
-use self::tx::Direction;
+use self::engine::job::Jobs;
+use self::engine::options::{Event, Health as EngineHealth, OpenError, Options, Report};
+use self::engine::tx::Direction;
 use super::{Health, StoreError, Upkeep, Versions};
 use crate::domain::form::Form;
 use crate::domain::workspace::ApiKey;
@@ -93,14 +62,8 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
-        let differ = Arc::new(AtomicBool::new(false));
-        let watched: Report = {
-            let differ = Arc::clone(&differ);
-            Arc::new(move |event| {
-                differ.fetch_or(matches!(event, Event::TotalsDiffer { .. }), Ordering::Relaxed);
-                report(event);
-            })
-        };
+        let (differ, jobs) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::<Jobs>::new()));
+        let watched = recounting(report, Arc::clone(&differ), Arc::clone(&jobs));
         let engine = Engine::open_path(path, options, watched)?;
         let store = Self {
             engine,
@@ -117,8 +80,9 @@ impl SledStore {
         {
             store.go_on_purging(layout::listed_form(&key).map_err(unreadable)?);
         }
+        let jobs = jobs.get_or_init(|| store.engine.jobs());
         if differ.load(Ordering::Relaxed) {
-            recount::begin(&store.engine);
+            recount::begin(jobs);
         }
         Ok(store)
     }
@@ -142,10 +106,10 @@ impl SledStore {
 impl Upkeep for SledStore {
     fn health(&self) -> Health {
         match self.engine.health() {
-            options::Health::Ready => Health::Ready,
-            options::Health::Rebuilding { done, total } => Health::Rebuilding { done, total },
-            options::Health::Full => Health::Full,
-            options::Health::Stopped { why } => Health::Stopped(why),
+            EngineHealth::Ready => Health::Ready,
+            EngineHealth::Rebuilding { done, total } => Health::Rebuilding { done, total },
+            EngineHealth::Full => Health::Full,
+            EngineHealth::Stopped { why } => Health::Stopped(why),
         }
     }
 
@@ -166,4 +130,18 @@ impl Upkeep for SledStore {
         let joined = tokio::task::spawn_blocking(move || engine.close()).await;
         joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
     }
+}
+
+/// Passes events on to `report`, and counts anew when a rebuilt index does not sum up to what the journal says: while
+/// serving at once, while opening by way of `differ`.
+fn recounting(report: Report, differ: Arc<AtomicBool>, jobs: Arc<OnceLock<Jobs>>) -> Report {
+    Arc::new(move |event| {
+        if matches!(event, Event::TotalsDiffer { .. }) {
+            match jobs.get() {
+                Some(jobs) => recount::begin(jobs),
+                None => differ.store(true, Ordering::Relaxed),
+            }
+        }
+        report(event);
+    })
 }

@@ -1,17 +1,16 @@
 //! Counters made anew from what is counted: needed only when a rebuilt index sums up to something else than its journal
 //! says, which means that some decision was made on an index with a hole in it.
 
-use super::engine::Engine;
-use super::job::Progress;
+use super::engine::job::{Jobs, Progress};
+use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::tx::{Direction, Tx};
 use crate::id::FormId;
 use crate::store::StoreError;
 
 /// Counts the submissions of every form, one form a slice.
-pub(super) fn begin(engine: &Engine) {
+pub(super) fn begin(jobs: &Jobs) {
     let mut forms: Option<Vec<FormId>> = None;
-    engine.background(move |tx| {
+    jobs.begin(move |tx| {
         let forms = match &mut forms {
             Some(forms) => forms,
             None => forms.insert(all_forms(tx)?),

@@ -1,7 +1,7 @@
 //! Idempotency keys in the embedded store: written with what the request made, in the same durable step.
 
+use super::engine::tx::{Direction, Tx};
 use super::layout;
-use super::tx::{Direction, Tx};
 use crate::clock::Timestamp;
 use crate::domain::admission::Remembered;
 use crate::store::{Retry, StoreError};

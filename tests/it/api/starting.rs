@@ -13,7 +13,7 @@ use forms::http::starting;
 use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, run};
 use forms::store::sled::SledStore;
-use forms::store::sled::options::Options;
+use forms::store::sled::engine::options::Options;
 use forms::store::{Health, Upkeep};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

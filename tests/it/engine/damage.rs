@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forms::store::StoreError;
-use forms::store::sled::disk::RealDisk;
-use forms::store::sled::index::SledIndexes;
-use forms::store::sled::operation::{Kind, Operation};
-use forms::store::sled::options::{OpenError, Options, Report};
-use forms::store::sled::tx::{Direction, Tx};
-use forms::store::sled::writer::Writer;
+use forms::store::sled::engine::disk::RealDisk;
+use forms::store::sled::engine::index::SledIndexes;
+use forms::store::sled::engine::operation::{Kind, Operation};
+use forms::store::sled::engine::options::{OpenError, Options, Report};
+use forms::store::sled::engine::tx::{Direction, Tx};
+use forms::store::sled::engine::writer::Writer;
 
 use super::random::{Random, each_seed};
 use super::real::{Heard, options};

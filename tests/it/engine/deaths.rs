@@ -4,10 +4,10 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
-use forms::store::sled::operation::{Kind, Operation};
-use forms::store::sled::options::Event;
-use forms::store::sled::tx::{Direction, Tx};
-use forms::store::sled::writer::Writer;
+use forms::store::sled::engine::operation::{Kind, Operation};
+use forms::store::sled::engine::options::Event;
+use forms::store::sled::engine::tx::{Direction, Tx};
+use forms::store::sled::engine::writer::Writer;
 
 use super::machine::{Machine, Rows, rows};
 use super::random::{Random, each_seed};

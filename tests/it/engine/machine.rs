@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
-use forms::store::sled::operation::{Kind, Operation};
-use forms::store::sled::options::{Event, OpenError, Options};
-use forms::store::sled::tx::{Direction, Tx};
-use forms::store::sled::writer::Writer;
+use forms::store::sled::engine::operation::{Kind, Operation};
+use forms::store::sled::engine::options::{Event, OpenError, Options};
+use forms::store::sled::engine::tx::{Direction, Tx};
+use forms::store::sled::engine::writer::Writer;
 
 use super::fate::Fate;
 use super::model_disk::ModelDisk;

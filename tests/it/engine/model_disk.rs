@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use forms::store::sled::disk::{Disk, DiskFile, HeldLock};
+use forms::store::sled::engine::disk::{Disk, DiskFile, HeldLock};
 
 use super::fate::{Fate, Lot};
 

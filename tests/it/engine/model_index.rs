@@ -8,9 +8,9 @@ use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use forms::store::sled::index::{Change, Index, IndexError, OpenIndex};
-use forms::store::sled::state::Identity;
-use forms::store::sled::tx::Direction;
+use forms::store::sled::engine::index::{Change, Index, IndexError, OpenIndex};
+use forms::store::sled::engine::state::Identity;
+use forms::store::sled::engine::tx::Direction;
 
 use super::fate::{Fate, Lot};
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::job::Progress;
-use forms::store::sled::options::{Event, Health, OpenError, Options, Report};
-use forms::store::sled::tx::{Direction, Tx};
+use forms::store::sled::engine::job::Progress;
+use forms::store::sled::engine::options::{Event, Health, OpenError, Options, Report};
+use forms::store::sled::engine::tx::{Direction, Tx};
 
 /// Remembers what an engine says.
 #[derive(Clone, Default)]

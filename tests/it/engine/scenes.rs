@@ -3,9 +3,9 @@
 use std::io;
 
 use forms::store::StoreError;
-use forms::store::sled::disk::Disk;
-use forms::store::sled::operation::Kind;
-use forms::store::sled::options::{Event, OpenError};
+use forms::store::sled::engine::disk::Disk;
+use forms::store::sled::engine::operation::Kind;
+use forms::store::sled::engine::options::{Event, OpenError};
 
 use super::machine::{Machine, prove, put, put_as, rows};
 

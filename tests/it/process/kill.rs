@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forms::id::Random;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::options::{Event, Options};
+use forms::store::sled::engine::options::{Event, Options};
 
 use super::common::server::{Server, forms_serve};
 use super::common::settings;

@@ -3,6 +3,39 @@
 //! Writes go through one thread, which makes a group of them durable with one sync; reads go past it, straight to
 //! the index.
 
+pub mod options;
+pub mod tx;
+
+pub mod operation;
+pub mod writer;
+
+pub mod disk;
+pub mod index;
+pub mod reader;
+pub mod state;
+
+mod applied;
+mod cell;
+pub mod fatal;
+mod frame;
+mod group;
+pub mod job;
+mod journal;
+mod lock;
+mod mend;
+mod open;
+mod prove;
+mod queue;
+mod rebuild;
+mod replay;
+mod segment;
+mod status;
+mod survey;
+mod totals;
+mod watchdog;
+mod worker;
+mod writeback;
+
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,21 +43,20 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use super::disk::{Disk, HeldLock, RealDisk};
-use super::index::{OpenIndex, SledIndexes};
-use super::job::Progress;
-use super::lock;
-use super::operation::{Call, Kind};
-use super::options::{Health, OpenError, Options, Report};
-use super::queue::Queue;
-use super::reader::Reader;
-use super::status::Status;
-use super::survey::io_error;
-use super::tx::{Direction, Rows, Tx};
-use super::watchdog::{Watchdog, watch};
-use super::worker::Worker;
-use super::writeback::Writeback;
-use super::writer::Writer;
+use self::disk::{Disk, HeldLock, RealDisk};
+use self::index::{OpenIndex, SledIndexes};
+use self::job::{Jobs, Progress};
+use self::operation::{Call, Kind};
+use self::options::{Health, OpenError, Options, Report};
+use self::queue::Queue;
+use self::reader::Reader;
+use self::status::Status;
+use self::survey::io_error;
+use self::tx::{Direction, Rows, Tx};
+use self::watchdog::{Watchdog, watch};
+use self::worker::Worker;
+use self::writeback::Writeback;
+use self::writer::Writer;
 use crate::store::StoreError;
 
 /// An open store of rows. Cheap to clone; all clones are one store, which is closed with the last of them.
@@ -151,7 +183,12 @@ impl Engine {
     /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that
     /// fails is reported and dropped; one that is under way when the store is closed is dropped, too.
     pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
-        self.inner.queue.push_job(Box::new(job));
+        self.jobs().begin(job);
+    }
+
+    /// A handle to begin jobs with that does not keep the engine open.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::of(Arc::clone(&self.inner.queue))
     }
 
     /// Returns whether the store can work, without waiting.
