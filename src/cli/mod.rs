@@ -30,6 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use tokio::signal::unix::{SignalKind, signal};
 
 use args::{Cli, Command};
 use environment::Environment;
@@ -115,9 +116,12 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
         .build()
         .map_err(|error| CliError::io("cannot start", error))?;
     let ended = runtime.block_on(async {
+        // Before anything is sent: whoever then presses Ctrl-C ends the command, not the process in the middle of it.
+        let mut interrupt = signal(SignalKind::interrupt())
+            .map_err(|error| CliError::io("cannot listen for Ctrl-C", error))?;
         let ended = tokio::select! {
             ended = talk(session, command) => ended,
-            _ = tokio::signal::ctrl_c() => Err(CliError::Interrupted),
+            _ = interrupt.recv() => Err(CliError::Interrupted),
         };
         let closed = session.close().await;
         ended.and(closed)
