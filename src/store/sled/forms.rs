@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::form::{Edit, Form, Version};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError, Versions};
+use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError};
 
 /// Keys a slice of a purge deletes at most.
 const SLICE: usize = 100;
@@ -42,7 +42,7 @@ impl Forms for SledStore {
             Some(version) => version,
             None => {
                 let body = self.engine.get(&layout::version(form.id, form.version))?;
-                keep_version(&self.caches.versions, &form, body)?
+                self.caches.versions.keep(form.id, read_version(&form, body)?)
             }
         };
         Ok(Some(Current { form, version }))
@@ -146,10 +146,9 @@ pub(super) fn find_live(
     Ok(find(tx, caches, workspace, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
-fn keep_version(versions: &Versions, form: &Form, body: Option<Vec<u8>>) -> Result<Arc<Version>, StoreError> {
+fn read_version(form: &Form, body: Option<Vec<u8>>) -> Result<Version, StoreError> {
     let missing = || StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id));
-    let version = layout::decode_version(&body.ok_or_else(missing)?)?;
-    Ok(versions.keep(form.id, version))
+    layout::decode_version(&body.ok_or_else(missing)?)
 }
 
 /// A new form's rows, made ready before the writer's turn.
@@ -202,10 +201,10 @@ fn update(
     now: Timestamp,
 ) -> Result<Step<Current>, StoreError> {
     let Some(form) = find_live(tx, caches, workspace, form)? else { return Ok(Step::Missing) };
-    let versions = &caches.versions;
-    let current = match versions.find(form.id, form.version) {
+    let current = match caches.versions.find(form.id, form.version) {
         Some(version) => version,
-        None => keep_version(versions, &form, tx.get(&layout::version(form.id, form.version))?)?,
+        // Not into the cache: an earlier operation of the group may have made it, and it is not durable yet.
+        None => Arc::new(read_version(&form, tx.get(&layout::version(form.id, form.version))?)?),
     };
     match form.change(&current, change, now) {
         Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
@@ -214,7 +213,7 @@ fn update(
             if let Some(version) = &version {
                 tx.put(layout::version(form.id, version.number), layout::encode_version(version)?);
             }
-            // Not yet into the cache: it is not durable.
+            // Not into the cache either.
             let version = version.map_or(current, Arc::new);
             Ok(Step::Done(Current { form: Arc::from(form), version }))
         }

@@ -213,7 +213,8 @@ const SUBMISSION_FORMAT: u8 = 1;
 
 pub(super) fn encode_submission(form_version: u32, answers: &str) -> Vec<u8> {
     let completed = 0;
-    let mut body = Vec::with_capacity(6 + answers.len());
+    // With room for what the engine puts behind it, or it would be copied for that.
+    let mut body = Vec::with_capacity(6 + answers.len() + 8);
     body.push(SUBMISSION_FORMAT);
     body.extend_from_slice(&form_version.to_be_bytes());
     body.push(completed);
