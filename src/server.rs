@@ -190,7 +190,7 @@ async fn assemble(config: &Config, store: SledStore) -> Result<Local, ServerErro
     let key = operator_key(&store, &config.data, &*clock).await?;
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
-    let app = App::new(Arc::clone(&store), clock, random, config.content).await?;
+    let app = App::new(Arc::clone(&store), clock, random, config.content);
     let router = router(Arc::new(app), config.http.clone(), config.content);
     Ok(Local { router, key, store })
 }
@@ -217,6 +217,8 @@ async fn operator_key(
     }
     if is_new {
         fs::remove_file(&path).map_err(failed)?;
+        let file = path.display().to_string();
+        tracing::warn!(file, "the operator key is missing here: commands of this user need another key");
         return Ok(None);
     }
     let known = store.find_key(key.id()).await?;

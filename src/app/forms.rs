@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{App, AppError, Attempt, What, require};
+use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
@@ -77,26 +77,16 @@ impl App {
     ) -> Result<FormPage, AppError> {
         require(caller, Scope::Read)?;
         let list = format!("forms {}", caller.workspace);
-        let after = cursor.map(|text| self.form_position(&list, text)).transpose()?;
+        let cursors = self.cursors().await?;
+        let after = cursor.map(|text| form_position(&cursors, &list, text)).transpose()?;
         let mut forms = self.store.list_forms(caller.workspace, after, limit + 1).await?;
         let more = forms.len() > limit;
         forms.truncate(limit);
         let next = forms.last().filter(|_| more).map(|(last, _)| {
             let created = last.created_at.millis().to_be_bytes();
-            self.cursors.write(&list, &[&created[..], &last.id.to_bytes()].concat())
+            cursors.write(&list, &[&created[..], &last.id.to_bytes()].concat())
         });
         Ok(FormPage { forms, next })
-    }
-
-    fn form_position(&self, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {
-        let position = self.cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-        let (created, id) = position.split_at_checked(8).ok_or(AppError::InvalidCursor)?;
-        match (created.try_into(), id.try_into()) {
-            (Ok(created), Ok(id)) => {
-                Ok((Timestamp::from_millis(i64::from_be_bytes(created)), FormId::from_bytes(id)))
-            }
-            _ => Err(AppError::InvalidCursor),
-        }
     }
 
     /// Changes the form by the merge patch in the body.
@@ -133,5 +123,16 @@ impl App {
             self.store.trash_form(caller.workspace, id, self.now()).await?
         };
         if found { Ok(()) } else { Err(missing()) }
+    }
+}
+
+fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {
+    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
+    let (created, id) = position.split_at_checked(8).ok_or(AppError::InvalidCursor)?;
+    match (created.try_into(), id.try_into()) {
+        (Ok(created), Ok(id)) => {
+            Ok((Timestamp::from_millis(i64::from_be_bytes(created)), FormId::from_bytes(id)))
+        }
+        _ => Err(AppError::InvalidCursor),
     }
 }

@@ -29,7 +29,6 @@ pub struct App {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     limits: Limits,
-    cursors: Cursors,
 }
 
 /// Why a use case did not do what it was asked.
@@ -78,15 +77,20 @@ impl std::fmt::Display for What {
 }
 
 impl App {
-    /// The use cases on `store`. Fails if the store does.
-    pub async fn new(
+    /// The use cases on `store`.
+    pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         limits: Limits,
-    ) -> Result<Self, StoreError> {
-        let cursors = Cursors::new(&store.signing_key().await?);
-        Ok(Self { store, clock, random, limits, cursors })
+    ) -> Self {
+        Self { store, clock, random, limits }
+    }
+
+    /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out
+    /// before would mislead.
+    async fn cursors(&self) -> Result<Cursors, AppError> {
+        Ok(Cursors::new(&self.store.signing_key().await?))
     }
 
     /// The store, for what concerns it as a whole.

@@ -1,6 +1,6 @@
 //! Taking in submissions and reading them.
 
-use super::{App, AppError, Attempt, What, require};
+use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
 use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
@@ -117,20 +117,19 @@ impl App {
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id: FormId = form.parse().map_err(|_unfit| missing())?;
         let list = format!("submissions {} {id}", caller.workspace);
-        let before = cursor.map(|text| self.submission_position(&list, text)).transpose()?;
-        let page = self.store.list_submissions(caller.workspace, id, before, limit + 1).await?;
-        let mut submissions = page.ok_or_else(missing)?;
-        let more = submissions.len() > limit;
-        submissions.truncate(limit);
-        let next =
-            submissions.last().filter(|_| more).map(|last| self.cursors.write(&list, &last.id.to_bytes()));
-        Ok(SubmissionPage { submissions, next })
+        let cursors = self.cursors().await?;
+        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
+        let page =
+            self.store.list_submissions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
+        let last = page.rows.last().filter(|_| page.more);
+        let next = last.map(|last| cursors.write(&list, &last.id.to_bytes()));
+        Ok(SubmissionPage { submissions: page.rows, next })
     }
+}
 
-    fn submission_position(&self, list: &str, text: &str) -> Result<SubmissionId, AppError> {
-        let position = self.cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-        position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
-    }
+fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<SubmissionId, AppError> {
+    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
+    position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
 fn read_answers(body: &str) -> Result<Answers, AppError> {

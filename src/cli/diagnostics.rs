@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::api::Problem;
 use crate::cli::document::Document;
 use crate::cli::exit::Exit;
+use crate::cli::output::{visible, visible_lines};
 use crate::domain::violation::{Rule, Violation};
 
 /// One thing that is wrong.
@@ -74,7 +75,9 @@ impl Finding {
 
     /// Draws it, without a newline at the end.
     pub fn draw(&self, colour: bool, width: usize) -> String {
-        let mut title = Level::ERROR.primary_title(&*self.message);
+        // The renderer lets the control characters of other people's texts through to the terminal.
+        let message = visible(&self.message);
+        let mut title = Level::ERROR.primary_title(&*message);
         if let Some(code) = &self.code {
             title = title.id(&**code);
         }
@@ -82,8 +85,10 @@ impl Finding {
         if let Some(mark) = &self.mark {
             group = group.element(mark.snippet());
         }
-        group = group.elements(self.notes.iter().map(|note| Level::NOTE.message(&**note)));
-        group = group.elements(self.help.iter().map(|help| Level::HELP.message(&**help)));
+        let notes: Vec<_> = self.notes.iter().map(|note| visible_lines(note)).collect();
+        let help = self.help.as_deref().map(visible_lines);
+        group = group.elements(notes.iter().map(|note| Level::NOTE.message(&**note)));
+        group = group.elements(help.iter().map(|help| Level::HELP.message(&**help)));
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let drawn = renderer.term_width(width).render(&[group]);
         if self.mark.is_some() {

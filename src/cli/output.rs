@@ -225,7 +225,7 @@ pub fn visible(text: &str) -> String {
 }
 
 /// The same for text of several lines.
-fn visible_lines(text: &str) -> String {
+pub fn visible_lines(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
             Some(line) => format!("{}\n", visible(line)),

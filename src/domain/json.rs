@@ -40,16 +40,35 @@ impl Number {
         self.value
     }
 
-    /// The value if it is a whole number that `i64` and `f64` hold exactly: `5`, `5.0` and `5e0` are 5.
+    /// The value if it is a whole number that `i64` and `f64` hold exactly: `5`, `5.0` and `5e0` are 5. The text decides:
+    /// `4.99999999999999999999` rounds to 5 as an `f64` and is none.
     pub fn integer(&self) -> Option<i64> {
         let whole = self.value.fract() == 0.0 && self.value.abs() <= 9_007_199_254_740_992.0;
-        whole.then_some(self.value as i64)
+        let rounded = whole.then_some(self.value as i64)?;
+        let written = self.text.contains(['.', 'e', 'E']).then(|| exact_digits(&self.text));
+        match written {
+            Some(digits) if digits != exact_digits(&rounded.to_string()) => None,
+            Some(_) | None => Some(rounded),
+        }
     }
 
     /// The number's own text.
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// The digits of a number without zeros at either end, and the power of ten of the last one: the same for every way to
+/// write the same value.
+fn exact_digits(text: &str) -> (String, i64) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let kept = digits.trim_end_matches('0');
+    let power = exponent.parse::<i64>().unwrap_or(i64::MAX / 2) - fraction.len() as i64
+        + (digits.len() - kept.len()) as i64;
+    let kept = kept.trim_start_matches('0').to_owned();
+    if kept.is_empty() { (kept, 0) } else { (kept, power) }
 }
 
 impl From<i64> for Number {

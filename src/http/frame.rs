@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    IF_MATCH, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -88,7 +88,9 @@ fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// Holds the head of `request` against the limits. hyper's own bounds lie above these.
 fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
-    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let uri = request.uri();
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > limits.max_uri {
         let detail = format!("the address has {target} bytes, {} are allowed", limits.max_uri);
         return Err(Failure::because(Code::UriTooLong, detail));
@@ -107,6 +109,18 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
     // A request that came over no network needs no host.
     if request.extensions().get::<Peer>().is_some() && headers.get_all(HOST).iter().count() != 1 {
         return Err(Failure::because(Code::InvalidHeader, "the header `Host` must be there once"));
+    }
+    if headers
+        .get(TRANSFER_ENCODING)
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+    {
+        return Err(Failure::because(Code::InvalidHeader, "`Transfer-Encoding` can only be `chunked`"));
+    }
+    if headers.contains_key(IF_MATCH) {
+        return Err(Failure::because(
+            Code::InvalidHeader,
+            "`If-Match` is not known yet; send the request without it",
+        ));
     }
     match headers.get(EXPECT) {
         Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {

@@ -46,6 +46,14 @@ pub struct Current {
     pub version: Arc<Version>,
 }
 
+/// Part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    /// Whether more come after it.
+    pub more: bool,
+}
+
 /// A request that may come again: what it is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
@@ -171,15 +179,15 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError>;
 
-    /// Submissions, newest first, from the first one older than `before` on, `limit` at most; `None` if there is no
-    /// such form outside the trash.
+    /// A page of submissions, newest first, from the first one older than `before` on: `limit` at most, at least one if
+    /// there is any, and fewer where they are large. `None` if there is no such form outside the trash.
     async fn list_submissions(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Vec<Submission>>, StoreError>;
+    ) -> Result<Option<Page<Submission>>, StoreError>;
 }
 
 /// Workspaces and the keys that open them.

@@ -189,8 +189,8 @@ async fn mount(
     random: &Arc<Scrambled>,
     limits: &HttpLimits,
 ) -> Router {
-    let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default()).await;
-    router(Arc::new(app.unwrap()), limits.clone(), Limits::default())
+    let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default());
+    router(Arc::new(app), limits.clone(), Limits::default())
 }
 
 /// Three questions, one of each kind, of which the first must be answered.

@@ -14,7 +14,7 @@ use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::{KeyId, KeyText};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
-use forms::store::{Health, NewForm, NewSubmission, Operation, Retry, Step, Store};
+use forms::store::{Health, NewForm, NewSubmission, Operation, Page, Retry, Step, Store};
 
 /// Repeatable randomness: a counter, scrambled.
 pub(crate) struct Scrambled(AtomicU64);
@@ -78,6 +78,7 @@ conformance! { sled:
     a_submission_comes_back_to_the_letter
     large_answers_and_definitions_come_back
     submissions_are_paged_without_gaps_while_others_write
+    a_page_of_large_submissions_ends_early
     ids_rise_and_counters_are_exact_with_many_writers
     a_clock_that_steps_back_is_ridden_out_or_followed
     a_repeated_request_makes_one_thing
@@ -291,7 +292,7 @@ async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
         );
         assert_eq!(found.submitted_at(), at(123));
         let page = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
-        assert_eq!(page, [found]);
+        assert_eq!(page, Page { rows: vec![found], more: false });
     }
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
     store.close().await.unwrap();
@@ -328,7 +329,7 @@ async fn large_answers_and_definitions_come_back(bench: &impl Bench) {
     }
     let page = store.list_submissions(workspace(1), form, None, 100).await.unwrap().unwrap();
     let listed: Vec<_> =
-        page.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
+        page.rows.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
     assert_eq!(listed, sent);
     let found = store.find_form(workspace(1), form_id(12)).await.unwrap().unwrap();
     assert_eq!(found.version.questions.len(), 500);
@@ -347,11 +348,31 @@ async fn submissions_are_paged_without_gaps_while_others_write(bench: &impl Benc
     let mut before = None;
     for limit in [1, 7, 120, 200, 10] {
         let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
-        before = page.last().map(|last| last.id).or(before);
-        seen.extend(page.into_iter().map(|found| found.id));
+        before = page.rows.last().map(|last| last.id).or(before);
+        seen.extend(page.rows.into_iter().map(|found| found.id));
         submit(&*store, form, "{}", 1_000).await;
     }
     assert_eq!(seen, expected);
+}
+
+async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(1_000_000));
+    for number in 0..12 {
+        submit(&*store, form, &text, number).await;
+    }
+    let (mut seen, mut before, mut pages) = (0, None, 0);
+    loop {
+        let page = store.list_submissions(workspace(1), form, before, 1_000).await.unwrap().unwrap();
+        assert!((1..=5).contains(&page.rows.len()), "{}", page.rows.len());
+        (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.rows.last().map(|last| last.id));
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(seen, 12);
+    assert!(pages > 2);
 }
 
 async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {
@@ -374,7 +395,7 @@ async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {
     tasks.join_all().await;
     for form in forms {
         assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 640);
-        let all = store.list_submissions(workspace(1), form, None, 1_000).await.unwrap().unwrap();
+        let all = store.list_submissions(workspace(1), form, None, 1_000).await.unwrap().unwrap().rows;
         assert_eq!(all.len(), 640);
         assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id));
     }
@@ -536,7 +557,7 @@ async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), gone).await.unwrap();
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap().is_empty());
+    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap().rows.is_empty());
     assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
 }
 

@@ -61,7 +61,7 @@ impl Rules for Rating {
         let max = self.max();
         match number.integer() {
             Some(integer) if (1..=max).contains(&integer) => Vec::new(),
-            None if number.value().fract() != 0.0 => {
+            None if (0.0..=max as f64 + 1.0).contains(&number.value()) => {
                 vec![Fault::new(Rule::NotAnInteger, format!("Enter {}", self.expects()))]
             }
             Some(_) | None => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],

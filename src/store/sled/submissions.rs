@@ -12,10 +12,13 @@ use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{NewSubmission, Retry, Step, StoreError, Submissions};
+use crate::store::{NewSubmission, Page, Retry, Step, StoreError, Submissions};
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
 const RIDDEN_OUT_MILLIS: i64 = 60_000;
+
+/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
+const PAGE_BYTES: usize = 4 << 20;
 
 #[async_trait]
 impl Submissions for SledStore {
@@ -60,13 +63,18 @@ impl Submissions for SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Vec<Submission>>, StoreError> {
+    ) -> Result<Option<Page<Submission>>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
         self.scan_apart(limit, move |store| {
-            let rows = store.engine.scan(layout::submissions(form, before), Direction::Descending, limit)?;
-            rows.into_iter().map(|(key, body)| layout::decode_submission(&key, body)).collect()
+            let range = layout::submissions(form, before);
+            let (mut rows, cut) =
+                store.engine.scan_within(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+            let more = cut || rows.len() > limit;
+            rows.truncate(limit);
+            let decoded = rows.into_iter().map(|(key, body)| layout::decode_submission(&key, body));
+            Ok(Page { rows: decoded.collect::<Result<_, _>>()?, more })
         })
         .await
         .map(Some)

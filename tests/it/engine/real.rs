@@ -212,3 +212,13 @@ async fn a_background_job_is_called_until_it_is_done() {
     assert_eq!(engine.scan(.., Direction::Ascending, 5).unwrap(), []);
     engine.close().unwrap();
 }
+
+#[test]
+fn a_folder_that_holds_other_things_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+    assert!(matches!(refused, Err(OpenError::Io { .. })));
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 1);
+}

@@ -73,6 +73,16 @@ pub(crate) fn whole(key: &[u8], body: Vec<u8>) -> Vec<u8> {
     sealed(key, body, 0)
 }
 
+/// How many cells a row takes, its head included. One that is damaged counts as one.
+pub(crate) fn weight(key: &[u8], cell: Vec<u8>) -> usize {
+    match open(key, cell) {
+        Some(Cell::Head(head)) => {
+            1 + usize::try_from(head.length.div_ceil(PIECE as u64)).unwrap_or(usize::MAX - 1)
+        }
+        Some(Cell::Whole(_) | Cell::Piece(_)) | None => 1,
+    }
+}
+
 /// Returns the cell of a piece.
 pub(crate) fn piece(key: &[u8], part: &[u8]) -> Vec<u8> {
     sealed(key, part.to_vec(), 2)

@@ -87,9 +87,13 @@ pub struct RealDisk {
 
 impl RealDisk {
     /// Creates the folder if it is missing, with all above it, and makes it durable.
+    ///
+    /// # Errors
+    /// If it holds other things than a store: its modes are about to be narrowed, and it may be anybody's.
     pub fn at(root: &Path) -> io::Result<RealDisk> {
         let root = std::path::absolute(root)?;
         create_durably(&root)?;
+        refuse_foreign(&root)?;
         Ok(RealDisk { root })
     }
 
@@ -105,6 +109,20 @@ impl RealDisk {
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
+
+/// Names in a store's folder, by which it is known.
+const OURS: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
+
+fn refuse_foreign(folder: &Path) -> io::Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name());
+    }
+    if names.is_empty() || OURS.iter().any(|ours| names.iter().any(|name| name == ours)) {
+        return Ok(());
+    }
+    Err(io::Error::other("it holds other files and no store; name an empty folder or a new one"))
+}
 
 fn create_durably(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {

@@ -62,8 +62,9 @@ impl Operation for Slice {
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
         match (outcome, self.progress) {
             (Ok(()), Progress::Done) => {}
-            // The slice has not happened; it is as good later.
-            (Ok(()), Progress::More) | (Err(StoreError::Full | StoreError::Busy), _) => {
+            // The slice has not happened; it is as good later. What is damaged is rebuilt before the job's next turn.
+            (Ok(()), Progress::More)
+            | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {
                 self.queue.push_job(self.job)
             }
             (Err(error), _) => (self.report)(Event::JobFailed { why: error.to_string() }),

@@ -222,8 +222,10 @@ fn install(disk: &dyn Disk, file: &dyn DiskFile, header: &Header, state: &mut St
     disk.rename(NEXT, &header.path())?;
     disk.sync_folder(JOURNAL)?;
     if state.ordinal != header.ordinal {
-        state.ordinal = header.ordinal;
-        state.write(disk)?;
+        // Known here only once it is written: a retry after a full disk must write it too.
+        let next = State { ordinal: header.ordinal, ..state.clone() };
+        next.write(disk)?;
+        *state = next;
     }
     Ok(())
 }

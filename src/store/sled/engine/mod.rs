@@ -102,8 +102,9 @@ impl Engine {
     ) -> Result<Engine, OpenError> {
         let threads = io_error("start a thread");
         let (indexes, watchdog) = watch(Arc::clone(&disk), indexes, &options).map_err(&threads)?;
-        let writer = Writer::open(disk, Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
-        let writeback = Writeback::start(indexes, &options).map_err(&threads)?;
+        let writer =
+            Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
+        let writeback = Writeback::start(indexes, disk, &options).map_err(&threads)?;
         let queue = Arc::new(Queue::new());
         let (reader, status, lock) = (writer.reader(), writer.status(), writer.lock());
         let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
@@ -178,6 +179,21 @@ impl Engine {
         limit: usize,
     ) -> Result<Rows, StoreError> {
         self.inner.reader.scan(range, direction, limit)
+    }
+
+    /// As [`Engine::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow
+    /// for that reason.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn scan_within(
+        &self,
+        range: impl RangeBounds<Vec<u8>>,
+        direction: Direction,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<(Rows, bool), StoreError> {
+        self.inner.reader.scan_within(range, direction, limit, bytes)
     }
 
     /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that

@@ -42,9 +42,24 @@ impl Reader {
         direction: Direction,
         limit: usize,
     ) -> Result<Rows, StoreError> {
+        self.scan_within(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
+    }
+
+    /// As [`Reader::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow for
+    /// that reason.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn scan_within(
+        &self,
+        range: impl RangeBounds<Vec<u8>>,
+        direction: Direction,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<(Rows, bool), StoreError> {
         let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
         let index = self.index()?;
-        self.noting(scan(&*index, &bounds, direction, limit))
+        self.noting(scan(&*index, &bounds, direction, limit, bytes))
     }
 
     pub(crate) fn index(&self) -> Result<Arc<dyn Index>, StoreError> {
@@ -77,17 +92,57 @@ impl Reader {
     }
 }
 
-/// Reads rows of an index, leaving out the engine's own.
+/// Reads rows of an index, leaving out the engine's own: `limit` at most, and none after the one with which `bytes` of
+/// bodies are reached. True if it was that which ended it.
 pub(crate) fn scan(
     index: &dyn Index,
     bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
     direction: Direction,
     limit: usize,
-) -> Result<Rows, StoreError> {
-    if limit == 0 || is_empty(bounds) {
-        return Ok(Vec::new());
+    bytes: usize,
+) -> Result<(Rows, bool), StoreError> {
+    let mut rows = Vec::new();
+    let mut size = 0;
+    let cells = cells(index, bounds, direction, limit)?;
+    let count = cells.len();
+    for (place, (key, cell)) in cells.into_iter().enumerate() {
+        let Some(body) = cell::resolve(index, &key, cell)? else { continue };
+        size += body.len();
+        rows.push((key, body));
+        if size >= bytes {
+            return Ok((rows, place + 1 < count));
+        }
     }
+    Ok((rows, false))
+}
+
+/// Reads the keys of rows, until those and the pieces of their bodies are `limit` cells or more.
+pub(crate) fn keys(
+    index: &dyn Index,
+    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    limit: usize,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let (mut keys, mut weight) = (Vec::new(), 0);
+    for (key, cell) in cells(index, bounds, Direction::Ascending, limit)? {
+        weight += cell::weight(&key, cell);
+        keys.push(key);
+        if weight >= limit {
+            break;
+        }
+    }
+    Ok(keys)
+}
+
+fn cells(
+    index: &dyn Index,
+    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    direction: Direction,
+    limit: usize,
+) -> Result<Rows, StoreError> {
     let mut cells = Vec::new();
+    if limit == 0 || is_empty(bounds) {
+        return Ok(cells);
+    }
     let (start, end) = (bounds.0.as_ref().map(Vec::as_slice), bounds.1.as_ref().map(Vec::as_slice));
     let visited = index.range(start, end, direction, &mut |key, cell| {
         if !is_own(key) {
@@ -96,13 +151,7 @@ pub(crate) fn scan(
         cells.len() < limit
     });
     visited.map_err(cell::unreadable)?;
-    let mut rows = Vec::with_capacity(cells.len());
-    for (key, cell) in cells {
-        if let Some(body) = cell::resolve(index, &key, cell)? {
-            rows.push((key, body));
-        }
-    }
-    Ok(rows)
+    Ok(cells)
 }
 
 /// Whether a key is the engine's: pieces, and what was applied.

@@ -77,7 +77,8 @@ impl<'a> Tx<'a> {
         }
         let staged = self.staged(&bounds);
         // Each staged change hides at most one row of the index.
-        let below = reader::scan(self.index, &bounds, direction, limit.saturating_add(staged.len()))?;
+        let limit_below = limit.saturating_add(staged.len());
+        let (below, _) = reader::scan(self.index, &bounds, direction, limit_below, usize::MAX)?;
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             below.into_iter().map(|(key, body)| (key, Some(body))).collect();
         merged.extend(staged);
@@ -86,6 +87,19 @@ impl<'a> Tx<'a> {
             Direction::Ascending => rows.take(limit).collect(),
             Direction::Descending => rows.rev().take(limit).collect(),
         })
+    }
+
+    /// Returns keys of a range as the index has them, smallest first, until those and the pieces of their bodies are
+    /// `limit` cells or more. Bodies are not read; what the group has changed is not seen.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the index cannot be read.
+    pub fn stored_keys(
+        &self,
+        range: impl RangeBounds<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        reader::keys(self.index, &(range.start_bound().cloned(), range.end_bound().cloned()), limit)
     }
 
     fn staged(&self, bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {

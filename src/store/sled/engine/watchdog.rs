@@ -78,7 +78,7 @@ fn hangs(pulse: &Pulse, stopped: &mpsc::Receiver<()>, tick: Duration) -> bool {
 }
 
 /// Tries for a second to write down that the index is not to be believed.
-fn distrust(disk: Arc<dyn Disk>) {
+pub(super) fn distrust(disk: Arc<dyn Disk>) {
     let (done, written) = mpsc::channel();
     let attempt = thread::Builder::new().spawn(move || {
         if let Ok(Some(mut state)) = State::read(&*disk) {

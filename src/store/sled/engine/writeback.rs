@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, park, park_timeout};
 use std::time::{Duration, Instant};
 
+use super::disk::Disk;
 use super::index::OpenIndex;
 use super::options::Options;
 use super::rebuild::INDEX;
+use super::watchdog::distrust;
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -25,11 +27,17 @@ struct Flags {
 }
 
 impl Writeback {
-    pub(crate) fn start(indexes: Arc<dyn OpenIndex>, options: &Options) -> io::Result<Writeback> {
+    /// Starts it. After a failed sync nobody knows what the disk holds of the index: the next start must not believe it.
+    pub(crate) fn start(
+        indexes: Arc<dyn OpenIndex>,
+        disk: Arc<dyn Disk>,
+        options: &Options,
+    ) -> io::Result<Writeback> {
         let flags = Arc::new(Flags::default());
         let (shared, fatal) = (Arc::clone(&flags), Arc::clone(&options.fatal));
         let thread = thread::Builder::new().name("writeback".to_owned()).spawn(move || {
             if let Err(error) = run(&shared, &*indexes) {
+                distrust(disk);
                 fatal(&format!("cannot sync the index: {error}"));
             }
         })?;
