@@ -36,7 +36,7 @@ pub struct Global {
     /// Server address [env: FORMS_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
-    /// File that holds the API key, - for standard input [env: FORMS_API_KEY_FILE]
+    /// File with the API key, - for stdin [env: FORMS_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
     /// Work on a data directory, without a server [env: FORMS_DATA]
@@ -103,7 +103,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "h" => times(3_600_000),
         _ => None,
     };
-    millis.map(Duration::from_millis).ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
+    millis
+        .filter(|millis| *millis > 0)
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
 }
 
 /// Reads `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.

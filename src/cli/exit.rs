@@ -101,7 +101,7 @@ pub enum CliError {
     /// This machine cannot do it for a reason of its own.
     Failed { what: String, causes: Vec<String> },
     /// Some of several items failed; each failure was told when it happened.
-    Partial { failed: usize, of: usize },
+    Partial { failed: usize, of: usize, exit: Exit },
     /// The person said no.
     Declined,
     /// Whoever reads our output has gone: nothing to tell, and nobody to tell it.
@@ -137,7 +137,7 @@ impl CliError {
             } => Exit::Unavailable,
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
-            Self::Partial { .. } => Exit::Partial,
+            Self::Partial { exit, .. } => *exit,
             Self::Declined => Exit::No,
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,

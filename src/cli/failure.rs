@@ -37,7 +37,7 @@ pub fn tell(error: &CliError) -> Finding {
         }
         CliError::Io { what, source } => coded("io", &format!("{what}: {source}")),
         CliError::Failed { what, causes } => Finding { notes: causes.clone(), ..coded("failed", what) },
-        CliError::Partial { failed, of } => coded("partial", &format!("{failed} of {of} failed")),
+        CliError::Partial { failed, of, .. } => coded("partial", &format!("{failed} of {of} failed")),
         CliError::Declined => coded("declined", "nothing was done"),
         CliError::ClosedPipe => coded("closed_pipe", "the reader has gone"),
         CliError::Interrupted => coded("interrupted", "interrupted"),

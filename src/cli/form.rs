@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::api::{FormCreated, FormDetail, FormEntry};
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
-use crate::cli::exit::CliError;
+use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::{Format, visible};
@@ -59,7 +59,8 @@ impl Create {
                     return Err(error);
                 }
                 session.output.fail(&session.annotate(error));
-                return Err(CliError::Partial { failed: documents.len() - place, of: documents.len() });
+                let (failed, of) = (documents.len() - place, documents.len());
+                return Err(CliError::Partial { failed, of, exit: Exit::Partial });
             }
         }
         Ok(())
@@ -177,19 +178,23 @@ async fn each(
     forms: &[String],
     act: impl AsyncFn(&str) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let mut failed = 0;
+    let mut exits = Vec::new();
     for form in forms {
         match act(form).await {
             Ok(()) => {}
             Err(error @ (CliError::ClosedPipe | CliError::Interrupted)) => return Err(error),
             Err(error) if forms.len() == 1 => return Err(error),
             Err(error) => {
+                exits.push(error.exit());
                 session.output.fail(&session.annotate(error));
-                failed += 1;
             }
         }
     }
-    if failed == 0 { Ok(()) } else { Err(CliError::Partial { failed, of: forms.len() }) }
+    let Some(first) = exits.first().copied() else { return Ok(()) };
+    // Where all failed alike, doing it again is as good or as bad as for one.
+    let is_partial = exits.len() < forms.len() || exits.iter().any(|exit| *exit != first);
+    let exit = if is_partial { Exit::Partial } else { first };
+    Err(CliError::Partial { failed: exits.len(), of: forms.len(), exit })
 }
 
 /// List forms

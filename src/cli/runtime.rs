@@ -1,6 +1,7 @@
 //! How a running server tells the commands of the same user where it is: a file with its address and key.
 //!
-//! A file is believed only if it and the process it names belong to the user, and the process lives.
+//! A file is believed only if it and the process it names belong to the user, the process lives, and the store it names is
+//! held.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -100,11 +101,18 @@ fn read(path: PathBuf) -> Option<Live> {
         return None;
     }
     let Content { url, key, pid, data } = serde_json::from_reader(file).ok()?;
-    if !lives(pid) {
+    if !lives(pid) || !is_held(&data) {
         let _stale = fs::remove_file(&path);
         return None;
     }
     Some(Live { url, key: Secret::new(key), pid, data, file: path })
+}
+
+/// Whether somebody holds the store in `data`, as its server does from before it tells of itself until it ends. The
+/// process of a file's number may be another by now, or be dead and not yet buried.
+fn is_held(data: &Path) -> bool {
+    let lock = File::open(data.join("lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)))
 }
 
 /// Whether the process lives and belongs to this user.
