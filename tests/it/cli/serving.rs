@@ -221,3 +221,34 @@ fn commands_on_one_data_directory_wait_for_each_other() {
     }
     assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 3);
 }
+
+#[test]
+fn a_file_of_a_dead_server_whose_number_another_process_has_is_not_believed() {
+    let home = Home::new();
+    home.published(&["--data", "store"]);
+    let run = folder(&home);
+    fs::create_dir_all(&run).unwrap();
+    let data = fs::canonicalize(home.path().join("store")).unwrap();
+    // This process lives and is this user's, but serves nothing.
+    let told = serde_json::json!({
+        "url": "http://127.0.0.1:1", "key": "fk_x", "pid": std::process::id(), "data": data,
+    });
+    let file = run.join("127.0.0.1-1.json");
+    fs::write(&file, told.to_string()).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(home.run(&["--data", "store", "list"]).code, Some(0));
+    assert!(!file.exists(), "it is stale");
+    fs::write(&file, told.to_string()).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let served = home.serve();
+    assert!(served.url.starts_with("http://127.0.0.1:"));
+}
+
+#[test]
+fn several_failures_alike_are_that_failure() {
+    let home = Home::new();
+    let form = home.published(&["--data", "store"]);
+    let missing = ["frm_000000000000", "frm_000000000001"];
+    assert_eq!(home.run(&["--data", "store", "publish", missing[0], missing[1]]).code, Some(3));
+    assert_eq!(home.run(&["--data", "store", "publish", missing[0], &form]).code, Some(8));
+}
