@@ -65,8 +65,9 @@ fn exact_digits(text: &str) -> (String, i64) {
     let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
     let kept = digits.trim_end_matches('0');
-    let power = exponent.parse::<i64>().unwrap_or(i64::MAX / 2) - fraction.len() as i64
-        + (digits.len() - kept.len()) as i64;
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX);
+    let power =
+        exponent.saturating_sub(fraction.len() as i64).saturating_add((digits.len() - kept.len()) as i64);
     let kept = kept.trim_start_matches('0').to_owned();
     if kept.is_empty() { (kept, 0) } else { (kept, power) }
 }

@@ -163,6 +163,8 @@ fn rating_takes_whole_numbers_by_value() {
             ("4.5", &["not_an_integer"]),
             ("4.9999999999999999999", &["not_an_integer"]),
             ("50e-1", &[]),
+            ("1.5e-9223372036854775808", &["not_an_integer"]),
+            ("1.5e-92233720368547758080", &["not_an_integer"]),
             ("0.5e1", &[]),
             ("5.00000000000000000000000000000000000001", &["not_an_integer"]),
             ("\"5\"", &["type_mismatch"]),

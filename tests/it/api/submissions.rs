@@ -179,3 +179,32 @@ async fn the_version_a_submission_was_checked_against_stays_with_it() {
     let entry = &server.get("/api/v1/forms").send().await.json()["forms"][0];
     assert_eq!(entry["response_count"], 2);
 }
+
+#[tokio::test]
+async fn cursors_end_when_the_clock_is_set_back_and_submissions_follow_it() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    server.clock.set("2026-11-20T09:00:00.000Z");
+    for _ in 0..3 {
+        server.submit(&form, json!({"q1": "Ada"})).await;
+    }
+    let page = format!("{}?limit=1", path(&form));
+    let cursor = server.get(&page).send().await.expect(200)["next_cursor"].as_str().unwrap().to_owned();
+    let next = format!("{page}&cursor={cursor}");
+    server.get(&next).send().await.expect(200);
+    server.clock.set("2026-11-20T08:00:00.000Z");
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    assert_eq!(server.get(&next).send().await.code(), "invalid_cursor");
+}
+
+#[tokio::test]
+async fn headers_that_have_no_effect_here_are_refused() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let rename = || server.patch(format!("/api/v1/forms/{form}"), json!({"title": "Other"}));
+    for (name, value) in [("if-match", "\"r999\""), ("transfer-encoding", "gzip, chunked")] {
+        assert_eq!(rename().header(name, value).send().await.code(), "invalid_header", "{name}");
+    }
+    let title = server.get(format!("/api/v1/forms/{form}")).send().await.expect(200)["title"].clone();
+    assert_ne!(title, "Other");
+}
