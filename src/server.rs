@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
@@ -18,7 +17,7 @@ use crate::app::{App, bootstrap};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Exposed};
 use crate::http::serve::serve;
-use crate::http::{router, starting};
+use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{Event, OpenError, Options};
@@ -74,13 +73,13 @@ pub async fn run(
     let local_url = local_url(address);
     opened.store.announce(&local_url);
     ready(&Serving { address, local_url, key: opened.key.as_ref() });
-    serve(&listener, opened.router, &config.http, shutdown).await;
+    serve(&listener, opened.api, &config.http, shutdown).await;
     Ok(opened.store.close().await?)
 }
 
 /// A data directory in this process: the same requests, without a network.
 pub struct Local {
-    pub router: Router,
+    pub api: Framed,
     /// The operator key, if it lies in the data directory.
     pub key: Option<KeyText>,
     store: Arc<dyn Store>,
@@ -191,8 +190,8 @@ async fn assemble(config: &Config, store: SledStore) -> Result<Local, ServerErro
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
     let app = App::new(Arc::clone(&store), clock, random, config.content);
-    let router = router(Arc::new(app), config.http.clone(), config.content);
-    Ok(Local { router, key, store })
+    let api = router(Arc::new(app), config.http.clone(), config.content);
+    Ok(Local { api, key, store })
 }
 
 /// The operator key that lies in `data`, if it opens the store. An empty store gets one, which is in its file for

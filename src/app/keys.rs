@@ -14,13 +14,7 @@ impl App {
         let known = self.store.find_key(given.id()).await?;
         let valid = known.filter(|key| given.matches(&key.hash));
         let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));
-        let key = valid.ok_or(AppError::Unauthenticated)?;
-        Ok(Caller {
-            workspace: key.workspace,
-            key: key.id,
-            name: key.name.clone(),
-            scopes: key.scopes.clone(),
-        })
+        valid.map(Caller::proved).ok_or(AppError::Unauthenticated)
     }
 
     /// The caller's workspace.

@@ -132,7 +132,7 @@ impl Attempt<'_> {
         body.update(self.query.as_bytes());
         body.update(&[0]);
         body.update(self.body.as_bytes());
-        Some(Retry { caller: caller.key, operation, key, body: body.digest128() })
+        Some(Retry { caller: caller.id, operation, key, body: body.digest128() })
     }
 }
 

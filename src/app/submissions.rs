@@ -44,7 +44,7 @@ impl App {
                 form: current.form.id,
                 checked_revision: current.form.revision,
                 checked_version: current.form.version,
-                answers: answers.text().into(),
+                answers: answers.text(),
                 retry,
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {

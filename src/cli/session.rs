@@ -117,7 +117,7 @@ impl Session {
     async fn open(&self, data: &Path) -> Result<(Transport, Option<Secret<String>>), CliError> {
         self.refuse_if_served(data)?;
         let opened = server::open_local(data).await.map_err(|error| local::failed(data, error))?;
-        let router = opened.router.clone();
+        let router = opened.api.clone().into_router();
         let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
         // A command opens one client.
         drop(self.local.set(opened));

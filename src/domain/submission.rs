@@ -14,6 +14,15 @@ pub enum SubmissionStatus {
     Completed,
 }
 
+impl SubmissionStatus {
+    /// The status's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+        }
+    }
+}
+
 /// One accepted set of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {

@@ -1,6 +1,8 @@
 //! Workspaces, the keys that open them, and what each key may do.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -75,16 +77,24 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Who sends a request: a key that was proved, and what it may do.
+/// Who sends a request: a key that was proved, and so what it may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    pub workspace: WorkspaceId,
-    pub key: KeyId,
-    pub name: String,
-    pub scopes: Vec<Scope>,
+pub struct Caller(Arc<ApiKey>);
+
+impl Deref for Caller {
+    type Target = ApiKey;
+
+    fn deref(&self) -> &ApiKey {
+        &self.0
+    }
 }
 
 impl Caller {
+    /// Who has shown `key`.
+    pub fn proved(key: Arc<ApiKey>) -> Self {
+        Self(key)
+    }
+
     /// Whether one of the key's scopes includes `needed`.
     pub fn may(&self, needed: Scope) -> bool {
         self.scopes.iter().any(|scope| scope.includes(needed))

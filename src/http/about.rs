@@ -33,8 +33,8 @@ pub(super) async fn whoami(
 ) -> Result<Response, Failure> {
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
-    let key = KeyView { id: caller.key, name: caller.name, scopes: caller.scopes };
-    json(StatusCode::OK, &Whoami { workspace, key })
+    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes: caller.scopes.clone() };
+    json(&Whoami { workspace, key })
 }
 
 /// Get the server's limits
@@ -50,7 +50,7 @@ pub(super) async fn get_limits(
     Signed(_): Signed,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    json(StatusCode::OK, &limits_view(&shared.limits, &shared.content))
+    json(&limits_view(&shared.limits, &shared.content))
 }
 
 fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
@@ -117,7 +117,7 @@ pub(super) async fn explain_problem(
 /// Tell that the server lives
 #[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = Object, description = "it lives")))]
 pub(super) async fn get_health() -> Result<Response, Failure> {
-    json(StatusCode::OK, &value!({ "status": "alive" }))
+    json(&value!({ "status": "alive" }))
 }
 
 /// Tell whether the server serves
@@ -136,14 +136,16 @@ pub(super) async fn get_readiness(State(shared): State<Shared>) -> Result<Respon
 
 /// The answer of `/readyz` for a store in that condition.
 pub(super) fn readiness(health: Health) -> Result<Response, Failure> {
-    match health {
-        Health::Ready => json(StatusCode::OK, &value!({ "status": "ready" })),
+    let condition = match health {
+        Health::Ready => return json(&value!({ "status": "ready" })),
         // Reading works all the same; but whoever is ready takes answers.
-        Health::Full => json(StatusCode::SERVICE_UNAVAILABLE, &value!({ "status": "full" })),
-        Health::Rebuilding { done, total } => json(
-            StatusCode::SERVICE_UNAVAILABLE,
-            &value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total }),
-        ),
-        Health::Stopped(_) => json(StatusCode::SERVICE_UNAVAILABLE, &value!({ "status": "stopped" })),
-    }
+        Health::Full => value!({ "status": "full" }),
+        Health::Rebuilding { done, total } => {
+            value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total })
+        }
+        Health::Stopped(_) => value!({ "status": "stopped" }),
+    };
+    let mut response = json(&condition)?;
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    Ok(response)
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderValue;
@@ -22,14 +21,13 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
-use tower::Service;
 
 use super::Peer;
 use super::frame::put_headers;
 use super::pace::{Pace, Paced, Wait};
 use super::problem::Failure;
 use super::request_id::RequestIds;
-use super::serve::Stage;
+use super::serve::{Answering, Stage};
 use crate::api::Code;
 use crate::config::HttpLimits;
 
@@ -47,7 +45,7 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(super) async fn attend(
     stream: TcpStream,
     peer: SocketAddr,
-    router: Router,
+    answering: impl Answering,
     limits: Arc<HttpLimits>,
     mut stage: watch::Receiver<Stage>,
 ) {
@@ -56,8 +54,8 @@ pub(super) async fn attend(
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let pace = Arc::new(Pace::new(Arc::clone(&limits)));
-    let answering = Arc::clone(&pace);
-    let service = service_fn(move |request| answer(request, peer, router.clone(), Arc::clone(&answering)));
+    let told = Arc::clone(&pace);
+    let service = service_fn(move |request| answer(request, peer, answering.clone(), Arc::clone(&told)));
     let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace)));
     let mut connection = hyper(&limits).serve_connection(stream, service);
     let mut overdue = pin!(overdue(&pace));
@@ -91,17 +89,17 @@ fn hyper(limits: &HttpLimits) -> Builder {
     builder
 }
 
-/// Hands one request to the router, and tells `pace` when it begins and when it is answered.
+/// Hands one request on, and tells `pace` when it begins and when it is answered.
 async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
-    mut router: Router,
+    mut answering: impl Answering,
     pace: Arc<Pace>,
 ) -> Result<Response, Infallible> {
     pace.begin();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
-    let response = router.call(request).await;
+    let response = answering.call(request).await;
     pace.answered();
     response
 }
@@ -147,7 +145,7 @@ async fn head_timeout() -> Vec<u8> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     let (head, body) = response.into_parts();
     let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    let mut bytes = format!("HTTP/1.1 {}\r\ncontent-length: {}\r\n", head.status, body.len()).into_bytes();
+    let mut bytes = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
     for (name, value) in &head.headers {
         bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
     }

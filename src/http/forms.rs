@@ -76,12 +76,12 @@ pub(super) async fn create_form(
 ) -> Result<Response, Failure> {
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str())?;
-        return json(StatusCode::OK, &FormTried::new(&form, &version)?);
+        return json(&FormTried::new(&form, &version)?);
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
-    created(&FormCreated::new(&form, &version)?, format!("/api/v1/forms/{}", form.id), replayed)
+    Ok(created(json(&FormCreated::new(&form, &version)?)?, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
 /// List forms
@@ -102,7 +102,7 @@ pub(super) async fn list_forms(
 ) -> Result<Response, Failure> {
     let found = shared.app.list_forms(&caller, cursor.as_deref(), limit).await?;
     let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count)).collect();
-    page(&FormList { forms }, &uri, limit, found.next.as_deref())
+    Ok(page(json(&FormList { forms })?, &uri, limit, found.next.as_deref()))
 }
 
 /// Get a form
@@ -120,7 +120,7 @@ pub(super) async fn get_form(
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.get_form(&caller, &form).await?;
-    json(StatusCode::OK, &FormDetail::new(&current.form, &current.version, count)?)
+    json(&FormDetail::new(&current.form, &current.version, count)?)
 }
 
 /// Update a form
@@ -143,7 +143,7 @@ pub(super) async fn update_form(
     PatchText(body): PatchText,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.update_form(&caller, &form, body.as_str()).await?;
-    json(StatusCode::OK, &FormDetail::new(&current.form, &current.version, count)?)
+    json(&FormDetail::new(&current.form, &current.version, count)?)
 }
 
 /// Delete a form

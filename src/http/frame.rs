@@ -1,22 +1,26 @@
 //! What surrounds every request: its id, bounds on its head, the headers every answer bears, the access log.
 //!
-//! One plain function instead of a tower of layers: this is on the way of every submission.
+//! One plain function around the router instead of layers within it, which box and copy for each request: this is on
+//! the way of every submission.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
     IF_MATCH, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tower::Service;
 
 use super::Peer;
 use super::compress::compress;
@@ -27,55 +31,72 @@ use crate::config::HttpLimits;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What the frame of every request needs.
-pub(super) struct Frame {
+/// Routes within the frame of every request. Cheap to clone.
+#[derive(Clone)]
+pub struct Framed {
+    routes: Router,
     limits: Arc<HttpLimits>,
-    ids: RequestIds,
+    ids: Arc<RequestIds>,
 }
 
-impl Frame {
-    pub(super) fn new(limits: Arc<HttpLimits>) -> Arc<Self> {
-        Arc::new(Self { limits, ids: RequestIds::new() })
+impl Framed {
+    pub(super) fn new(routes: Router, limits: Arc<HttpLimits>) -> Self {
+        Self { routes, limits, ids: Arc::new(RequestIds::new()) }
+    }
+
+    /// The same as a router, for those who know no other kind.
+    pub fn into_router(self) -> Router {
+        Router::new().fallback_service(self)
+    }
+
+    /// Leads one request through the routes.
+    async fn answer(mut self, request: Request) -> Response {
+        let begun = Instant::now();
+        let id = request_id(request.headers()).unwrap_or_else(|| self.ids.draw());
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let encodings = request.headers().get(ACCEPT_ENCODING).cloned();
+        let response = match check_head(&request, &self.limits) {
+            Ok(()) => catch_panic(self.routes.call(request)).await,
+            Err(failure) => failure.into_response(),
+        };
+        let text = id.to_str().unwrap_or_default();
+        let mut response = finish(response, text);
+        if method == Method::HEAD {
+            *response.body_mut() = Body::empty();
+        }
+        put_headers(response.headers_mut(), &id);
+        log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
+        match encodings {
+            Some(encodings) => compress(response, encodings).await,
+            None => response,
+        }
     }
 }
 
-/// Leads one request through the router.
-pub(super) async fn frame(State(shared): State<Arc<Frame>>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let id = request_id(request.headers()).unwrap_or_else(|| shared.ids.draw());
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let encodings = request.headers().get(ACCEPT_ENCODING).cloned();
-    let response = match check_head(&request, &shared.limits) {
-        Ok(()) => catch_panic(next.run(request)).await,
-        Err(failure) => failure.into_response(),
-    };
-    let text = id.to_str().unwrap_or_default();
-    let mut response = finish(response, text);
-    put_headers(response.headers_mut(), &id);
-    log_access(&method, route.as_ref(), response.status(), begun.elapsed(), text);
-    match encodings {
-        Some(encodings) => compress(response, encodings).await,
-        None => response,
+impl Service<Request> for Framed {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let framed = self.clone();
+        Box::pin(async move { Ok(framed.answer(request).await) })
     }
 }
 
 /// Writes the access log: what failed as `info`, the rest, which is nearly all, as `debug`. Formatting and writing a
 /// line costs as much as storing a submission does.
-fn log_access(
-    method: &Method,
-    route: Option<&MatchedPath>,
-    status: StatusCode,
-    took: Duration,
-    request_id: &str,
-) {
-    let route = route.map_or("-", MatchedPath::as_str);
+fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, request_id: &str) {
     let status = status.as_u16();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     if status < 400 {
-        tracing::debug!(target: "forms::access", %method, route, status, micros, request_id);
+        tracing::debug!(target: "forms::access", %method, path, status, micros, request_id);
     } else {
-        tracing::info!(target: "forms::access", %method, route, status, micros, request_id);
+        tracing::info!(target: "forms::access", %method, path, status, micros, request_id);
     }
 }
 
@@ -131,13 +152,13 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
 }
 
 /// The answer of `work`, or that of a failure if it panics.
-async fn catch_panic(work: impl Future<Output = Response>) -> Response {
+async fn catch_panic(work: impl Future<Output = Result<Response, Infallible>>) -> Response {
     let mut work = pin!(work);
     std::future::poll_fn(move |context| {
         // A request that panicked is not polled again, and what it shares with others is behind locks that
         // are taken over when poisoned.
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-            Ok(poll) => poll,
+            Ok(poll) => poll.map(|Ok(response)| response),
             Err(payload) => Poll::Ready(Failure::panicked(panic_text(&*payload)).into_response()),
         }
     })
@@ -151,11 +172,16 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 
 /// Gives every failure its problem document, also those that the framework found.
 fn finish(mut response: Response, request_id: &str) -> Response {
-    match response.extensions_mut().remove::<Failure>() {
-        Some(failure) => failure.render(request_id),
-        None if is_bare_error(&response) => bare_error(response.status()).render(request_id),
-        None => response,
+    let failure = match response.extensions_mut().remove::<Failure>() {
+        Some(failure) => failure,
+        None if is_bare_error(&response) => bare_error(response.status()),
+        None => return response,
+    };
+    let mut rendered = failure.render(request_id);
+    if let Some(methods) = response.headers_mut().remove(ALLOW) {
+        rendered.headers_mut().insert(ALLOW, methods);
     }
+    rendered
 }
 
 /// Whether the framework made this answer: ours are JSON, or a [`Failure`].

@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
@@ -40,7 +39,7 @@ use crate::config::HttpLimits;
 use crate::domain::limits::Limits;
 use crate::store::Health;
 use auth_failures::AuthFailures;
-use frame::Frame;
+pub use frame::Framed;
 use problem::Failure;
 
 /// The address a request came from, for requests that came over a network.
@@ -59,7 +58,7 @@ struct Desk {
 }
 
 /// The API on `app`. `content` are the limits that `app` applies, to be told to whoever asks.
-pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Router {
+pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
     let (routes, document) = routes().split_for_parts();
     let limits = Arc::new(limits);
     let shared = Arc::new(Desk {
@@ -69,7 +68,7 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Router {
         content,
         openapi: document::text(document).into(),
     });
-    routes
+    let routes = routes
         // The other name of submissions: the same handlers, so the same operations.
         .route(
             "/api/v1/forms/{form}/responses",
@@ -78,18 +77,18 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Router {
         .route("/api/v1/forms/{form}/responses/{submission}", get(submissions::get_submission))
         .fallback(route_not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Frame::new(limits), frame::frame))
-        .with_state(shared)
+        .with_state(shared);
+    Framed::new(routes, limits)
 }
 
 /// What is served while the store opens, which may take long: its condition, and 503 for everything else.
-pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync>) -> Router {
+pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync>) -> Framed {
     let ready = move || std::future::ready(about::readiness(health()));
-    Router::new()
+    let routes = Router::new()
         .route("/healthz", get(about::get_health))
         .route("/readyz", get(ready))
-        .fallback(async || Failure::new(Code::StoreUnavailable).retry_after(5))
-        .layer(from_fn_with_state(Frame::new(Arc::new(limits)), frame::frame))
+        .fallback(async || Failure::new(Code::StoreUnavailable).retry_after(5));
+    Framed::new(routes, Arc::new(limits))
 }
 
 /// All operations.

@@ -1,16 +1,19 @@
 //! The accept loop: so many connections at once, each with its time, and an orderly end.
 //!
-//! Serves any router: `benches/` measures it with another one.
+//! Serves any service: `benches/` measures it with another one.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
+use tower::Service;
 
 use super::connection::attend;
 use crate::config::HttpLimits;
@@ -31,11 +34,22 @@ pub(super) enum Stage {
     Over,
 }
 
-/// Serves `router` on `listener` until `shutdown` is over; then accepts no more, lets requests under way finish for
+/// What answers requests: a router, or routes [within a frame](super::Framed).
+pub trait Answering:
+    Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<S> Answering for S where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+/// Serves `service` on `listener` until `shutdown` is over; then accepts no more, lets requests under way finish for
 /// at most 10 seconds, and returns.
 pub async fn serve(
     listener: &TcpListener,
-    router: Router,
+    service: impl Answering,
     limits: &HttpLimits,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -49,7 +63,7 @@ pub async fn serve(
             () = &mut shutdown => break,
             accepted = accept(listener, &seats) => accepted,
         };
-        let attending = attend(stream, peer, router.clone(), Arc::clone(&limits), watched.clone());
+        let attending = attend(stream, peer, service.clone(), Arc::clone(&limits), watched.clone());
         tokio::spawn(async move {
             attending.await;
             drop(seat);

@@ -2,13 +2,13 @@
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{created, json, page};
+use super::answer::{created, page, written};
 use super::auth::Signed;
 use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Nothing, Parameters, Segments};
@@ -16,7 +16,7 @@ use super::forms::Trying;
 use super::page_size::page_size;
 use super::problem::Failure;
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
-use crate::app::Attempt;
+use crate::app::{Accepted, Attempt};
 
 /// Which part of the list of submissions.
 #[derive(Deserialize, IntoParams)]
@@ -59,14 +59,13 @@ pub(super) async fn create_submission(
 ) -> Result<Response, Failure> {
     if dry_run {
         let (form, answers) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return json(StatusCode::OK, &SubmissionTried::new(form, answers.into_text())?);
+        return Ok(written(SubmissionTried::json(form, answers.text())));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let accepted = shared.app.create_submission(&caller, &form, attempt).await?;
-    let submission = SubmissionBody::new(accepted.submission)?;
-    let location = format!("/api/v1/forms/{}/submissions/{}", submission.form_id, submission.id);
-    created(&submission, location, accepted.replayed)
+    let Accepted { submission, replayed } = shared.app.create_submission(&caller, &form, attempt).await?;
+    let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
+    Ok(created(written(SubmissionBody::json(&submission)), location, replayed))
 }
 
 /// List submissions
@@ -88,9 +87,8 @@ pub(super) async fn list_submissions(
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_submissions(&caller, &form, cursor.as_deref(), limit).await?;
-    let submissions = found.submissions.into_iter().map(SubmissionDetail::new).collect::<Result<_, _>>()?;
-    let list = SubmissionList { submissions, next_cursor: found.next };
-    page(&list, &uri, limit, list.next_cursor.as_deref())
+    let next = found.next.as_deref();
+    Ok(page(written(SubmissionList::json(&found.submissions, next)), &uri, limit, next))
 }
 
 /// Get a submission
@@ -109,5 +107,5 @@ pub(super) async fn get_submission(
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
     let found = shared.app.get_submission(&caller, &form, &submission).await?;
-    json(StatusCode::OK, &SubmissionDetail::new(found)?)
+    Ok(written(SubmissionDetail::json(&found)))
 }

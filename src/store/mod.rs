@@ -6,10 +6,8 @@
 
 mod error;
 pub mod sled;
-mod versions;
 
 pub use error::StoreError;
-pub use versions::Versions;
 
 use std::sync::Arc;
 
@@ -83,14 +81,14 @@ pub struct NewForm {
 }
 
 /// Answers that were checked against a form and are to be stored.
-#[derive(Debug, Clone)]
-pub struct NewSubmission {
+#[derive(Debug, Clone, Copy)]
+pub struct NewSubmission<'a> {
     pub form: FormId,
     /// The form's revision and version they were checked against.
     pub checked_revision: u64,
     pub checked_version: u32,
     /// A JSON object, exactly as it was sent.
-    pub answers: Box<str>,
+    pub answers: &'a str,
     pub retry: Option<Retry>,
 }
 
@@ -164,7 +162,7 @@ pub trait Submissions: Send + Sync {
     async fn accept_submission(
         &self,
         workspace: WorkspaceId,
-        new: NewSubmission,
+        new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError>;
 

@@ -1,5 +1,7 @@
 //! The rules: questions, definitions, edits, answers. Tables of what is accepted and refused, with code and place.
 
+use std::sync::Arc;
+
 use forms::clock::Timestamp;
 use forms::domain::admission::{Refusal, Remembered, Seen, Verdict, admit};
 use forms::domain::definition::{Change, Definition};
@@ -9,7 +11,7 @@ use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
 use forms::domain::submission::{self, Unreadable};
 use forms::domain::violation::{Rule, Violation};
-use forms::domain::workspace::{Caller, Scope};
+use forms::domain::workspace::{ApiKey, Caller, Scope};
 use forms::id::{FormId, WorkspaceId};
 
 fn at(millis: i64) -> Timestamp {
@@ -450,12 +452,15 @@ fn scopes_include_what_lies_below_them() {
         (Operator, &[Operator]),
     ];
     for (scope, allowed) in table {
-        let caller = Caller {
+        let caller = Caller::proved(Arc::new(ApiKey {
+            id: "key_00000000".parse().unwrap(),
             workspace: WorkspaceId::from_bytes([0; 8]),
-            key: "key_00000000".parse().unwrap(),
             name: String::new(),
+            hash: [0; 32],
             scopes: vec![scope],
-        };
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+        }));
         for needed in [Read, Submit, Write, Admin, Operator] {
             assert_eq!(caller.may(needed), allowed.contains(&needed), "{scope} for {needed}");
         }

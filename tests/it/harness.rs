@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use forms::app::{App, bootstrap};
@@ -13,8 +12,8 @@ use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
 use forms::domain::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::serve::serve;
-use forms::http::{Peer, router};
+use forms::http::serve::{Answering, serve};
+use forms::http::{Framed, Peer, router};
 use forms::id::WorkspaceId;
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
@@ -52,7 +51,7 @@ pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 
 /// A server with one workspace.
 pub(crate) struct Server {
-    pub(crate) router: Router,
+    pub(crate) api: Framed,
     pub(crate) clock: Arc<HandClock>,
     /// A key with the scopes `admin` and `operator`.
     pub(crate) key: String,
@@ -78,9 +77,9 @@ impl Server {
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
-        let router = mount(&store, &clock, &random, &limits).await;
+        let api = mount(&store, &clock, &random, &limits).await;
         let key = key.reveal().to_owned();
-        Self { router, clock, key, limits, store, workspace, random, folder }
+        Self { api, clock, key, limits, store, workspace, random, folder }
     }
 
     /// The same, on a disk with no room left.
@@ -88,8 +87,8 @@ impl Server {
         self.store.close().await.unwrap();
         let Self { clock, key, limits, workspace, random, folder, .. } = self;
         let store = open(&folder, &random, Options { min_free: u64::MAX, ..Options::default() });
-        let router = mount(&store, &clock, &random, &limits).await;
-        Self { router, clock, key, limits, store, workspace, random, folder }
+        let api = mount(&store, &clock, &random, &limits).await;
+        Self { api, clock, key, limits, store, workspace, random, folder }
     }
 
     pub(crate) async fn close_store(&self) {
@@ -137,7 +136,7 @@ impl Server {
     /// A request without a key.
     pub(crate) fn open_call(&self, method: Method, path: impl AsRef<str>) -> Call {
         let request = Request::builder().method(method).uri(path.as_ref()).body(Body::empty()).unwrap();
-        Call::new(self.router.clone(), request)
+        Call::new(self.api.clone(), request)
     }
 
     pub(crate) fn get(&self, path: impl AsRef<str>) -> Call {
@@ -174,7 +173,7 @@ impl Server {
 
     /// Listens on a port of its own.
     pub(crate) async fn listen(&self) -> Wire {
-        Wire::listen(self.router.clone(), self.limits.clone()).await
+        Wire::listen(self.api.clone(), self.limits.clone()).await
     }
 }
 
@@ -188,7 +187,7 @@ async fn mount(
     clock: &Arc<HandClock>,
     random: &Arc<Scrambled>,
     limits: &HttpLimits,
-) -> Router {
+) -> Framed {
     let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default());
     router(Arc::new(app), limits.clone(), Limits::default())
 }
@@ -204,13 +203,13 @@ pub(crate) fn questions() -> Value {
 
 /// A request on its way to the router.
 pub(crate) struct Call {
-    router: Router,
+    api: Framed,
     request: Request<Body>,
 }
 
 impl Call {
-    pub(crate) fn new(router: Router, request: Request<Body>) -> Self {
-        Self { router, request }
+    pub(crate) fn new(api: Framed, request: Request<Body>) -> Self {
+        Self { api, request }
     }
 
     pub(crate) fn key(self, key: &str) -> Self {
@@ -249,7 +248,7 @@ impl Call {
     }
 
     pub(crate) async fn send(self) -> Answer {
-        let response = self.router.oneshot(self.request).await.unwrap();
+        let response = self.api.into_router().oneshot(self.request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, body }
@@ -308,12 +307,12 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) async fn listen(router: Router, limits: HttpLimits) -> Self {
+    pub(crate) async fn listen(service: impl Answering, limits: HttpLimits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            serve(&listener, router, &limits, async {
+            serve(&listener, service, &limits, async {
                 stopped.await.ok();
             })
             .await;

@@ -149,8 +149,8 @@ async fn published(store: &dyn Store, form: u64) -> FormId {
     id
 }
 
-fn answers(form: FormId, text: &str) -> NewSubmission {
-    NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text.into(), retry: None }
+fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
+    NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text, retry: None }
 }
 
 async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {

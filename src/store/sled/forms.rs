@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::{Caches, SledStore, retries};
+use super::{SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
-use crate::domain::form::{Edit, Form, Version};
+use crate::domain::form::{Edit, Form};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError};
 
@@ -38,13 +38,9 @@ impl Forms for SledStore {
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
         let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
-        let version = match self.caches.versions.find(form.id, form.version) {
-            Some(version) => version,
-            None => {
-                let body = self.engine.get(&layout::version(form.id, form.version))?;
-                self.caches.versions.keep(form.id, read_version(&form, body)?)
-            }
-        };
+        let key = layout::version(form.id, form.version);
+        let version = self.engine.get_decoded(&key, layout::decode_version)?;
+        let version = version.ok_or_else(|| missing_version(&form))?;
         Ok(Some(Current { form, version }))
     }
 
@@ -77,9 +73,8 @@ impl Forms for SledStore {
         change: Change,
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError> {
-        let caches = Arc::clone(&self.caches);
         let large = change.questions.is_some();
-        let work = move |tx: &mut Tx<'_>| update(tx, &caches, workspace, form, &change, now);
+        let work = move |tx: &mut Tx<'_>| update(tx, workspace, form, &change, now);
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
@@ -89,13 +84,11 @@ impl Forms for SledStore {
         form: FormId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let caches = Arc::clone(&self.caches);
-        self.engine.write_freeing(move |tx| trash(tx, &caches, workspace, form, now)).await
+        self.engine.write_freeing(move |tx| trash(tx, workspace, form, now)).await
     }
 
     async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
-        let caches = Arc::clone(&self.caches);
-        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, &caches, workspace, form)).await?;
+        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form)).await?;
         if begun {
             self.go_on_purging(form);
         }
@@ -110,8 +103,7 @@ impl SledStore {
         workspace: WorkspaceId,
         form: FormId,
     ) -> Result<Option<Arc<Form>>, StoreError> {
-        let body = self.engine.get(&layout::form(workspace, form))?;
-        let form = body.map(|body| self.caches.forms.get(form, body)).transpose()?;
+        let form = self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)?;
         Ok(form.filter(|form| form.deleted_at.is_none()))
     }
 
@@ -127,28 +119,21 @@ impl SledStore {
 }
 
 /// The form as the writer sees it, in the trash or not.
-fn find(
-    tx: &Tx<'_>,
-    caches: &Caches,
-    workspace: WorkspaceId,
-    form: FormId,
-) -> Result<Option<Arc<Form>>, StoreError> {
-    tx.get(&layout::form(workspace, form))?.map(|body| caches.forms.get(form, body)).transpose()
+fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+    tx.get_decoded(&layout::form(workspace, form), layout::decode_form)
 }
 
 /// The form as the writer sees it, unless it is in the trash.
 pub(super) fn find_live(
     tx: &Tx<'_>,
-    caches: &Caches,
     workspace: WorkspaceId,
     form: FormId,
 ) -> Result<Option<Arc<Form>>, StoreError> {
-    Ok(find(tx, caches, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+    Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
-fn read_version(form: &Form, body: Option<Vec<u8>>) -> Result<Version, StoreError> {
-    let missing = || StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id));
-    layout::decode_version(&body.ok_or_else(missing)?)
+fn missing_version(form: &Form) -> StoreError {
+    StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id))
 }
 
 /// A new form's rows, made ready before the writer's turn.
@@ -194,18 +179,14 @@ fn made_form(made: u128) -> FormId {
 
 fn update(
     tx: &mut Tx<'_>,
-    caches: &Caches,
     workspace: WorkspaceId,
     form: FormId,
     change: &Change,
     now: Timestamp,
 ) -> Result<Step<Current>, StoreError> {
-    let Some(form) = find_live(tx, caches, workspace, form)? else { return Ok(Step::Missing) };
-    let current = match caches.versions.find(form.id, form.version) {
-        Some(version) => version,
-        // Not into the cache: an earlier operation of the group may have made it, and it is not durable yet.
-        None => Arc::new(read_version(&form, tx.get(&layout::version(form.id, form.version))?)?),
-    };
+    let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    let current = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
+    let current = current.ok_or_else(|| missing_version(&form))?;
     match form.change(&current, change, now) {
         Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
         Ok(Edit::Changed { form, version }) => {
@@ -213,7 +194,6 @@ fn update(
             if let Some(version) = &version {
                 tx.put(layout::version(form.id, version.number), layout::encode_version(version)?);
             }
-            // Not into the cache either.
             let version = version.map_or(current, Arc::new);
             Ok(Step::Done(Current { form: Arc::from(form), version }))
         }
@@ -221,14 +201,8 @@ fn update(
     }
 }
 
-fn trash(
-    tx: &mut Tx<'_>,
-    caches: &Caches,
-    workspace: WorkspaceId,
-    form: FormId,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    let Some(live) = find_live(tx, caches, workspace, form)? else { return Ok(false) };
+fn trash(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, now: Timestamp) -> Result<bool, StoreError> {
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(false) };
     let form = Form { deleted_at: Some(now), revision: live.revision + 1, ..Form::clone(&live) };
     tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
@@ -237,13 +211,8 @@ fn trash(
 }
 
 /// Takes the form out of everyone's sight, and notes that its rows are to go.
-fn begin_purge(
-    tx: &mut Tx<'_>,
-    caches: &Caches,
-    workspace: WorkspaceId,
-    form: FormId,
-) -> Result<bool, StoreError> {
-    let Some(form) = find(tx, caches, workspace, form)? else { return Ok(false) };
+fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(false) };
     tx.delete(layout::form(workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));

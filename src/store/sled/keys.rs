@@ -54,7 +54,7 @@ impl Keys for SledStore {
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {
-        self.engine.get(&layout::api_key(id))?.map(|body| self.caches.keys.get(id, body)).transpose()
+        self.engine.get_decoded(&layout::api_key(id), layout::decode_api_key)
     }
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {

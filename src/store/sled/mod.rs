@@ -5,7 +5,6 @@
 
 pub mod engine;
 
-mod decoded;
 mod forms;
 mod keys;
 mod layout;
@@ -19,19 +18,12 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
-use self::decoded::Decoded;
 use self::engine::Engine;
 use self::engine::job::Jobs;
 use self::engine::options::{Event, Health as EngineHealth, OpenError, Options, Report};
 use self::engine::tx::Direction;
-use super::{Health, StoreError, Upkeep, Versions};
-use crate::domain::form::Form;
-use crate::domain::workspace::ApiKey;
-use crate::id::{FormId, Random};
-use crate::secret::KeyId;
-
-/// Compiled versions of forms kept in memory.
-const VERSIONS: usize = 256;
+use super::{Health, StoreError, Upkeep};
+use crate::id::Random;
 
 /// Rows up to which a page is read on the caller's own thread.
 const SHORT_SCAN: usize = 100;
@@ -40,15 +32,7 @@ const SHORT_SCAN: usize = 100;
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
-    caches: Arc<Caches>,
     random: Arc<dyn Random>,
-}
-
-/// What need not be decoded again. None of it is ever stale, so callers and the writer share it.
-struct Caches {
-    versions: Versions,
-    forms: Decoded<FormId, Form>,
-    keys: Decoded<KeyId, ApiKey>,
 }
 
 impl SledStore {
@@ -65,15 +49,7 @@ impl SledStore {
         let (differ, jobs) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::<Jobs>::new()));
         let watched = recounting(report, Arc::clone(&differ), Arc::clone(&jobs));
         let engine = Engine::open_path(path, options, watched)?;
-        let store = Self {
-            engine,
-            caches: Arc::new(Caches {
-                versions: Versions::new(VERSIONS),
-                forms: Decoded::new(layout::decode_form),
-                keys: Decoded::new(layout::decode_api_key),
-            }),
-            random,
-        };
+        let store = Self { engine, random };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         for (key, _) in
             store.engine.scan(layout::purges(), Direction::Ascending, usize::MAX).map_err(unreadable)?

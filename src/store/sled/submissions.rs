@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
 use super::layout::{self, Counters};
-use super::{Caches, SledStore, retries};
+use super::{SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::submission::Submission;
@@ -30,11 +30,17 @@ impl Submissions for SledStore {
     async fn accept_submission(
         &self,
         workspace: WorkspaceId,
-        new: NewSubmission,
+        new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError> {
-        let (caches, random) = (Arc::clone(&self.caches), Arc::clone(&self.random));
-        self.engine.write(move |tx| accept(tx, &caches, &*random, workspace, &new, now)).await
+        let checked = Checked {
+            form: new.form,
+            revision: new.checked_revision,
+            row: layout::encode_submission(new.checked_version, new.answers),
+            retry: new.retry,
+        };
+        let random = Arc::clone(&self.random);
+        self.engine.write(move |tx| accept(tx, &*random, workspace, checked, now)).await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError> {
@@ -81,20 +87,27 @@ impl Submissions for SledStore {
     }
 }
 
+/// A submission made ready before the writer's turn.
+struct Checked {
+    form: FormId,
+    revision: u64,
+    row: Vec<u8>,
+    retry: Option<Retry>,
+}
+
 fn accept(
     tx: &mut Tx<'_>,
-    caches: &Caches,
     random: &dyn Random,
     workspace: WorkspaceId,
-    new: &NewSubmission,
+    new: Checked,
     now: Timestamp,
 ) -> Result<Step<SubmissionId>, StoreError> {
-    let Some(form) = find_live(tx, caches, workspace, new.form)? else { return Ok(Step::Missing) };
+    let Some(form) = find_live(tx, workspace, new.form)? else { return Ok(Step::Missing) };
     let earlier = match &new.retry {
         Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
     };
-    let seen = Seen { form: &form, checked_revision: new.checked_revision, earlier };
+    let seen = Seen { form: &form, checked_revision: new.revision, earlier };
     match admit(&seen, now) {
         Ok(Verdict::Store) => write(tx, random, new, now).map(Step::Done),
         Ok(Verdict::Replay(earlier)) => {
@@ -108,13 +121,14 @@ fn accept(
 fn write(
     tx: &mut Tx<'_>,
     random: &dyn Random,
-    new: &NewSubmission,
+    new: Checked,
     now: Timestamp,
 ) -> Result<SubmissionId, StoreError> {
     let counters = tx.get(&layout::counters(new.form))?;
     let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
     let id = next_id(tx, random, counters.last, now);
-    tx.put(layout::submission(new.form, id), layout::encode_submission(new.checked_version, &new.answers));
+    // Above all ids of the form, so nothing can stand there.
+    tx.put_new(layout::submission(new.form, id), new.row);
     let counters = Counters { responses: counters.responses + 1, last: Some(id) };
     tx.put_last(layout::counters(new.form), counters.encode());
     if let Some(retry) = &new.retry {

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The status that the operator key of `local` gets.
 async fn entry(local: &Local, key: &KeyText) -> StatusCode {
     let request = Request::get("/api/v1/whoami").header("authorization", format!("Bearer {}", key.reveal()));
-    let response = local.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let response = local.api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     response.status()
 }
 
@@ -143,7 +143,7 @@ async fn a_server_says_when_it_is_ready_serves_and_leaves_its_store_closed() {
     timeout(PATIENCE, running.ended).await.unwrap().unwrap().unwrap();
     let local = open_local(folder.path()).await.unwrap();
     let request = Request::get("/api/v1/forms").body(Body::empty()).unwrap();
-    let list: Value = Call::new(local.router.clone(), request).key(&key).send().await.expect(200);
+    let list: Value = Call::new(local.api.clone(), request).key(&key).send().await.expect(200);
     assert_eq!(list["forms"][0]["title"], "Visit");
 }
 

@@ -1,6 +1,6 @@
 //! The changes of the operations that share one frame, and the order in which the index gets them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 
 use super::cell::{self, Cell, Head, PIECE};
@@ -46,21 +46,19 @@ impl Group {
         index: &dyn Index,
     ) -> Result<(), StoreError> {
         let mut olds = Vec::with_capacity(own.len());
-        for key in own.keys() {
-            let known = self.entries.contains_key(key);
-            olds.push(if known { None } else { Some(Old::read(index, key)?) });
+        for (key, staged) in &own {
+            let is_known = staged.new || self.entries.contains_key(key);
+            olds.push(if is_known { Old::default() } else { Old::read(index, key)? });
         }
         for ((key, staged), old) in own.into_iter().zip(olds) {
             self.bytes += key.len() + staged.body.as_ref().map_or(0, Vec::len);
-            let Staged { body, last } = staged;
-            match (self.entries.get_mut(&key), old) {
-                (Some(entry), _) => {
+            let Staged { body, last, .. } = staged;
+            match self.entries.entry(key) {
+                btree_map::Entry::Occupied(entry) => {
+                    let entry = entry.into_mut();
                     (entry.body, entry.last) = (body, last && entry.last);
                 }
-                (None, old) => {
-                    let old = old.unwrap_or_default();
-                    self.entries.insert(key, Entry { body, last, old });
-                }
+                btree_map::Entry::Vacant(entry) => drop(entry.insert(Entry { body, last, old })),
             }
         }
         Ok(())
@@ -189,7 +187,8 @@ mod tests {
     fn rows_come_by_key_and_the_last_ones_last() {
         let mut group = Group::default();
         for number in (0..100).rev() {
-            let row = |key: String, last| (key.into_bytes(), Staged { body: Some(Vec::new()), last });
+            let row =
+                |key: String, last| (key.into_bytes(), Staged { body: Some(Vec::new()), last, new: false });
             let staged = [row(format!("S{number:03}"), false), row("C".to_owned(), true)];
             group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
         }
@@ -203,7 +202,7 @@ mod tests {
     fn pieces_come_before_their_head() {
         let mut group = Group::default();
         let body = Some(vec![0; 3 * PIECE]);
-        let staged = [(b"A".to_vec(), Staged { body, last: false })];
+        let staged = [(b"A".to_vec(), Staged { body, last: false, new: false })];
         group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
         let firsts: Vec<u8> = group.into_changes(7).iter().map(|change| change.key[0]).collect();
         assert_eq!(firsts, *b"PPPA");

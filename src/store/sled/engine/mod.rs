@@ -19,6 +19,7 @@ mod cell;
 pub mod fatal;
 mod frame;
 mod group;
+mod hot;
 pub mod job;
 mod journal;
 mod lock;
@@ -52,7 +53,7 @@ use self::queue::Queue;
 use self::reader::Reader;
 use self::status::Status;
 use self::survey::io_error;
-use self::tx::{Direction, Rows, Tx};
+use self::tx::{Decode, Direction, Rows, Tx};
 use self::watchdog::{Watchdog, watch};
 use self::worker::Worker;
 use self::writeback::Writeback;
@@ -166,6 +167,18 @@ impl Engine {
     /// is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.inner.reader.get(key)
+    }
+
+    /// Returns what the body of a key decodes to, and keeps it for the next who asks.
+    ///
+    /// # Errors
+    /// As [`Engine::get`], and those of `decode`.
+    pub fn get_decoded<T: Send + Sync + 'static>(
+        &self,
+        key: &[u8],
+        decode: Decode<T>,
+    ) -> Result<Option<Arc<T>>, StoreError> {
+        self.inner.reader.get_decoded(key, decode)
     }
 
     /// Returns at most `limit` rows of a range.

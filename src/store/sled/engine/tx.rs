@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use super::cell;
 use super::group::Group;
+use super::hot::Hot;
 use super::index::Index;
 use super::reader;
 use crate::store::StoreError;
@@ -21,16 +23,22 @@ pub enum Direction {
 /// Keys with their bodies, in the order asked for.
 pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// How to read a body.
+pub type Decode<T> = fn(&[u8]) -> Result<T, StoreError>;
+
 /// What a row becomes: a body, or nothing.
 pub(crate) struct Staged {
     pub(crate) body: Option<Vec<u8>>,
     /// Readers must not see it before the other rows of the group.
     pub(crate) last: bool,
+    /// The index holds nothing under its key.
+    pub(crate) new: bool,
 }
 
 /// One operation on the writer thread. Nothing of it happens unless it returns `Ok`.
 pub struct Tx<'a> {
     index: &'a dyn Index,
+    hot: &'a Hot,
     group: &'a Group,
     own: BTreeMap<Vec<u8>, Staged>,
 }
@@ -39,8 +47,8 @@ pub struct Tx<'a> {
 pub const MAX_KEY: usize = 512;
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(index: &'a dyn Index, group: &'a Group) -> Tx<'a> {
-        Tx { index, group, own: BTreeMap::new() }
+    pub(crate) fn new(index: &'a dyn Index, hot: &'a Hot, group: &'a Group) -> Tx<'a> {
+        Tx { index, hot, group, own: BTreeMap::new() }
     }
 
     pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, Staged> {
@@ -58,6 +66,24 @@ impl<'a> Tx<'a> {
         match self.group.get(key) {
             Some(body) => Ok(body.map(<[u8]>::to_vec)),
             None => cell::read(self.index, key),
+        }
+    }
+
+    /// Returns what the body of a key decodes to; unless the group has changed it, what others have decoded already.
+    ///
+    /// # Errors
+    /// As [`Tx::get`], and those of `decode`.
+    pub fn get_decoded<T: Send + Sync + 'static>(
+        &self,
+        key: &[u8],
+        decode: Decode<T>,
+    ) -> Result<Option<Arc<T>>, StoreError> {
+        if self.own.contains_key(key) || self.group.get(key).is_some() {
+            return self.get(key)?.map(|body| decode(&body).map(Arc::new)).transpose();
+        }
+        match self.hot.find(key) {
+            Some(row) => Ok(Some(row)),
+            None => reader::decoded(self.hot, self.index, key, decode),
         }
     }
 
@@ -114,7 +140,15 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// If the key is longer than [`MAX_KEY`] or not the caller's to use: the operation fails, and nothing else.
     pub fn put(&mut self, key: Vec<u8>, body: Vec<u8>) {
-        self.stage(key, Some(body), false);
+        self.stage(key, Staged { body: Some(body), last: false, new: false });
+    }
+
+    /// Writes a row under a key that never was one: whether the index holds something there is not asked.
+    ///
+    /// # Panics
+    /// As [`Tx::put`].
+    pub fn put_new(&mut self, key: Vec<u8>, body: Vec<u8>) {
+        self.stage(key, Staged { body: Some(body), last: false, new: true });
     }
 
     /// Writes a row that readers must not see before all others of the group: a counter.
@@ -122,7 +156,7 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// As [`Tx::put`].
     pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
-        self.stage(key, Some(body), true);
+        self.stage(key, Staged { body: Some(body), last: true, new: false });
     }
 
     /// Removes a row, if it is there.
@@ -130,12 +164,12 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// As [`Tx::put`].
     pub fn delete(&mut self, key: Vec<u8>) {
-        self.stage(key, None, false);
+        self.stage(key, Staged { body: None, last: false, new: false });
     }
 
-    fn stage(&mut self, key: Vec<u8>, body: Option<Vec<u8>>, last: bool) {
+    fn stage(&mut self, key: Vec<u8>, staged: Staged) {
         assert!(is_for_callers(&key), "the key `{}` is not for callers", key.escape_ascii());
-        self.own.insert(key, Staged { body, last });
+        self.own.insert(key, staged);
     }
 }
 

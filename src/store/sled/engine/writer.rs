@@ -119,7 +119,7 @@ impl Writer {
     }
 
     fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
-        let mut tx = Tx::new(index, &self.group);
+        let mut tx = Tx::new(index, self.reader.hot(), &self.group);
         operation::run(operation, &mut tx)?;
         let changes = tx.into_changes();
         if !changes.is_empty() && !self.has_room(operation.kind()) {
@@ -175,6 +175,7 @@ impl Writer {
         let applied = Change { key: applied::KEY, cell: Some(&applied) };
         let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
         index.apply(&mut cells.chain([applied]))?;
+        self.reader.hot().forget(changes.iter().map(|change| &*change.key));
         if let Some(prover) = &mut self.prover {
             changes.iter().for_each(|change| prover.follow(change));
         }
