@@ -1,0 +1,142 @@
+//! Strict JSON that forgets nothing: members keep their order, numbers keep their text.
+//!
+//! Common parsers keep the last of two equal keys and turn 2^64 into a float; two readers of the same bytes then
+//! disagree. Here duplicate keys, NUL characters, numbers outside the finite range of `f64` and nesting deeper
+//! than [`MAX_DEPTH`] are refused, with line and column.
+
+mod parse;
+mod quoted;
+
+use std::fmt;
+
+use serde::ser::{Error as _, SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+pub use parse::{SyntaxError, parse, parse_object};
+
+/// How deep arrays and objects may be nested.
+pub const MAX_DEPTH: usize = 16;
+
+/// A JSON value (RFC 8259).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    Array(Vec<Value>),
+    Object(Object),
+}
+
+/// The members of an object in the order written; no key occurs twice.
+pub type Object = Vec<(String, Value)>;
+
+/// A number as it was written, with its value as the nearest `f64`, always finite.
+#[derive(Debug, Clone)]
+pub struct Number {
+    text: Box<str>,
+    value: f64,
+}
+
+impl Number {
+    /// The nearest `f64`; `-0` is 0.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// The value if it is a whole number that `i64` and `f64` hold exactly: `5`, `5.0` and `5e0` are 5. The text decides:
+    /// `4.99999999999999999999` rounds to 5 as an `f64` and is none.
+    pub fn integer(&self) -> Option<i64> {
+        let whole = self.value.fract() == 0.0 && self.value.abs() <= 9_007_199_254_740_992.0;
+        let rounded = whole.then_some(self.value as i64)?;
+        let written = self.text.contains(['.', 'e', 'E']).then(|| exact_digits(&self.text));
+        match written {
+            Some(digits) if digits != exact_digits(&rounded.to_string()) => None,
+            Some(_) | None => Some(rounded),
+        }
+    }
+
+    /// The number's own text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The digits of a number without zeros at either end, and the power of ten of the last one: the same for every way to
+/// write the same value.
+fn exact_digits(text: &str) -> (String, i64) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let kept = digits.trim_end_matches('0');
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX);
+    let power =
+        exponent.saturating_sub(fraction.len() as i64).saturating_add((digits.len() - kept.len()) as i64);
+    let kept = kept.trim_start_matches('0').to_owned();
+    if kept.is_empty() { (kept, 0) } else { (kept, power) }
+}
+
+impl From<i64> for Number {
+    fn from(value: i64) -> Self {
+        Self { text: value.to_string().into(), value: value as f64 }
+    }
+}
+
+/// By value: `5.0` equals `5`.
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Value {
+    /// The member `key`, if this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match self {
+            Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) | Self::Array(_) => None,
+        }
+    }
+
+    /// The kind of value, as an error message names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "text",
+            Self::Array(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => RawValue::from_string(number.text.to_string())
+                .map_err(S::Error::custom)?
+                .serialize(serializer),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::Array(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                items.iter().try_for_each(|item| list.serialize_element(item))?;
+                list.end()
+            }
+            Self::Object(members) => {
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                members.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_unfit| fmt::Error)?)
+    }
+}
