@@ -51,7 +51,7 @@ codes! {
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
         "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
-        "The detail names the header and what it must be. `Host` must be there once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
+        "What comes before the body is no HTTP/1.1, or one of its headers is not valid: the detail tells which, and what it must be. `Host` names a host; a header that has one value stands once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
     Unauthorized "unauthorized" 401 "The API key is missing or not valid"
         "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys are answered alike.";
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"

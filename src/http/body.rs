@@ -85,5 +85,5 @@ impl Pace {
 /// The client went away or broke the framing; if it still listens, it is told so.
 fn broken(error: &axum::Error) -> Failure {
     tracing::debug!(%error, "a body broke off");
-    Failure::because(Code::MalformedJson, "the body broke off")
+    Failure::because(Code::MalformedJson, "the body broke off, or is not framed as its headers say")
 }

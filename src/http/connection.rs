@@ -10,9 +10,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderValue;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::response::Response;
-use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
@@ -23,12 +22,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Peer;
-use super::frame::put_headers;
 use super::pace::{Pace, Paced, Wait};
-use super::problem::Failure;
-use super::request_id::RequestIds;
+use super::refusal::head_timeout;
 use super::serve::{Answering, Stage};
-use crate::api::Code;
 use crate::config::HttpLimits;
 
 /// What hyper may hold of one connection, in bytes, if our own limits are not higher.
@@ -99,9 +95,15 @@ async fn answer(
     pace.begin();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
-    let response = answering.call(request).await;
+    // hyper drops a `Content-Length` beside it without a word. Whoever counted that length before us sees another
+    // request where the chunks end, so there must be none (RFC 9112 §6.1).
+    let is_last = request.headers().contains_key(TRANSFER_ENCODING);
+    let mut response = answering.call(request).await?;
+    if is_last {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     pace.answered();
-    response
+    Ok(response)
 }
 
 /// Ends when the client has kept the connection waiting for too long, and says for what.
@@ -132,25 +134,8 @@ async fn give_up(wait: Wait, stream: Paced) {
         return;
     }
     // What does not fit into the system's buffer at once is not worth waiting for.
-    stream.inner().try_write(&head_timeout().await).ok();
+    stream.inner().try_write(&head_timeout()).ok();
     linger(stream).await;
-}
-
-/// The answer to a head that did not arrive in time, as bytes: hyper answers only what it could read.
-async fn head_timeout() -> Vec<u8> {
-    let id = RequestIds::new().draw();
-    let failure = Failure::because(Code::RequestTimeout, "the headers did not arrive in time");
-    let mut response = failure.render(id.to_str().unwrap_or_default());
-    put_headers(response.headers_mut(), &id);
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    let (head, body) = response.into_parts();
-    let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    let mut bytes = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
-    for (name, value) in &head.headers {
-        bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-    }
-    bytes.extend([&b"\r\n"[..], &body].concat());
-    bytes
 }
 
 /// Reads until the client closes too, for a little while.

@@ -53,23 +53,20 @@ pub(super) struct Nothing {}
 /// The value of `Idempotency-Key`, if one was sent.
 pub(super) struct IdempotencyKey(pub(super) Option<String>);
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl FromRequestParts<Shared> for IdempotencyKey {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
-        let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
-        let key = match (values.next(), values.next()) {
-            (None, _) => return Ok(Self(None)),
-            (Some(value), None) => value.to_str().ok().filter(|key| is_idempotency_key(key)),
-            (Some(_), Some(_)) => None,
-        };
-        let wrong = || {
-            let detail = "`Idempotency-Key` must be there once, with 1 to 255 printable ASCII characters";
-            Failure::because(Code::InvalidHeader, detail)
-        };
-        key.map(|key| Self(Some(key.to_owned()))).ok_or_else(wrong)
+        let Some(value) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(Self(None)) };
+        match value.to_str() {
+            Ok(key) if is_idempotency_key(key) => Ok(Self(Some(key.to_owned()))),
+            Ok(_) | Err(_) => {
+                let detail = "`Idempotency-Key` has 1 to 255 printable ASCII characters";
+                Err(Failure::because(Code::InvalidHeader, detail))
+            }
+        }
     }
 }
 

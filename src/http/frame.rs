@@ -15,8 +15,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, EXPECT, HOST, HeaderName,
-    IF_MATCH, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,7 @@ use tower::Service;
 
 use super::Peer;
 use super::compress::compress;
+use super::head::{check_headers, check_host};
 use super::problem::Failure;
 use super::request_id::RequestIds;
 use crate::api::Code;
@@ -128,27 +129,10 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
         return Err(Failure::because(Code::HeadersTooLarge, detail));
     }
     // A request that came over no network needs no host.
-    if request.extensions().get::<Peer>().is_some() && headers.get_all(HOST).iter().count() != 1 {
-        return Err(Failure::because(Code::InvalidHeader, "the header `Host` must be there once"));
+    if request.extensions().get::<Peer>().is_some() {
+        check_host(request.version(), headers)?;
     }
-    if headers
-        .get(TRANSFER_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
-    {
-        return Err(Failure::because(Code::InvalidHeader, "`Transfer-Encoding` can only be `chunked`"));
-    }
-    if headers.contains_key(IF_MATCH) {
-        return Err(Failure::because(
-            Code::InvalidHeader,
-            "`If-Match` is not known yet; send the request without it",
-        ));
-    }
-    match headers.get(EXPECT) {
-        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {
-            Err(Failure::because(Code::ExpectationFailed, "`Expect` can only be `100-continue`"))
-        }
-        Some(_) | None => Ok(()),
-    }
+    check_headers(headers)
 }
 
 /// The answer of `work`, or that of a failure if it panics.

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::refusal::instead_of;
 use crate::config::HttpLimits;
 
 /// What a connection waits for.
@@ -35,6 +36,8 @@ pub(super) struct Pace {
     /// Milliseconds since `opened`.
     deadline: AtomicU64,
     ended: AtomicBool,
+    /// Whether a request is there that is not wholly answered.
+    owing: AtomicBool,
 }
 
 impl Pace {
@@ -45,6 +48,7 @@ impl Pace {
             wait: AtomicU8::new(Wait::FirstByte as u8),
             deadline: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            owing: AtomicBool::new(false),
         };
         pace.set(Wait::FirstByte, pace.limits.first_byte_timeout);
         pace
@@ -52,6 +56,7 @@ impl Pace {
 
     /// A request's head is there.
     pub(super) fn begin(&self) {
+        self.owing.store(true, Ordering::Relaxed);
         self.set(Wait::Nothing, self.limits.idle_timeout);
     }
 
@@ -92,6 +97,19 @@ impl Pace {
         }
     }
 
+    /// All that was to be written is.
+    fn flushed(&self) {
+        if self.wait() != Wait::Nothing {
+            self.owing.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether `bytes` are hyper's own answer to a head that it could not read: one that nobody is owed. The rest of an
+    /// answer that was flushed in parts is none: a part begins with its length.
+    fn is_bare(&self, bytes: &[u8]) -> bool {
+        !self.owing.load(Ordering::Relaxed) && bytes.starts_with(b"HTTP/1.1 4")
+    }
+
     fn set(&self, wait: Wait, time: Duration) {
         let deadline = (self.opened.elapsed() + time).as_millis();
         self.deadline.store(u64::try_from(deadline).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -127,6 +145,12 @@ impl Paced {
         self.stream
     }
 
+    /// Writes a problem document in place of the `bare` answer. Nothing is written before it, so it fits into the
+    /// system's buffer; what does not is not worth waiting for.
+    fn refuse(&self, bare: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.stream.try_write(&instead_of(bare)).map(|_| bare.len()))
+    }
+
     /// Whether the client has closed its side.
     pub(super) fn has_ended(&self) -> bool {
         self.pace.ended.load(Ordering::Relaxed)
@@ -154,6 +178,9 @@ impl AsyncWrite for Paced {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.pace.is_bare(bytes) {
+            return self.refuse(bytes);
+        }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         if written.is_ready() {
             self.pace.sent();
@@ -162,6 +189,7 @@ impl AsyncWrite for Paced {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pace.flushed();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -178,6 +206,11 @@ impl AsyncWrite for Paced {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [bare] = slices
+            && self.pace.is_bare(bare)
+        {
+            return self.refuse(bare);
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         if written.is_ready() {
             self.pace.sent();

@@ -62,13 +62,19 @@ impl Failure {
     }
 
     /// The problem document for the request `request_id`. Logs what the server has to answer for.
-    pub(super) fn render(mut self, request_id: &str) -> Response {
+    pub(super) fn render(self, request_id: &str) -> Response {
+        self.document(request_id).map(Body::from)
+    }
+
+    /// The same, with its body in bytes.
+    pub(super) fn document(mut self, request_id: &str) -> axum::http::Response<Vec<u8>> {
         self.log(request_id);
         self.problem.request_id = Some(request_id.to_owned());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&self.problem).unwrap_or_default();
         let length = body.len();
-        let mut response = (status, Body::from(body)).into_response();
+        let mut response = axum::http::Response::new(body);
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_TYPE));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));

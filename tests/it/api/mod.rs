@@ -5,6 +5,7 @@ mod codes; // every problem code is reached
 mod forms; // forms
 mod headers; // what every answer bears
 mod logs; // what the log tells, and what it never does
+mod malformed; // requests that are no HTTP, or that two readers read differently
 mod serving; // connections, times, shutdown
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end

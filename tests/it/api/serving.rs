@@ -41,17 +41,6 @@ async fn closed(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn one_host_is_needed() {
-    let server = Server::start().await;
-    let wire = server.listen().await;
-    for hosts in ["", "Host: a\r\nHost: b\r\n"] {
-        let text = format!("GET /healthz HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n");
-        let refused = answer(&wire.exchange(text.as_bytes()).await);
-        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (400, "invalid_header"), "{hosts}");
-    }
-}
-
-#[tokio::test]
 async fn heads_beyond_our_limits_are_answered_with_a_problem() {
     let server = Server::start().await;
     let wire = server.listen().await;

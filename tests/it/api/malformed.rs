@@ -1,0 +1,165 @@
+//! Requests that are no HTTP, or that two readers would read differently. Over sockets, in bytes.
+
+use tokio::io::AsyncWriteExt;
+
+use crate::harness::{Server, Wire, answer, read_to_end};
+
+/// The one answer to `request`, after which the server closes: its status and code.
+async fn refusal(wire: &Wire, request: &[u8]) -> (u16, String) {
+    let refused = answer(&wire.exchange(request).await);
+    assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+    assert_eq!(refused.header("connection"), Some("close"));
+    assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(refused.header("x-request-id"), refused.json()["request_id"].as_str());
+    (refused.status.as_u16(), refused.code())
+}
+
+#[tokio::test]
+async fn what_is_no_http_is_answered_with_a_problem() {
+    let wire = Server::start().await.listen().await;
+    let long_target = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(70_000));
+    let large_head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(300_000));
+    let many_headers = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(110));
+    let cases: [(&[u8], u16, &str); 14] = [
+        (b"hello\r\n\r\n", 400, "invalid_header"),
+        (b"GET /\r\nHost: a\r\n\r\n", 400, "invalid_header"),
+        (b"GET / a HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_header"),
+        (b"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 400, "invalid_header"),
+        (b"G\xffT / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_header"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "invalid_header"), // TLS
+        (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, "invalid_header"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n", 400, "invalid_header"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400, "invalid_header"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400, "invalid_header"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            400,
+            "invalid_header",
+        ),
+        (long_target.as_bytes(), 414, "uri_too_long"),
+        (large_head.as_bytes(), 431, "headers_too_large"),
+        (many_headers.as_bytes(), 431, "headers_too_large"),
+    ];
+    for (request, status, code) in cases {
+        let text = String::from_utf8_lossy(&request[..request.len().min(60)]);
+        assert_eq!(refusal(&wire, request).await, (status, code.to_owned()), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_http_behind_a_request_takes_nothing_from_its_answer() {
+    let wire = Server::start().await.listen().await;
+    let text = wire.exchange(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nhello\r\n\r\n").await;
+    let (first, second) = text.split_at(text.rfind("HTTP/1.1 ").unwrap());
+    assert_eq!(answer(first).status, 200);
+    assert_eq!((answer(second).status.as_u16(), answer(second).code().as_str()), (400, "invalid_header"));
+}
+
+#[tokio::test]
+async fn a_host_is_there_once_and_names_a_host() {
+    let wire = Server::start().await.listen().await;
+    let get = async |version, hosts: &str| {
+        let text = format!("GET /healthz {version}\r\n{hosts}Connection: close\r\n\r\n");
+        answer(&wire.exchange(text.as_bytes()).await)
+    };
+    for host in ["a", "localhost:8787", "forms.example.com", "127.0.0.1:80", "[::1]", "[::1]:8787", "a_b:"] {
+        assert_eq!(get("HTTP/1.1", &format!("Host: {host}\r\n")).await.status, 200, "{host}");
+    }
+    for host in
+        ["", "a b", "a/b", "me@a", "a:b", "a:80:80", "a:65536", "a:+1", ":80", "::1", "[a]", "[::1", "\u{e9}"]
+    {
+        let refused = get("HTTP/1.1", &format!("Host: {host}\r\n")).await;
+        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (400, "invalid_header"), "{host}");
+    }
+    for hosts in ["", "Host: a\r\nHost: a\r\n"] {
+        assert_eq!(get("HTTP/1.1", hosts).await.code(), "invalid_header", "{hosts}");
+    }
+    // Before HTTP/1.1 there was no such header, and simple probes still do without.
+    assert_eq!(get("HTTP/1.0", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_header_that_can_count_once_is_sent_once() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    let body = "{\"title\":\"Visit\"}";
+    let head = format!(
+        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n",
+        server.key,
+        body.len()
+    );
+    let post = async |more: &str| answer(&wire.exchange(format!("{head}{more}\r\n{body}").as_bytes()).await);
+    for (more, name) in [
+        ("Authorization: Bearer fk_other\r\n", "authorization"),
+        ("Content-Type: application/json\r\n", "content-type"),
+        ("Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", "content-encoding"),
+        ("Idempotency-Key: a\r\nIdempotency-Key: a\r\n", "idempotency-key"),
+        ("Expect: 100-continue\r\nExpect: cake\r\n", "expect"),
+        ("If-Match: \"r1\"\r\nIf-Match: \"r1\"\r\n", "If-Match"),
+    ] {
+        let refused = post(more).await;
+        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (400, "invalid_header"), "{more}");
+        assert!(refused.json()["detail"].as_str().unwrap().contains(name), "{}", refused.text());
+    }
+    post("Accept: */*\r\nAccept: text/html\r\n").await.expect(201);
+}
+
+#[tokio::test]
+async fn a_body_in_chunks_is_the_last_of_its_connection() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    let lengths = ["", "Content-Length: 5\r\n"];
+    for (before, after) in [(lengths[0], lengths[0]), (lengths[0], lengths[1]), (lengths[1], lengths[0])] {
+        let chunked = format!(
+            "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\n{before}Transfer-Encoding: chunked\r\n{after}\r\n\
+             12\r\n{{\"title\":\"Visit\"}} \r\n0\r\n\r\n",
+            server.key
+        );
+        let next = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+        let text = wire.exchange(format!("{chunked}{next}").as_bytes()).await;
+        let made = answer(&text);
+        made.expect(201);
+        assert_eq!(made.header("connection"), Some("close"));
+        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn transfer_codings_besides_chunked_are_refused() {
+    let wire = Server::start().await.listen().await;
+    for (version, codings) in [
+        ("HTTP/1.1", "Transfer-Encoding: gzip, chunked\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"),
+        ("HTTP/1.0", "Transfer-Encoding: chunked\r\n"),
+    ] {
+        let request = format!("POST /api/v1/forms {version}\r\nHost: a\r\n{codings}\r\n0\r\n\r\n");
+        assert_eq!(refusal(&wire, request.as_bytes()).await, (400, "invalid_header".into()), "{codings}");
+    }
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_none_breaks_the_body_off() {
+    let server = Server::start().await;
+    let wire = server.listen().await;
+    for chunk in ["x\r\n", "5\r\n{\"titleXX", "fffffffffffffffff\r\n", "-1\r\n"] {
+        let request = format!(
+            "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}\r\n\r\n",
+            server.key
+        );
+        assert_eq!(refusal(&wire, request.as_bytes()).await, (400, "malformed_json".into()), "{chunk}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_in_the_middle_of_a_head_is_not_answered() {
+    let wire = Server::start().await.listen().await;
+    let mut stream = wire.connect().await;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").await.unwrap();
+    stream.shutdown().await.unwrap();
+    assert_eq!(read_to_end(&mut stream).await, "");
+}
