@@ -69,11 +69,13 @@ pub async fn run(
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
     let mut shutdown = pin!(shutdown);
-    let Some(opened) = open_serving(&config, &listener, &mut shutdown).await? else { return Ok(()) };
+    let Some((listener, opened)) = open_serving(&config, listener, &mut shutdown).await? else {
+        return Ok(());
+    };
     let local_url = local_url(address);
     opened.store.announce(&local_url);
     ready(&Serving { address, local_url, key: opened.key.as_ref() });
-    serve(&listener, opened.api, &config.http, shutdown).await;
+    serve(listener, opened.api, &config.http, shutdown).await;
     Ok(opened.store.close().await?)
 }
 
@@ -119,12 +121,13 @@ fn local_url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// Opens the store while the listener says that it is being opened. `None` if `shutdown` is over before that.
+/// Opens the store while the listener says that it is being opened. `None` if `shutdown` is over before that; the
+/// listener is closed then.
 async fn open_serving(
     config: &Config,
-    listener: &TcpListener,
+    listener: TcpListener,
     shutdown: &mut (impl Future<Output = ()> + Unpin),
-) -> Result<Option<Local>, ServerError> {
+) -> Result<Option<(TcpListener, Local)>, ServerError> {
     let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
     let told = Arc::clone(&health);
     let (path, options) = (config.data.clone(), options(config));
@@ -138,24 +141,21 @@ async fn open_serving(
         SledStore::open(&path, options, Arc::new(SystemRandomness::new()), report)
     }));
     let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    let (mut store, mut stopped) = (None, false);
+    let mut store = None;
     let waiting = async {
         tokio::select! {
             opened = &mut opening => store = Some(opened),
-            () = shutdown => stopped = true,
+            () = shutdown => {}
         }
     };
-    serve(listener, starting(config.http.clone(), health), &config.http, waiting).await;
-    // An opening cannot be broken off; it is let to its end, so that what it began is whole.
-    let store = match store {
-        Some(store) => store?,
-        None => opening.await?,
-    };
-    if stopped {
-        store.close().await?;
+    serve(&listener, starting(config.http.clone(), health), &config.http, waiting).await;
+    let Some(store) = store else {
+        drop(listener);
+        // An opening cannot be broken off; it is let to its end, so that what it began is whole.
+        opening.await?.close().await?;
         return Ok(None);
-    }
-    assemble(config, store).await.map(Some)
+    };
+    Ok(Some((listener, assemble(config, store?).await?)))
 }
 
 fn options(config: &Config) -> Options {

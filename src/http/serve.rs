@@ -2,6 +2,7 @@
 //!
 //! Serves any service: `benches/` measures it with another one.
 
+use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -47,8 +48,11 @@ impl<S> Answering for S where
 
 /// Serves `service` on `listener` until `shutdown` is over; then accepts no more, lets requests under way finish for
 /// at most 10 seconds, and returns.
+///
+/// A listener that is given away is closed before those are waited for: whoever comes then is turned away rather than
+/// left waiting. One that is lent stays open for whoever serves on it next.
 pub async fn serve(
-    listener: &TcpListener,
+    listener: impl Borrow<TcpListener>,
     service: impl Answering,
     limits: &HttpLimits,
     shutdown: impl Future<Output = ()>,
@@ -61,7 +65,7 @@ pub async fn serve(
         let (seat, stream, peer) = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            accepted = accept(listener, &seats) => accepted,
+            accepted = accept(listener.borrow(), &seats) => accepted,
         };
         let attending = attend(stream, peer, service.clone(), Arc::clone(&limits), watched.clone());
         tokio::spawn(async move {
@@ -69,6 +73,7 @@ pub async fn serve(
             drop(seat);
         });
     }
+    drop(listener);
     drain(&stage, &seats, limits.max_connections).await;
 }
 

@@ -312,7 +312,7 @@ impl Wire {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            serve(&listener, service, &limits, async {
+            serve(listener, service, &limits, async {
                 stopped.await.ok();
             })
             .await;

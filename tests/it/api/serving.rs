@@ -239,11 +239,11 @@ async fn shutting_down_finishes_requests_and_closes_idle_connections() {
     BEGUN.notified().await;
     let stopped = wire.stop();
     assert_eq!([closed(&mut silent).await, closed(&mut idle).await], ["", ""]);
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
     assert!(!stopped.is_finished(), "a request is under way");
     GO_ON.notify_one();
     assert!(closed(&mut busy).await.ends_with("hello"));
     timeout(PATIENCE, stopped).await.expect("all is done").unwrap();
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
 }
 
 #[tokio::test]
