@@ -1,7 +1,7 @@
 //! What handlers take out of a request; whatever does not fit is a problem document.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
@@ -28,27 +28,6 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
         })
     }
 }
-
-/// A request's query, with no parameter besides those of `T`.
-pub(super) struct Parameters<T>(pub(super) T);
-
-impl<T: DeserializeOwned> FromRequestParts<Shared> for Parameters<T> {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
-        let query = Query::<T>::try_from_uri(&parts.uri);
-        query.map(|Query(parameters)| Self(parameters)).map_err(|rejection| {
-            let text = rejection.body_text();
-            let detail = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-            Failure::because(Code::InvalidQuery, detail)
-        })
-    }
-}
-
-/// No parameter at all.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
 
 /// The value of `Idempotency-Key`, if one was sent.
 pub(super) struct IdempotencyKey(pub(super) Option<String>);

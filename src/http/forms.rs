@@ -4,54 +4,63 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{created, json, page};
 use super::auth::Signed;
 use super::document::AnyProblem;
-use super::extract::{DefinitionText, IdempotencyKey, Nothing, Parameters, PatchText, Segments};
-use super::page_size::page_size;
+use super::extract::{DefinitionText, IdempotencyKey, PatchText, Segments};
 use super::problem::Failure;
+use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried};
 use crate::app::Attempt;
 
 /// Of an operation that can be tried out.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Trying {
     /// Check everything and store nothing.
-    #[serde(default)]
+    #[param(required = false)]
     pub(super) dry_run: bool,
 }
 
+impl FromQuery for Trying {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { dry_run: query.flag("dry_run")? })
+    }
+}
+
 /// Which part of the list of forms.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FormsPage {
     /// How many at most.
-    #[serde(default = "hundred", deserialize_with = "page_size")]
-    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: usize,
     /// Where to continue: from the header `Link` of the page before.
     cursor: Option<String>,
 }
 
-fn hundred() -> usize {
-    100
+impl FromQuery for FormsPage {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+    }
 }
 
 /// Whether to erase.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Purging {
     /// Erase at once instead of moving to the trash; needs the scope `admin`.
-    #[serde(default)]
+    #[param(required = false)]
     purge: bool,
+}
+
+impl FromQuery for Purging {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { purge: query.flag("purge")? })
+    }
 }
 
 /// Create a form

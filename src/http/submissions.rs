@@ -4,35 +4,34 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{created, page, written};
 use super::auth::Signed;
 use super::document::AnyProblem;
-use super::extract::{AnswersText, IdempotencyKey, Nothing, Parameters, Segments};
+use super::extract::{AnswersText, IdempotencyKey, Segments};
 use super::forms::Trying;
-use super::page_size::page_size;
 use super::problem::Failure;
+use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
 use crate::app::{Accepted, Attempt};
 
 /// Which part of the list of submissions.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SubmissionsPage {
     /// How many at most.
-    #[serde(default = "fifty", deserialize_with = "page_size")]
-    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 50)]
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
 }
 
-fn fifty() -> usize {
-    50
+impl FromQuery for SubmissionsPage {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { limit: query.limit(50)?, cursor: query.text("cursor")? })
+    }
 }
 
 /// Create a submission

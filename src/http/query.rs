@@ -1,0 +1,109 @@
+//! The parameters behind `?`: each known, each at most once, each with a value that fits.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::Shared;
+use super::problem::Failure;
+use crate::api::Code;
+
+/// Items a page may have.
+const MAX_LIMIT: usize = 1_000;
+
+/// A request's query, with no parameter besides those of `T`.
+pub(super) struct Parameters<T>(pub(super) T);
+
+/// What can be read from a query.
+pub(super) trait FromQuery: Sized {
+    /// Takes all its parameters out of `query`; what is left is unknown.
+    fn take(query: &mut Query) -> Result<Self, Failure>;
+}
+
+impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let mut query = Query::read(parts.uri.query().unwrap_or_default());
+        let parameters = T::take(&mut query)?;
+        query.end()?;
+        Ok(Self(parameters))
+    }
+}
+
+/// No parameter at all.
+pub(super) struct Nothing {}
+
+impl FromQuery for Nothing {
+    fn take(_: &mut Query) -> Result<Self, Failure> {
+        Ok(Self {})
+    }
+}
+
+/// A query that is being read.
+pub(super) struct Query {
+    /// Names and values, as far as nobody has asked for them.
+    left: Vec<(String, String)>,
+    /// Names that were asked for.
+    known: Vec<&'static str>,
+}
+
+impl Query {
+    fn read(text: &str) -> Self {
+        let left = form_urlencoded::parse(text.as_bytes()).into_owned().collect();
+        Self { left, known: Vec::new() }
+    }
+
+    /// The value of `name`, if it is there.
+    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Failure> {
+        // Most requests have no query, and need not remember what it could have had.
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        self.known.push(name);
+        let mut values = self.left.extract_if(.., |(written, _)| written == name).map(|(_, value)| value);
+        let value = values.next();
+        match values.next() {
+            Some(_) => Err(invalid(format!("`{name}` stands twice; send it once"))),
+            None => Ok(value),
+        }
+    }
+
+    /// Whether `name` is `true`; if it is not there, it is `false`.
+    pub(super) fn flag(&mut self, name: &'static str) -> Result<bool, Failure> {
+        match self.text(name)?.as_deref() {
+            Some("true") => Ok(true),
+            Some("false") | None => Ok(false),
+            Some(other) => Err(unfit(name, "`true` or `false`", other)),
+        }
+    }
+
+    /// How many items a page is to have: `limit`, or `default` if it is not there.
+    pub(super) fn limit(&mut self, default: usize) -> Result<usize, Failure> {
+        let Some(text) = self.text("limit")? else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
+        number.ok_or_else(|| unfit("limit", &format!("a number from 1 to {MAX_LIMIT}"), &text))
+    }
+
+    /// Fails if a parameter is left.
+    fn end(self) -> Result<(), Failure> {
+        let Some((name, _)) = self.left.first() else { return Ok(()) };
+        let there = match self.known.as_slice() {
+            [] => "it takes none".to_owned(),
+            known => format!("it takes `{}`", known.join("`, `")),
+        };
+        Err(invalid(format!("this operation takes no parameter `{}`; {there}", short(name))))
+    }
+}
+
+fn unfit(name: &str, expected: &str, value: &str) -> Failure {
+    invalid(format!("`{name}` expects {expected}, got `{}`", short(value)))
+}
+
+fn invalid(detail: String) -> Failure {
+    Failure::because(Code::InvalidQuery, detail)
+}
+
+/// Enough of `text` to know it again.
+fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}
