@@ -24,7 +24,8 @@ pub(super) enum Wait {
     Head = 1,
     /// The server itself: reading the body keeps its own time.
     Nothing = 2,
-    /// The client to take an answer, or to send the next request.
+    /// The client to take an answer, or to send the next request. If its first bytes came with the request before, hyper
+    /// holds them and tells nobody; a client gains no more by that than by sending nothing.
     Next = 3,
 }
 
