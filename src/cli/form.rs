@@ -52,7 +52,7 @@ impl Create {
         if !findings.is_empty() {
             return Err(Report::of_file(&documents[0].file, findings).into());
         }
-        let client = session.client().await?;
+        let client = if self.dry_run { session.client().await } else { session.connect().await }?;
         for (place, document) in documents.iter().enumerate() {
             if let Err(error) = self.create(session, &client, document).await {
                 if place == 0 {

@@ -64,6 +64,7 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
 #[test]
 fn the_servers_problem_is_handed_on_whole() {
     let home = Home::new();
+    home.empty_store();
     let run = home.run(&["--data", "store", "-o", "json", "show", "frm_000000000000"]).expect(3);
     let problem = run.problem();
     assert_eq!(problem["type"], "/problems/form_not_found");

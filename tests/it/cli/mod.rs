@@ -113,6 +113,13 @@ impl Home {
         self.ok(&arguments).trim().to_owned()
     }
 
+    /// Makes the data directory `store`, without a form in it.
+    #[track_caller]
+    pub(crate) fn empty_store(&self) {
+        let id = self.published(&["--data", "store"]);
+        self.ok(&["--data", "store", "delete", "--yes", "--purge", &id]);
+    }
+
     /// Starts a server on `store`, at a port of the system's choice.
     pub(crate) fn serve(&self) -> Served {
         self.serve_with(&["serve", "--data", "store", "--listen", "127.0.0.1:0"])
