@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::api::Problem;
-use crate::cli::diagnostics::Finding;
+use crate::cli::diagnostics::{Finding, to_json};
 use crate::cli::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::ClientError;
@@ -41,6 +43,26 @@ pub fn tell(error: &CliError) -> Finding {
         CliError::Declined => coded("declined", "nothing was done"),
         CliError::ClosedPipe => coded("closed_pipe", "the reader has gone"),
         CliError::Interrupted => coded("interrupted", "interrupted"),
+    }
+}
+
+/// The failure as a program reads it: a problem document.
+pub fn document(error: &CliError) -> Value {
+    match error {
+        CliError::Rejected(report) => report.to_json(),
+        CliError::Client { error: ClientError::Problem(problem), .. } => {
+            to_json(&tell(error), Some(problem), error.exit())
+        }
+        CliError::Usage { .. }
+        | CliError::Client { .. }
+        | CliError::InUse { .. }
+        | CliError::AddressInUse { .. }
+        | CliError::Io { .. }
+        | CliError::Failed { .. }
+        | CliError::Partial { .. }
+        | CliError::Declined
+        | CliError::ClosedPipe
+        | CliError::Interrupted => to_json(&tell(error), None, error.exit()),
     }
 }
 

@@ -12,6 +12,7 @@ mod lists;
 mod prompts;
 mod scene;
 mod serving;
+mod several;
 mod stand_in;
 
 use std::fs;
