@@ -47,14 +47,11 @@ pub fn tell(error: &CliError) -> Finding {
 }
 
 /// The failure as a program reads it: a problem document.
-pub fn document(error: &CliError) -> Value {
-    match error {
+pub fn document(failure: &CliError) -> Value {
+    match failure {
         CliError::Rejected(report) => report.to_json(),
-        CliError::Client { error: ClientError::Problem(problem), .. } => {
-            to_json(&tell(error), Some(problem), error.exit())
-        }
+        CliError::Client { error, .. } => to_json(&tell(failure), error.problem(), failure.exit()),
         CliError::Usage { .. }
-        | CliError::Client { .. }
         | CliError::InUse { .. }
         | CliError::AddressInUse { .. }
         | CliError::Io { .. }
@@ -62,7 +59,7 @@ pub fn document(error: &CliError) -> Value {
         | CliError::Partial { .. }
         | CliError::Declined
         | CliError::ClosedPipe
-        | CliError::Interrupted => to_json(&tell(error), None, error.exit()),
+        | CliError::Interrupted => to_json(&tell(failure), None, failure.exit()),
     }
 }
 
@@ -81,6 +78,13 @@ fn of_client(error: &ClientError) -> Finding {
                 format!(", tried {tries} times in {}", seconds(*after))
             };
             coded("unreachable", &format!("no server answers at {url} ({why}{tried})"))
+        }
+        ClientError::Unsure(error) => {
+            let mut finding = of_client(error);
+            finding
+                .notes
+                .push("an answer was lost: it may have been stored; look before you repeat it".to_owned());
+            finding
         }
         ClientError::Unexpected { url, what } => {
             coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))

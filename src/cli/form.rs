@@ -102,6 +102,7 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
             let findings = draw_violations(document, &problem.errors);
             Report::of_file(&document.file, findings).into()
         }
+        ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
     }
 }
