@@ -82,6 +82,7 @@ pub fn refused(form: &FormDetail, error: ClientError) -> CliError {
             not_sent(findings.collect()).into()
         }
         ClientError::Problem(problem) if problem.code == Code::FormNotPublished => draft(form),
+        ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
         other => other.into(),
     }
 }
@@ -154,7 +155,7 @@ fn draft(form: &FormDetail) -> CliError {
     let title = format!("\"{}\" ({}) is a draft and takes no answers", form.title, form.id);
     let problem = Problem::new(Code::FormNotPublished).detail(title);
     let error = ClientError::Problem(Box::new(problem));
-    CliError::Client { error, notes: Vec::new(), help: Some(format!("forms publish {}", form.id)) }
+    CliError::of_client(error, format!("forms publish {}", form.id))
 }
 
 #[cfg(test)]

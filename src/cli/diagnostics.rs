@@ -112,6 +112,9 @@ impl Finding {
             entry.extend([("file".to_owned(), json!(mark.file)), ("line".to_owned(), json!(line))]);
             entry.insert("column".to_owned(), json!(column));
         }
+        if let (Some(help), Some(entry)) = (&self.help, entry.as_object_mut()) {
+            entry.insert("hint".to_owned(), json!(help));
+        }
         entry
     }
 }

@@ -121,6 +121,11 @@ impl CliError {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
 
+    /// No answer, or a no, with what to do about it.
+    pub fn of_client(error: ClientError, help: impl Into<String>) -> Self {
+        Self::Client { error, notes: Vec::new(), help: Some(help.into()) }
+    }
+
     /// Reading or writing `what` failed.
     pub fn io(what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { what: what.into(), source }
@@ -131,10 +136,7 @@ impl CliError {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Rejected(report) => report.exit,
-            Self::Client { error: ClientError::Problem(problem), .. } => Exit::of_problem(problem),
-            Self::Client {
-                error: ClientError::Unreachable { .. } | ClientError::Unexpected { .. }, ..
-            } => Exit::Unavailable,
+            Self::Client { error, .. } => error.problem().map_or(Exit::Unavailable, Exit::of_problem),
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,

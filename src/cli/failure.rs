@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::api::Problem;
-use crate::cli::diagnostics::Finding;
+use crate::cli::diagnostics::{Finding, to_json};
 use crate::cli::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::ClientError;
@@ -44,6 +46,23 @@ pub fn tell(error: &CliError) -> Finding {
     }
 }
 
+/// The failure as a program reads it: a problem document.
+pub fn document(failure: &CliError) -> Value {
+    match failure {
+        CliError::Rejected(report) => report.to_json(),
+        CliError::Client { error, .. } => to_json(&tell(failure), error.problem(), failure.exit()),
+        CliError::Usage { .. }
+        | CliError::InUse { .. }
+        | CliError::AddressInUse { .. }
+        | CliError::Io { .. }
+        | CliError::Failed { .. }
+        | CliError::Partial { .. }
+        | CliError::Declined
+        | CliError::ClosedPipe
+        | CliError::Interrupted => to_json(&tell(failure), None, failure.exit()),
+    }
+}
+
 /// These codes are the command line's own: shown to programs, while people read the text alone.
 fn coded(code: &'static str, message: &str) -> Finding {
     Finding { local_code: Some(code), ..Finding::plain(visible(message)) }
@@ -59,6 +78,13 @@ fn of_client(error: &ClientError) -> Finding {
                 format!(", tried {tries} times in {}", seconds(*after))
             };
             coded("unreachable", &format!("no server answers at {url} ({why}{tried})"))
+        }
+        ClientError::Unsure(error) => {
+            let mut finding = of_client(error);
+            finding
+                .notes
+                .push("an answer was lost: it may have been stored; look before you repeat it".to_owned());
+            finding
         }
         ClientError::Unexpected { url, what } => {
             coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))

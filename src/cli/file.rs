@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::cli::diagnostics::Report;
 use crate::cli::document;
-use crate::cli::exit::CliError;
-use crate::cli::output::{Format, json_line};
+use crate::cli::exit::{CliError, Exit};
 use crate::cli::session::Session;
+use crate::cli::several::Several;
 use crate::domain::limits::Limits;
 
 /// Check form files, offline
@@ -31,27 +31,21 @@ pub struct Validate {
 impl Validate {
     /// Checks the files and says of each whether it is fit.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
-        let mut failures = Vec::new();
-        let mut fit = Vec::new();
+        let mut several = Several::begin(session, self.files.len());
         for path in &self.files {
-            match check(session, path) {
-                Ok(()) => fit.push(path.display().to_string()),
-                Err(failure) => failures.push(failure),
+            let file = path.display().to_string();
+            let checked = check(session, path).and_then(|()| {
+                session.output.object(&json!({"file": file, "valid": true}), || format!("{file}: ok\n"))
+            });
+            several.note(&file, checked)?;
+        }
+        several.end().map_err(|error| match error {
+            // That some files are fit does not help those that are not.
+            CliError::Partial { failed, of, exit: Exit::Partial } => {
+                CliError::Partial { failed, of, exit: Exit::Rejected }
             }
-        }
-        if let Some(last) = failures.pop() {
-            failures.iter().for_each(|failure| session.output.fail(failure));
-            return Err(last);
-        }
-        match session.output.format {
-            Format::Table => fit.iter().try_for_each(|file| session.output.line(&format!("{file}: ok"))),
-            Format::Jsonl => fit.iter().try_for_each(|file| {
-                session.output.write(&json_line(&json!({"file": file, "valid": true}))?)
-            }),
-            Format::Json | Format::Csv | Format::Yaml => {
-                session.output.object(&json!({"files": fit, "valid": true}), String::new)
-            }
-        }
+            other => other,
+        })
     }
 }
 

@@ -8,12 +8,13 @@ use serde_json::json;
 use crate::api::{FormCreated, FormDetail, FormEntry};
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::{Format, visible};
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
+use crate::cli::several::Several;
 use crate::cli::table::{Cell, Table};
 use crate::client::{Client, ClientError, MAX_PAGE};
 use crate::domain::form::Status;
@@ -52,18 +53,15 @@ impl Create {
         if !findings.is_empty() {
             return Err(Report::of_file(&documents[0].file, findings).into());
         }
-        let client = session.client().await?;
-        for (place, document) in documents.iter().enumerate() {
-            if let Err(error) = self.create(session, &client, document).await {
-                if place == 0 {
-                    return Err(error);
-                }
-                session.output.fail(&session.annotate(error));
-                let (failed, of) = (documents.len() - place, documents.len());
-                return Err(CliError::Partial { failed, of, exit: Exit::Partial });
+        let client = if self.dry_run { session.client().await } else { session.connect().await }?;
+        let mut several = Several::begin(session, documents.len());
+        for document in &documents {
+            several.note(&document.file, self.create(session, &client, document).await)?;
+            if several.has_failed() {
+                break;
             }
         }
-        Ok(())
+        several.end()
     }
 
     async fn create(&self, session: &Session, client: &Client, document: &Document) -> Result<(), CliError> {
@@ -104,6 +102,7 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
             let findings = draw_violations(document, &problem.errors);
             Report::of_file(&document.file, findings).into()
         }
+        ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
     }
 }
@@ -172,29 +171,17 @@ async fn set_status(session: &Session, forms: &[String], status: Status) -> Resu
     .await
 }
 
-/// Does the same to each form. One failure is the command's; among several forms each is told, and they go on.
+/// Does the same to each form; one that fails does not keep the others.
 async fn each(
     session: &Session,
     forms: &[String],
     act: impl AsyncFn(&str) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let mut exits = Vec::new();
+    let mut several = Several::begin(session, forms.len());
     for form in forms {
-        match act(form).await {
-            Ok(()) => {}
-            Err(error @ (CliError::ClosedPipe | CliError::Interrupted)) => return Err(error),
-            Err(error) if forms.len() == 1 => return Err(error),
-            Err(error) => {
-                exits.push(error.exit());
-                session.output.fail(&session.annotate(error));
-            }
-        }
+        several.note(form, act(form).await)?;
     }
-    let Some(first) = exits.first().copied() else { return Ok(()) };
-    // Where all failed alike, doing it again is as good or as bad as for one.
-    let is_partial = exits.len() < forms.len() || exits.iter().any(|exit| *exit != first);
-    let exit = if is_partial { Exit::Partial } else { first };
-    Err(CliError::Partial { failed: exits.len(), of: forms.len(), exit })
+    several.end()
 }
 
 /// List forms

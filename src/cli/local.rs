@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::cli::exit::CliError;
 use crate::server::ServerError;
+use crate::store::sled::engine::disk::holds_store;
 use crate::store::sled::engine::options::OpenError;
 
 /// Why the store in `data` cannot be served, as the command line tells it.
@@ -20,17 +21,51 @@ pub fn failed(data: &Path, error: ServerError) -> CliError {
             let holder = holder.map(|holder| (holder.pid, holder.address));
             CliError::InUse { data: data.to_owned(), holder }
         }
-        ServerError::Listen { .. }
-        | ServerError::Open(_)
-        | ServerError::Store(_)
-        | ServerError::KeyFile { .. } => {
-            let mut causes = Vec::new();
-            let mut cause = error.source();
-            while let Some(next) = cause {
-                causes.push(format!("cause: {next}"));
-                cause = next.source();
-            }
-            CliError::Failed { what: error.to_string(), causes }
+        ServerError::Open(OpenError::Io { source, .. }) if is_mistake(source.kind()) => {
+            no_folder(data, &source)
+        }
+        ServerError::Listen { .. } => failure(error.to_string(), error.source()),
+        ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
+            failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
     }
+}
+
+/// Refuses a data directory without a store, which only a command that makes one may be given.
+pub fn expect_store(data: &Path) -> Result<(), CliError> {
+    let shown = data.display();
+    match holds_store(data) {
+        Ok(true) => Ok(()),
+        Err(error) if is_mistake(error.kind()) => Err(no_folder(data, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CliError::io(format!("cannot open the store in {shown}"), error))
+        }
+        Ok(false) | Err(_) => {
+            let help =
+                format!("forms serve --data {shown}, or forms create --data {shown} -f FILE, makes one");
+            Err(CliError::usage_with_help(format!("there is no store in {shown}"), help))
+        }
+    }
+}
+
+/// Whether what was named cannot be a data directory, whatever this machine is asked to do.
+fn is_mistake(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotADirectory | io::ErrorKind::DirectoryNotEmpty)
+}
+
+fn no_folder(data: &Path, error: &io::Error) -> CliError {
+    let shown = data.display();
+    CliError::usage(match error.kind() {
+        io::ErrorKind::DirectoryNotEmpty => format!("{shown} is no data directory: {error}"),
+        _ => format!("{shown} is not a folder"),
+    })
+}
+
+fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {
+    let mut causes = Vec::new();
+    while let Some(next) = cause {
+        causes.push(format!("cause: {next}"));
+        cause = next.source();
+    }
+    CliError::Failed { what, causes }
 }

@@ -21,6 +21,7 @@ pub mod prompt;
 pub mod runtime;
 pub mod serve;
 pub mod session;
+pub mod several;
 pub mod submission;
 pub mod table;
 pub mod tools;
@@ -72,16 +73,21 @@ fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
     let is_mistake = error.use_stderr();
     let text = error.render();
     if is_mistake && output.format != Format::Table {
-        let first = text.to_string();
-        let first = first.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        output.fail(&CliError::usage(first));
-        return Exit::Usage;
+        return end(output, &usage(&text.to_string()));
     }
     match output.help(&text.to_string(), &text.ansi().to_string(), is_mistake) {
         Ok(()) if is_mistake => Exit::Usage,
         Ok(()) => Exit::Done,
         Err(error) => end(output, &error),
     }
+}
+
+/// A mistake in the command line as a failure: clap says it in its first paragraph, and in a tip what would be right.
+fn usage(text: &str) -> CliError {
+    let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let message = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: ")).map(str::to_owned);
+    CliError::Usage { message, help }
 }
 
 fn dispatch(cli: Cli, environment: Environment) -> Exit {
@@ -98,7 +104,8 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
         Command::Topic(topic) => session.output.write(&topic.text()),
         command => block_on(&mut session, command),
     };
-    match ended.map_err(|error| session.annotate(error)) {
+    let finished = session.output.finish();
+    match ended.map_err(|error| session.annotate(error)).and(finished) {
         Ok(()) => Exit::Done,
         Err(error) => end(&session.output, &error),
     }

@@ -3,18 +3,18 @@
 //! stdout is the result, stderr everything else. A reader that has gone (`| head`) is no error, and text from
 //! elsewhere cannot steer the terminal.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::cli::diagnostics::{Finding, Report, to_json};
+use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document;
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::table::Table;
-use crate::client::ClientError;
 use crate::domain::json::{self, Value};
 
 /// How results are written.
@@ -52,6 +52,16 @@ pub struct Output {
     result: Stream,
     talk: Stream,
     width: usize,
+    /// While a command works on several items.
+    series: RefCell<Option<Series>>,
+}
+
+/// What a command on several items has to say once it is over.
+#[derive(Debug, Clone, Default)]
+struct Series {
+    results: Vec<Value>,
+    /// Problem documents.
+    failures: Vec<serde_json::Value>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +78,8 @@ impl Output {
         let (_, columns) = console::Term::stderr().size();
         let width = if talk.is_terminal { usize::from(columns).clamp(60, 140) } else { 100 };
         let result = stream(io::stdout().is_terminal());
-        Self { format: format.unwrap_or(Format::Table), quiet: false, verbose: 0, result, talk, width }
+        let (format, series) = (format.unwrap_or(Format::Table), RefCell::new(None));
+        Self { format, quiet: false, verbose: 0, result, talk, width, series }
     }
 
     /// Whether a person reads the result.
@@ -101,13 +112,35 @@ impl Output {
         if self.result.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
     }
 
+    /// Begins the results of several items, which [`Output::finish`] ends: programs get one document with all of them.
+    pub fn begin_series(&self) {
+        *self.series.borrow_mut() = Some(Series::default());
+    }
+
+    /// Writes what a series has kept.
+    pub fn finish(&self) -> Result<(), CliError> {
+        let series = self.series.borrow();
+        match series.as_ref().map_or(&[][..], |series| &series.results) {
+            [] => Ok(()),
+            results if self.format == Format::Csv => self.data(&Table::of_objects(results).csv(false)),
+            results => self.data(&json_line(&results)?),
+        }
+    }
+
     /// Writes one object: as `text` where people read, else in the format that was asked for.
     pub fn object<T: Serialize>(&self, object: &T, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        match self.format {
-            Format::Table => self.write(&text()),
-            Format::Json | Format::Jsonl => self.data(&json_line(object)?),
-            Format::Yaml => self.data(&document::yaml(&value_of(object)?)?),
-            Format::Csv => self.data(&Table::of_object(&value_of(object)?).csv(false)),
+        match (self.format, &mut *self.series.borrow_mut()) {
+            (Format::Table, _) => self.write(&text()),
+            (Format::Json | Format::Csv, Some(series)) => {
+                series.results.push(value_of(object)?);
+                Ok(())
+            }
+            (Format::Json | Format::Jsonl, _) => self.data(&json_line(object)?),
+            (Format::Csv, None) => self.data(&Table::of_objects(&[value_of(object)?]).csv(false)),
+            (Format::Yaml, series) => {
+                let begin = if series.is_some() { "---\n" } else { "" };
+                self.data(&(begin.to_owned() + &document::yaml(&value_of(object)?)?))
+            }
         }
     }
 
@@ -121,9 +154,11 @@ impl Output {
         }
     }
 
-    /// Says something to the person, unless `-q`.
+    /// Says something to the person, unless `-q`. A program that reads results as data gets failures as data, and
+    /// nothing between them.
     pub fn say(&self, text: &str) {
-        if !self.quiet {
+        let is_heard = self.format == Format::Table || self.talk.is_terminal;
+        if is_heard && !self.quiet {
             self.talk(&visible(text));
         }
     }
@@ -151,20 +186,34 @@ impl Output {
         self.write(text)
     }
 
-    /// Tells why the command failed.
+    /// Tells why the command failed; programs also hear of every item that did.
     pub fn fail(&self, error: &CliError) {
-        let is_data = self.format != Format::Table;
         match error {
             CliError::ClosedPipe => {}
-            CliError::Rejected(report) if is_data => self.talk(&report.to_json().to_string()),
-            CliError::Rejected(report) => self.report(report),
-            CliError::Client { error: ClientError::Problem(problem), .. } if is_data => {
-                self.talk(&to_json(&failure::tell(error), Some(problem), error.exit()).to_string());
+            _ if self.format != Format::Table => {
+                let mut document = failure::document(error);
+                let failures = self.series.take().unwrap_or_default().failures;
+                if !failures.is_empty() {
+                    document["failures"] = failures.into();
+                }
+                self.talk(&document.to_string());
             }
-            _ if is_data => self.talk(&to_json(&failure::tell(error), None, error.exit()).to_string()),
+            CliError::Rejected(report) => self.report(report),
             // The terminal shows the ^C already.
             CliError::Interrupted => {}
             _ => self.finding(&failure::tell(error)),
+        }
+    }
+
+    /// Tells why one of several items failed.
+    pub fn fail_item(&self, item: &str, error: &CliError) {
+        match &mut *self.series.borrow_mut() {
+            Some(series) if self.format != Format::Table => {
+                let mut document = failure::document(error);
+                document["item"] = item.into();
+                series.failures.push(document);
+            }
+            _ => self.fail(error),
         }
     }
 

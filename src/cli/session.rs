@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -88,8 +88,16 @@ impl Session {
         runtime::folder(&self.environment).map(|folder| runtime::live(&folder)).unwrap_or_default()
     }
 
-    /// A client for where the command works.
+    /// A client for where the command works. A data directory must have a store.
     pub async fn client(&self) -> Result<Client, CliError> {
+        if let Target::Data(data) = self.awaited_target().await? {
+            local::expect_store(&data.value)?;
+        }
+        self.connect().await
+    }
+
+    /// The same; in a data directory without a store it makes one.
+    pub async fn connect(&self) -> Result<Client, CliError> {
         let (transport, key) = match self.awaited_target().await? {
             Target::Server { url, key } => {
                 let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
@@ -127,7 +135,8 @@ impl Session {
     /// Closes the store, if the command opened one.
     pub async fn close(&mut self) -> Result<(), CliError> {
         let Some(local) = self.local.take() else { return Ok(()) };
-        local.close().await.map_err(|error| local::failed(Path::new("the store"), error))
+        let data = PathBuf::from(self.target_name()?);
+        local.close().await.map_err(|error| local::failed(&data, error))
     }
 
     /// Where the command works, for a person.

@@ -167,7 +167,7 @@ impl ResponsesList {
             output.say(&format!("showing {shown} of {total} — use --all or --limit N"));
         }
         if others.get() {
-            output.say("answers to questions that the form has no more are left out — -o jsonl has them");
+            output.warn("answers to questions that the form has no more are left out; -o jsonl has them");
         }
         Ok(())
     }

@@ -57,13 +57,18 @@ impl Table {
         Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
     }
 
-    /// The members of one object as a row.
-    pub fn of_object(value: &Value) -> Self {
-        let Value::Object(members) = value else { return Self::default() };
-        Self {
-            headers: members.iter().map(|(name, _)| name.clone()).collect(),
-            rows: vec![members.iter().map(|(_, value)| Cell::value(value)).collect()],
+    /// The members of objects as rows; a column for each name that one of them has.
+    pub fn of_objects(values: &[Value]) -> Self {
+        let mut headers: Vec<String> = Vec::new();
+        for (name, _) in values.iter().flat_map(members) {
+            if !headers.contains(name) {
+                headers.push(name.clone());
+            }
         }
+        let cell = |value: &Value, name: &String| value.get(name).map_or_else(|| Cell::text(""), Cell::value);
+        let row = |value| headers.iter().map(|name| cell(value, name)).collect();
+        let rows = values.iter().map(row).collect();
+        Self { headers, rows }
     }
 
     /// For a terminal of `width` columns: no borders, every row on one line.
@@ -116,6 +121,13 @@ impl Table {
     /// The rows alone.
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
+    }
+}
+
+fn members(value: &Value) -> &[(String, Value)] {
+    match value {
+        Value::Object(members) => members,
+        _ => &[],
     }
 }
 

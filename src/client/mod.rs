@@ -8,7 +8,7 @@ mod transport;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,6 +25,8 @@ pub use reqwest::Url;
 pub use pages::{Forms, MAX_PAGE, Submissions};
 pub use transport::Transport;
 
+use transport::Reply;
+
 /// Why an operation gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -34,6 +36,9 @@ pub enum ClientError {
     /// No answer came, however often it was tried.
     #[error("no server answers at {url}: {why}")]
     Unreachable { url: String, why: String, tries: u32, after: Duration },
+    /// The same, or a server that cannot answer now, after the request was sent: it may have been carried out.
+    #[error("{0}")]
+    Unsure(Box<ClientError>),
     /// An answer came that no forms server gives.
     #[error("{url} does not answer like a forms server: {what}")]
     Unexpected { url: String, what: String },
@@ -88,12 +93,38 @@ impl Request {
     fn new(method: Method, path: impl Into<String>, body: String) -> Self {
         Self { method, path: path.into(), body: Some(body) }
     }
+
+    /// Whether carrying it out twice makes two things, were it not for an idempotency key.
+    fn makes_something(&self) -> bool {
+        self.method == Method::POST && !self.path.contains("dry_run")
+    }
 }
 
 /// An answer that says yes.
 struct Answer {
     headers: HeaderMap,
     body: Vec<u8>,
+}
+
+/// What an answer means.
+enum Judged {
+    Done(Answer),
+    /// The same request may be answered otherwise after a while.
+    NotNow {
+        wait: Option<Duration>,
+        error: ClientError,
+    },
+}
+
+impl ClientError {
+    /// What the server said, if it said something.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem(problem) => Some(problem),
+            Self::Unsure(error) => error.problem(),
+            Self::Unreachable { .. } | Self::Unexpected { .. } => None,
+        }
+    }
 }
 
 impl Client {
@@ -187,34 +218,45 @@ impl Client {
         let mut maybe_done = false;
         for tries in 1.. {
             let left = self.patience.timeout.saturating_sub(started.elapsed());
-            let sent = self.transport.send(request, &headers, left).await;
-            let (wait, error) = match sent {
-                Ok((status, headers, body)) => {
-                    self.observe(request, status, &body, started);
-                    let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
-                    if status.is_success() || (maybe_done && gone) {
-                        return Ok(Answer { headers, body });
+            let (wait, error) = match self.transport.send(request, &headers, left).await {
+                Ok(reply) => {
+                    self.observe(request, &reply, started);
+                    match self.judge(request, reply, maybe_done)? {
+                        Judged::Done(answer) => return Ok(answer),
+                        Judged::NotNow { wait, error } => (wait, error),
                     }
-                    let error = self.refusal(status, &body);
-                    if !may_pass(status) {
-                        return Err(error);
-                    }
-                    (retry_after(&headers), error)
                 }
                 Err(lost) => {
                     maybe_done |= lost.maybe_done;
                     let url = self.transport.address().to_owned();
-                    let after = started.elapsed();
-                    (None, ClientError::Unreachable { url, why: lost.why, tries, after })
+                    (None, ClientError::Unreachable { url, why: lost.why, tries, after: started.elapsed() })
                 }
             };
             let wait = wait.unwrap_or_else(|| self.pause(tries));
             if tries > self.patience.retries || started.elapsed() + wait >= self.patience.timeout {
-                return Err(error);
+                let is_unsure = maybe_done && request.makes_something();
+                return Err(if is_unsure { ClientError::Unsure(Box::new(error)) } else { error });
             }
             tokio::time::sleep(wait).await;
         }
         unreachable!("counting tries never ends")
+    }
+
+    /// What an answer means. After an earlier one was lost, `maybe_done`, that a thing is gone is what deleting it
+    /// was for.
+    fn judge(&self, request: &Request, reply: Reply, maybe_done: bool) -> Result<Judged, ClientError> {
+        let Reply { status, headers, body } = reply;
+        let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
+        if status.is_success() || (maybe_done && gone) {
+            return Ok(Judged::Done(Answer { headers, body }));
+        }
+        if let Some(elsewhere) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
+            // The key is for the server that was named, and for no other.
+            let elsewhere = String::from_utf8_lossy(elsewhere.as_bytes());
+            return Err(self.unexpected(format!("it redirects to {elsewhere}")));
+        }
+        let error = self.refusal(status, &body);
+        if may_pass(status) { Ok(Judged::NotNow { wait: retry_after(&headers), error }) } else { Err(error) }
     }
 
     fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
@@ -223,7 +265,7 @@ impl Client {
         if request.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
         }
-        if request.method == Method::POST && !request.path.contains("dry_run") {
+        if request.makes_something() {
             headers.push(("idempotency-key", self.draw_key()));
         }
         headers
@@ -260,14 +302,14 @@ impl Client {
         ClientError::Unexpected { url: self.transport.address().to_owned(), what }
     }
 
-    fn observe(&self, request: &Request, status: StatusCode, body: &[u8], started: Instant) {
+    fn observe(&self, request: &Request, reply: &Reply, started: Instant) {
         let Request { method, path, .. } = request;
         let millis = started.elapsed().as_millis();
-        (self.observer)(&format!("{method} {path} -> {} in {millis} ms", status.as_u16()), false);
+        (self.observer)(&format!("{method} {path} -> {} in {millis} ms", reply.status.as_u16()), false);
         if let Some(body) = &request.body {
             (self.observer)(&format!("> {body}"), true);
         }
-        (self.observer)(&format!("< {}", String::from_utf8_lossy(body)), true);
+        (self.observer)(&format!("< {}", String::from_utf8_lossy(&reply.body)), true);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
 use tower::ServiceExt;
 
@@ -30,6 +30,13 @@ impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.address())
     }
+}
+
+/// An answer, whatever it says.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
 }
 
 /// No answer came.
@@ -74,7 +81,7 @@ impl Transport {
         request: &Request,
         headers: &[(&'static str, String)],
         timeout: Duration,
-    ) -> Result<(StatusCode, HeaderMap, Vec<u8>), Lost> {
+    ) -> Result<Reply, Lost> {
         match self {
             Self::Http { client, url } => {
                 let url = format!("{}{}", url.as_str().trim_end_matches('/'), request.path);
@@ -87,23 +94,15 @@ impl Transport {
                 }
                 let answer = sending.send().await.map_err(|error| lost(&error))?;
                 let (status, headers) = (answer.status(), answer.headers().clone());
-                if let Some(elsewhere) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
-                    let why = format!("it redirects to {}", String::from_utf8_lossy(elsewhere.as_bytes()));
-                    return Err(Lost { why, maybe_done: false });
-                }
-                let body = answer.bytes().await.map_err(|error| lost(&error))?;
-                Ok((status, headers, body.into()))
+                let body = answer.bytes().await.map_err(|error| lost(&error))?.into();
+                Ok(Reply { status, headers, body })
             }
             Self::InProcess(router) => call(router.clone(), request, headers).await,
         }
     }
 }
 
-async fn call(
-    router: Router,
-    request: &Request,
-    headers: &[(&'static str, String)],
-) -> Result<(StatusCode, HeaderMap, Vec<u8>), Lost> {
+async fn call(router: Router, request: &Request, headers: &[(&'static str, String)]) -> Result<Reply, Lost> {
     let mut builder = axum::http::Request::builder()
         .method(request.method.clone())
         .uri(&request.path)
@@ -117,7 +116,7 @@ async fn call(
     let Ok(answer) = router.oneshot(request).await;
     let (parts, body) = answer.into_parts();
     let body = axum::body::to_bytes(body, MAX_ANSWER).await.map_err(|error| undone(error.to_string()))?;
-    Ok((parts.status, parts.headers, body.into()))
+    Ok(Reply { status: parts.status, headers: parts.headers, body: body.into() })
 }
 
 fn lost(error: &reqwest::Error) -> Lost {

@@ -57,13 +57,17 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
         assert_eq!((&error["pointer"], &error["file"]), (&json!("/questions/0/type"), &json!("bad.yaml")));
         assert_eq!(problem["errors"][1]["code"], "missing_field");
     }
-    let usage = home.run(&["-o", "json", "publsh"]).expect(2);
-    assert_eq!(usage.problem()["code"], "usage");
+    let usage = home.run(&["-o", "json", "publsh"]).expect(2).problem();
+    assert_eq!(usage["code"], "usage");
+    assert_eq!(usage["hint"], "some similar subcommands exist: 'unpublish', 'publish'");
+    let usage = home.run(&["-o", "json", "show"]).expect(2).problem();
+    assert_eq!(usage["title"], "the following required arguments were not provided: <FORM>");
 }
 
 #[test]
 fn the_servers_problem_is_handed_on_whole() {
     let home = Home::new();
+    home.empty_store();
     let run = home.run(&["--data", "store", "-o", "json", "show", "frm_000000000000"]).expect(3);
     let problem = run.problem();
     assert_eq!(problem["type"], "/problems/form_not_found");

@@ -12,6 +12,7 @@ mod lists;
 mod prompts;
 mod scene;
 mod serving;
+mod several;
 mod stand_in;
 
 use std::fs;
@@ -111,6 +112,13 @@ impl Home {
     pub(crate) fn published(&self, global: &[&str]) -> String {
         let arguments = [global, &["create", "--publish", "-f", "survey.yaml"]].concat();
         self.ok(&arguments).trim().to_owned()
+    }
+
+    /// Makes the data directory `store`, without a form in it.
+    #[track_caller]
+    pub(crate) fn empty_store(&self) {
+        let id = self.published(&["--data", "store"]);
+        self.ok(&["--data", "store", "delete", "--yes", "--purge", &id]);
     }
 
     /// Starts a server on `store`, at a port of the system's choice.

@@ -150,11 +150,38 @@ fn an_address_that_others_reach_is_refused() {
 }
 
 #[test]
-fn a_store_that_cannot_be_made_is_a_failure_of_this_machine() {
+fn only_serve_and_create_make_a_store() {
+    let home = Home::new();
+    fs::create_dir(home.path().join("empty")).unwrap();
+    let dry_run = ["create", "--dry-run", "-f", "survey.yaml"];
+    for data in ["./mistyped", "./empty"] {
+        for command in [&["list"][..], &["show", "frm_000000000000"], &["whoami"], &dry_run] {
+            let run = home.run(&[&["--data", data], command].concat()).expect(2);
+            assert!(run.stderr.starts_with(&format!("error: there is no store in {data}\n")), "{run:?}");
+            assert!(run.stderr.contains(&format!("help: forms serve --data {data}")), "{run:?}");
+        }
+    }
+    assert!(!home.path().join("mistyped").exists(), "a refusal makes no store");
+    home.published(&["--data", "./empty"]);
+    home.ok(&["--data", "./empty", "list"]);
+}
+
+#[test]
+fn a_data_directory_that_is_none_is_a_mistake_that_names_it() {
     let home = Home::new();
     home.write("file", "");
-    let run = home.run(&["serve", "--data", "file", "--listen", "127.0.0.1:0"]).expect(70);
-    assert!(run.stderr.contains("error: "), "{run:?}");
+    fs::create_dir(home.path().join("music")).unwrap();
+    home.write("music/song", "");
+    let create = ["create", "-f", "survey.yaml"];
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    for data in ["file", "file/store", "music"] {
+        for command in [&["list"][..], &create, &serve] {
+            let run = home.run(&[&["--data", data], command].concat()).expect(2);
+            let first = run.stderr.lines().next().unwrap();
+            assert!(first.starts_with("error: ") && first.contains(data), "{command:?} {run:?}");
+        }
+    }
+    assert!(home.run(&["--data", "file", "list"]).stderr.contains("file is not a folder"));
 }
 
 #[test]

@@ -113,15 +113,26 @@ const FOLDER_MODE: u32 = 0o700;
 /// Names in a store's folder, by which it is known.
 const OURS: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
 
-fn refuse_foreign(folder: &Path) -> io::Result<()> {
-    let mut names = Vec::new();
+/// Whether a folder holds a store, or what is left of one.
+///
+/// # Errors
+/// If the folder cannot be read: it is missing, or no folder.
+pub fn holds_store(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
-        names.push(entry?.file_name());
+        let name = entry?.file_name();
+        if OURS.iter().any(|ours| name == *ours) {
+            return Ok(true);
+        }
     }
-    if names.is_empty() || OURS.iter().any(|ours| names.iter().any(|name| name == ours)) {
+    Ok(false)
+}
+
+fn refuse_foreign(folder: &Path) -> io::Result<()> {
+    if holds_store(folder)? || fs::read_dir(folder)?.next().is_none() {
         return Ok(());
     }
-    Err(io::Error::other("it holds other files and no store; name an empty folder or a new one"))
+    let why = "it holds other files and no store; name an empty folder or a new one";
+    Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, why))
 }
 
 fn create_durably(folder: &Path) -> io::Result<()> {

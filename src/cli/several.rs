@@ -1,0 +1,63 @@
+//! Commands on several items: they are worked on one by one, and told together.
+//!
+//! One item's result is its object, and its failure the command's. Of several, programs read one document with all
+//! that was done and one line with all that was not.
+
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::session::Session;
+
+/// The work on several items.
+pub struct Several<'a> {
+    session: &'a Session,
+    of: usize,
+    done: usize,
+    exits: Vec<Exit>,
+}
+
+impl<'a> Several<'a> {
+    /// Begins the work on `of` items.
+    pub fn begin(session: &'a Session, of: usize) -> Self {
+        if of > 1 {
+            session.output.begin_series();
+        }
+        Self { session, of, done: 0, exits: Vec::new() }
+    }
+
+    /// Takes note of how the work on `item` ended.
+    ///
+    /// # Errors
+    /// If nothing more is to be done: it was the only item, or the person or the reader has gone.
+    pub fn note(&mut self, item: &str, ended: Result<(), CliError>) -> Result<(), CliError> {
+        match ended {
+            Err(error) if self.of > 1 && !matches!(error, CliError::ClosedPipe | CliError::Interrupted) => {
+                let error = self.session.annotate(error);
+                self.exits.push(error.exit());
+                self.session.output.fail_item(item, &error);
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.done += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an item failed.
+    pub fn has_failed(&self) -> bool {
+        !self.exits.is_empty()
+    }
+
+    /// How the command ends.
+    ///
+    /// # Errors
+    /// If an item failed; one that was not tried counts among them. Where none was done and all failed alike, doing it
+    /// again is as good or as bad as for one: the exit is theirs.
+    pub fn end(self) -> Result<(), CliError> {
+        let (failed, of) = (self.of - self.done, self.of);
+        let Some(first) = self.exits.first().copied() else { return Ok(()) };
+        let is_partial = self.done > 0 || self.exits.iter().any(|exit| *exit != first);
+        let exit = if is_partial { Exit::Partial } else { first };
+        Err(CliError::Partial { failed, of, exit })
+    }
+}
