@@ -165,6 +165,36 @@ fn a_missing_segment_is_named() {
 }
 
 #[test]
+fn without_state_an_index_that_has_seen_more_tells_that_a_segment_is_gone() {
+    let machine = closed();
+    let mut writer = machine.open();
+    for number in 0..40 {
+        put(&mut writer, format!("T{number:02}").as_bytes(), &[number; 900]);
+    }
+    writer.close().unwrap();
+    let segments = machine.disk.list("journal").unwrap();
+    let newest = format!("journal/{}", segments.iter().max().unwrap());
+    assert!(segments.len() > 1);
+    machine.disk.remove("state").unwrap();
+    machine.disk.remove(&newest).unwrap();
+    for _ in 0..2 {
+        let error = machine.try_to_open(0).err().unwrap();
+        assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+        assert!(error.to_string().contains("what came between is gone"), "{error}");
+    }
+    assert_eq!(machine.rebuilds(), 0);
+}
+
+#[test]
+fn a_lost_state_alone_costs_a_rebuild_that_says_so() {
+    let machine = closed();
+    machine.disk.remove("state").unwrap();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    let why = "`state` is missing or damaged".to_owned();
+    assert!(machine.heard.events().contains(&Event::Rebuilding { why }), "{:?}", machine.heard.events());
+}
+
+#[test]
 fn a_damaged_change_in_the_middle_is_told_from_a_torn_write() {
     let machine = killed();
     let file = machine.disk.open("journal/00000001.log").unwrap();

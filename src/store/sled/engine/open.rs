@@ -52,6 +52,9 @@ pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
     Ok(Opened { lock, state, journal, index, applied })
 }
 
+/// The ordinal of a state that was not found: nothing says how long the journal must be.
+const LOST: u64 = 0;
+
 /// Reads what says where the journal is, or makes an empty one.
 fn find(place: &Place) -> Result<(State, Segments), OpenError> {
     let disk = &*place.disk;
@@ -72,8 +75,8 @@ fn find(place: &Place) -> Result<(State, Segments), OpenError> {
         }
         (Some(state), Some(_)) => Ok((state, segments)),
         (None, Some(newest)) => {
-            let (instance, ordinal) = (newest.instance, newest.ordinal);
-            Ok((State { instance, ordinal, floor: Position::default(), trust: Trust::None }, segments))
+            let instance = newest.instance;
+            Ok((State { instance, ordinal: LOST, floor: Position::default(), trust: Trust::None }, segments))
         }
     }
 }
@@ -120,7 +123,10 @@ fn believe(
     is_clean: bool,
 ) -> Result<Believed, OpenError> {
     if let Err(why) = may_believe(place, state, is_clean) {
-        return Ok(Believed::No(why));
+        return match state.ordinal {
+            LOST => not_behind(place, end).map(|()| Believed::No(why)),
+            _ => Ok(Believed::No(why)),
+        };
     }
     // sled writes as soon as it is opened: should this start be cut short, the next one believes nothing.
     state.trust = Trust::None;
@@ -134,15 +140,41 @@ fn believe(
         Err(IndexError::NoRoom) => return Err(OpenError::NoRoom),
         Err(IndexError::Failed(why)) => return Ok(Believed::No(why)),
     };
-    let last = end.last.position.sequence;
-    if applied.sequence > last {
-        let what = format!("the journal ends with change {last}, the index holds {}", applied.sequence);
-        return Err(damage(&end.header.path(), end.at, &what, last, None));
-    }
+    refuse_beyond(end, applied)?;
     if totals_after(&*place.disk, &segments.headers, end, applied.sequence)? != applied.totals {
         return Ok(Believed::No("the index does not hold what the journal says".to_owned()));
     }
     Ok(Believed::Yes(index, applied))
+}
+
+/// Where `state` is lost, an index that has come further than the journal tells that the end of the journal is lost,
+/// too. One that cannot be read tells nothing.
+fn not_behind(place: &Place, end: &End) -> Result<(), OpenError> {
+    if place.indexes.size(INDEX) == 0 {
+        return Ok(());
+    }
+    let opened = place.indexes.open(INDEX).and_then(|index| {
+        let applied = Applied::read(&*index);
+        place.indexes.close(INDEX, index).and(applied)
+    });
+    match opened {
+        Ok(applied) => refuse_beyond(end, applied),
+        Err(IndexError::NoRoom) => Err(OpenError::NoRoom),
+        Err(IndexError::Failed(_)) => Ok(()),
+    }
+}
+
+/// The index gets only what is durable: if it holds more than the journal, the journal was longer.
+fn refuse_beyond(end: &End, applied: Applied) -> Result<(), OpenError> {
+    let last = end.last.position.sequence;
+    if applied.sequence <= last {
+        return Ok(());
+    }
+    let what = format!(
+        "the journal ends with change {last}, but the index has seen change {}: what came between is gone",
+        applied.sequence
+    );
+    Err(damage(&end.header.path(), end.at, &what, last, None))
 }
 
 /// Says why the index may not be believed.
@@ -153,6 +185,7 @@ fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), Strin
         None => Err("there is no index".to_owned()),
     };
     match &state.trust {
+        Trust::None if state.ordinal == LOST => Err("`state` is missing or damaged".to_owned()),
         Trust::None => Err("the last start or stop was cut short".to_owned()),
         Trust::Clean { .. } if !is_clean => Err("the journal has gone on without the index".to_owned()),
         Trust::Clean { identity, .. } => same_file(identity),
