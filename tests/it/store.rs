@@ -97,7 +97,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(NOON + millis)
 }
 
-fn workspace(number: u64) -> WorkspaceId {
+pub(crate) fn workspace(number: u64) -> WorkspaceId {
     WorkspaceId::from_bytes(number.to_be_bytes())
 }
 
@@ -143,7 +143,7 @@ async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
 }
 
 /// A published form in workspace 1.
-async fn published(store: &dyn Store, form: u64) -> FormId {
+pub(crate) async fn published(store: &dyn Store, form: u64) -> FormId {
     let id = make(store, 1, form, 0).await;
     assert_eq!(publish(store, 1, id).await, 2);
     id
@@ -153,7 +153,7 @@ fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text, retry: None }
 }
 
-async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
+pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
     match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
         Step::Done(id) => id,
         other => panic!("{other:?}"),

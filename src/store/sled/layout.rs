@@ -222,12 +222,6 @@ pub(super) fn encode_submission(form_version: u32, answers: &str) -> Vec<u8> {
     body
 }
 
-/// The id in a key of [`submission`].
-pub(super) fn submission_id(key: &[u8]) -> Result<SubmissionId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a submission"))?;
-    Ok(SubmissionId::from_bytes(*id))
-}
-
 pub(super) fn decode_submission(key: &[u8], body: Vec<u8>) -> Result<Submission, StoreError> {
     let unknown = || damaged("a submission");
     let ids: &[u8; 25] = key.try_into().map_err(|_length| unknown())?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::engine::operation::{Kind, Operation};
-use forms::store::sled::engine::options::{Event, OpenError, Options};
+use forms::store::sled::engine::options::{Event, OpenError, Options, Recount};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -23,6 +23,7 @@ pub(crate) struct Machine {
     pub(crate) disk: ModelDisk,
     pub(crate) indexes: ModelIndexes,
     pub(crate) heard: Heard,
+    pub(crate) recount: Arc<Recount>,
 }
 
 impl Machine {
@@ -30,7 +31,7 @@ impl Machine {
         let fate = Fate::new(Random::new(seed));
         let disk = ModelDisk::new(fate.clone());
         let indexes = ModelIndexes::new(fate.clone());
-        Machine { fate, disk, indexes, heard: Heard::default() }
+        Machine { fate, disk, indexes, heard: Heard::default(), recount: Arc::new(|_| Ok(())) }
     }
 
     pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
@@ -40,6 +41,7 @@ impl Machine {
             largest_segment: 64 << 10,
             prepare_ahead: false,
             instance: [7; 16],
+            recount: Arc::clone(&self.recount),
             fatal: Arc::new(|_| ()),
             ..Options::default()
         };

@@ -20,5 +20,6 @@ mod machine;
 
 mod damage;
 mod deaths;
+mod hole;
 mod real;
 mod scenes;

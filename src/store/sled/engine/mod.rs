@@ -46,7 +46,7 @@ use tokio::sync::oneshot;
 
 use self::disk::{Disk, HeldLock, RealDisk};
 use self::index::{OpenIndex, SledIndexes};
-use self::job::{Jobs, Progress};
+use self::job::Progress;
 use self::operation::{Call, Kind};
 use self::options::{Health, OpenError, Options, Report};
 use self::queue::Queue;
@@ -212,12 +212,7 @@ impl Engine {
     /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that
     /// fails is reported and dropped; one that is under way when the store is closed is dropped, too.
     pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
-        self.jobs().begin(job);
-    }
-
-    /// A handle to begin jobs with that does not keep the engine open.
-    pub fn jobs(&self) -> Jobs {
-        Jobs::of(Arc::clone(&self.inner.queue))
+        self.inner.queue.push_job(Box::new(job));
     }
 
     /// Returns whether the store can work, without waiting.

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use super::applied::Applied;
 use super::disk::{Disk, HeldLock};
+use super::group::Group;
+use super::hot::Hot;
 use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError, Sizes};
 use super::lock;
 use super::mend;
 use super::options::{Event, OpenError, Options, Report};
 use super::rebuild::{self, INDEX, OLD};
-use super::replay::{note, replay, totals_after};
+use super::replay::{apply, replay, totals_after};
 use super::segment::JOURNAL;
 use super::state::{Position, State, Trust};
 use super::survey::{self, End, Segments, clean_end, damage, find_end, io_error};
+use super::tx::Tx;
+use crate::store::StoreError;
 
 /// What an opened store consists of.
 pub(crate) struct Opened {
@@ -46,7 +50,7 @@ pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
         Believed::Yes(index, applied) => (Arc::clone(&index), catch_up(place, &index, applied, &journal)?),
         Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
     };
-    let applied = correct_totals(&mut journal, &mut state, &*index, applied)?;
+    let applied = correct(place, &mut journal, &mut state, &*index, applied)?;
     trust_until_the_machine_dies(place, &mut state)?;
     remove_leftovers(place)?;
     Ok(Opened { lock, state, journal, index, applied })
@@ -196,20 +200,40 @@ fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), Strin
     }
 }
 
-/// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again.
-pub(crate) fn correct_totals(
+/// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again, and
+/// with them what was counted on a wrong index.
+pub(crate) fn correct(
+    place: &Place,
     journal: &mut Journal,
     state: &mut State,
     index: &dyn Index,
     applied: Applied,
 ) -> Result<Applied, OpenError> {
-    if applied.totals == journal.last().totals {
+    let mut totals = applied.totals;
+    if totals == journal.last().totals {
         return Ok(applied);
     }
-    journal.seal(state, applied.totals).map_err(journal_error)?;
-    let applied = Applied { sequence: journal.last().position.sequence, totals: applied.totals };
-    note(index, applied)?;
+    let counted = recounted(place, index).map_err(|error| OpenError::Index(error.to_string()))?;
+    let changes = counted.into_changes(journal.next_sequence());
+    changes.iter().for_each(|change| totals.replace(change.old, change.new));
+    let written = match changes.is_empty() {
+        true => journal.seal(state, totals),
+        false => journal.append(state, &changes, totals),
+    };
+    written.map_err(journal_error)?;
+    let applied = Applied { sequence: journal.last().position.sequence, totals };
+    apply(index, &changes, applied)?;
     Ok(applied)
+}
+
+fn recounted(place: &Place, index: &dyn Index) -> Result<Group, StoreError> {
+    let mut group = Group::default();
+    let hot = Hot::default();
+    let mut tx = Tx::new(index, &hot, &group);
+    (place.options.recount)(&mut tx)?;
+    let changes = tx.into_changes();
+    group.join(changes, index)?;
+    Ok(group)
 }
 
 fn catch_up(
