@@ -11,7 +11,7 @@ use super::job::Job;
 use super::operation::Operation;
 use crate::store::StoreError;
 
-/// Operations that may wait.
+/// Operations that may wait, those in the writer's backlog included.
 const LENGTH: usize = 1024;
 /// How long a caller waits for a place in a full line.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -72,7 +72,12 @@ impl Queue {
         !self.lock().jobs.is_empty()
     }
 
-    /// Moves all that waits into `backlog`. If nothing does, waits for it, for at most `patience`. Returns whether
+    /// Gives back the places of operations that wait no longer, in the line or in a backlog.
+    pub(crate) fn give_back(&self, places: usize) {
+        self.places.add_permits(places);
+    }
+
+    /// Moves all that waits into `backlog`, where it keeps its places. If nothing does, waits for it, for at most `patience`. Returns whether
     /// no more will come.
     pub(crate) fn take(
         &self,
@@ -85,7 +90,6 @@ impl Queue {
             waiting = self.sleep(waiting, patience);
             waiting.writer_sleeps = false;
         }
-        self.places.add_permits(waiting.operations.len());
         backlog.append(&mut waiting.operations);
         waiting.is_closing
     }
