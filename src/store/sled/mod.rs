@@ -18,7 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::engine::Engine;
-use self::engine::options::{Health as EngineHealth, OpenError, Options, Report};
+use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::Direction;
 use super::{Health, StoreError, Upkeep};
 use crate::id::Random;
@@ -74,18 +74,13 @@ impl SledStore {
 #[async_trait]
 impl Upkeep for SledStore {
     fn health(&self) -> Health {
-        match self.engine.health() {
-            EngineHealth::Ready => Health::Ready,
-            EngineHealth::Rebuilding { done, total } => Health::Rebuilding { done, total },
-            EngineHealth::Full => Health::Full,
-            EngineHealth::Stopped { why } => Health::Stopped(why),
-        }
+        self.engine.health()
     }
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
-        let missing = || StoreError::Damaged("the signing key is missing".to_owned());
-        let body = self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing)?;
-        body.try_into().map_err(|_length| missing())
+        let damaged = || StoreError::Damaged("the signing key".to_owned());
+        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(damaged))?;
+        body.try_into().map_err(|_length| damaged())
     }
 
     fn announce(&self, address: &str) {

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::job::Progress;
-use forms::store::sled::engine::options::{Event, Health, OpenError, Options, Report};
+use forms::store::sled::engine::options::{Event, OpenError, Options, Report};
 use forms::store::sled::engine::tx::{Direction, Tx};
+use forms::store::{Health, StoreError};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 
@@ -107,7 +107,7 @@ async fn an_operation_sees_itself_and_one_that_fails_leaves_nothing() {
     assert_eq!(engine.get(b"Sb").unwrap(), Some(b"2".to_vec()));
     engine.close().unwrap();
     assert!(matches!(engine.write(|_| Ok(())).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(engine.health(), Health::Stopped { .. }));
+    assert!(matches!(engine.health(), Health::Stopped(_)));
 }
 
 #[tokio::test]

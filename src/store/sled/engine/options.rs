@@ -94,19 +94,6 @@ pub enum Event {
 /// Where events go.
 pub type Report = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Whether a store can work, looked at without waiting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
-    /// It reads and writes.
-    Ready,
-    /// The index is being built anew; `done` and `total` are bytes of the journal.
-    Rebuilding { done: u64, total: u64 },
-    /// It reads, but there is no room to write.
-    Full,
-    /// It was closed, or failed.
-    Stopped { why: String },
-}
-
 /// Who holds a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {

@@ -28,6 +28,8 @@ struct Waiting {
     operations: VecDeque<Box<dyn Operation>>,
     jobs: VecDeque<Job>,
     is_closing: bool,
+    /// Something has come since the writer looked last.
+    has_news: bool,
     writer_sleeps: bool,
 }
 
@@ -85,11 +87,12 @@ impl Queue {
         patience: Option<Duration>,
     ) -> bool {
         let mut waiting = self.lock();
-        if waiting.operations.is_empty() && backlog.is_empty() && !waiting.is_closing {
+        if backlog.is_empty() && !waiting.has_news && !waiting.is_closing {
             waiting.writer_sleeps = true;
             waiting = self.sleep(waiting, patience);
             waiting.writer_sleeps = false;
         }
+        waiting.has_news = false;
         backlog.append(&mut waiting.operations);
         waiting.is_closing
     }
@@ -116,7 +119,13 @@ impl Queue {
         self.wake(waiting);
     }
 
-    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+    /// Lets the writer look at what is due, also if no operation waits.
+    pub(crate) fn call_writer(&self) {
+        self.wake(self.lock());
+    }
+
+    fn wake(&self, mut waiting: MutexGuard<'_, Waiting>) {
+        waiting.has_news = true;
         let sleeps = waiting.writer_sleeps;
         drop(waiting);
         if sleeps {

@@ -12,7 +12,7 @@ use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError};
 use super::open::{self, Place};
 use super::operation::{self, Kind, Operation};
-use super::options::{Event, Health, OpenError, Options, Report};
+use super::options::{Event, OpenError, Options, Report};
 use super::prove::{Found, Prover};
 use super::reader::Reader;
 use super::rebuild::{self, INDEX};
@@ -22,7 +22,7 @@ use super::status::Status;
 use super::survey::io_error;
 use super::totals::Totals;
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Health, StoreError};
 
 /// The writing side of an open store.
 pub struct Writer {
@@ -297,7 +297,7 @@ impl Writer {
             // If this fails too, the next start decides by what it finds.
             drop(self.state.write(&*self.place.disk));
         }
-        self.status.set(Health::Stopped { why: why.to_owned() });
+        self.status.set(Health::Stopped(why.to_owned()));
         (self.place.options.fatal)(why);
     }
 
@@ -315,7 +315,7 @@ impl Writer {
         }
         self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
         drop(self.reader.take());
-        self.status.set(Health::Stopped { why: "it was closed".to_owned() });
+        self.status.set(Health::Stopped("it was closed".to_owned()));
         let index = when_unused(self.index.take().ok_or_else(stopped)?);
         let closed = self.place.indexes.close(INDEX, index);
         closed.map_err(|error| StoreError::Unavailable(error.to_string()))?;
