@@ -1,7 +1,7 @@
 //! The engine on real files and with the real index.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -269,6 +269,36 @@ async fn a_full_line_is_busy_also_while_the_writer_has_taken_it_up() {
         write.await.unwrap().unwrap();
     }
     engine.write(|_| Ok(())).await.unwrap();
+    engine.close().unwrap();
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_file_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, letter) = (folder.path().join("store"), folder.path().join("letter.txt"));
+    let (engine, _) = open(&path);
+    put(&engine, "Sa", b"one").await;
+    engine.close().unwrap();
+    for name in ["state.tmp", "lock", "journal/00000001.log"] {
+        fs::write(&letter, "dear").unwrap();
+        let (place, aside) = (path.join(name), folder.path().join("aside"));
+        let had_one = fs::rename(&place, &aside).is_ok();
+        symlink(&letter, &place).unwrap();
+        let Err(OpenError::Io { source, .. }) =
+            Engine::open_path(&path, options(), Heard::default().report())
+        else {
+            panic!("{name} was followed")
+        };
+        let expected = format!("`{}` is a symbolic link; a store has none", place.display());
+        assert_eq!(source.to_string(), expected);
+        assert_eq!(fs::read_to_string(&letter).unwrap(), "dear");
+        fs::remove_file(&place).unwrap();
+        if had_one {
+            fs::rename(&aside, &place).unwrap();
+        }
+    }
+    let (engine, _) = open(&path);
+    assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
     engine.close().unwrap();
 }
 
