@@ -69,18 +69,13 @@ pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Replaces a file as a whole and makes that durable: temporary file, sync, rename, sync of the folder.
+/// Replaces a file as a whole: temporary file, sync, rename. Durable once the folder is synced.
 pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = format!("{path}.tmp");
     let file = disk.create(&temporary)?;
     file.write_at(bytes, 0)?;
     file.sync()?;
-    disk.rename(&temporary, path)?;
-    disk.sync_folder(folder_of(path))
-}
-
-fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    disk.rename(&temporary, path)
 }
 
 /// A folder of the file system.

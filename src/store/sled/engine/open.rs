@@ -45,7 +45,7 @@ pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
     let (mut state, segments) = find(place)?;
     let (end, is_clean) = end(place, &state, &segments)?;
     let believed = believe(place, &mut state, &segments, &end, is_clean)?;
-    let mut journal = mend::mend(place, &mut state, &segments, &end)?;
+    let mut journal = mend::mend(place, &mut state, &segments, &end, is_clean)?;
     let (index, applied) = match believed {
         Believed::Yes(index, applied) => (Arc::clone(&index), catch_up(place, &index, applied, &journal)?),
         Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
@@ -253,11 +253,17 @@ fn catch_up(
 /// From now on the index may be believed as long as the machine lives.
 pub(crate) fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
     let identity = place.indexes.identity(INDEX).filter(|identity| identity.tells_copies);
+    let was_none = state.trust == Trust::None;
     state.trust = match place.disk.boot_id().zip(identity) {
         Some((boot, identity)) => Trust::Boot { boot, identity: identity.text },
         None => Trust::None,
     };
-    state.write(&*place.disk).map_err(io_error("write `state`"))
+    let written = match was_none {
+        // Once the machine has died, neither is believed: either may be found.
+        true => state.put(&*place.disk),
+        false => state.write(&*place.disk),
+    };
+    written.map_err(io_error("write `state`"))
 }
 
 fn remove_leftovers(place: &Place) -> Result<(), OpenError> {
