@@ -94,7 +94,7 @@ conformance! { sled:
 
 const NOON: i64 = 1_763_640_000_000;
 
-fn at(millis: i64) -> Timestamp {
+pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(NOON + millis)
 }
 
@@ -129,9 +129,12 @@ fn lunch() -> Definition {
     definition(&FORM.replace("90000000", "60000"))
 }
 
+pub(crate) fn draft(form: u64) -> NewForm {
+    NewForm { id: form_id(form), definition: lunch(), retry: None }
+}
+
 async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
-    let new = NewForm { id: form_id(form), definition: lunch(), retry: None };
-    let step = store.insert_form(workspace(ws), new, at(millis)).await.unwrap();
+    let step = store.insert_form(workspace(ws), draft(form), at(millis)).await.unwrap();
     assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
 }

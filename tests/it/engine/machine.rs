@@ -34,9 +34,10 @@ impl Machine {
         Machine { fate, disk, indexes, heard: Heard::default(), recount: Arc::new(|_| Ok(())) }
     }
 
-    pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
-        let options = Options {
-            min_free,
+    /// Small segments, and nothing done behind the tests' backs.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            min_free: 0,
             first_segment: 16 << 10,
             largest_segment: 64 << 10,
             prepare_ahead: false,
@@ -44,7 +45,11 @@ impl Machine {
             recount: Arc::clone(&self.recount),
             fatal: Arc::new(|_| ()),
             ..Options::default()
-        };
+        }
+    }
+
+    pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
+        let options = Options { min_free, ..self.options() };
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
         Writer::open(disk, indexes, options, self.heard.report())
     }

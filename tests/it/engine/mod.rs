@@ -21,5 +21,6 @@ mod machine;
 mod damage;
 mod deaths;
 mod hole;
+mod purge;
 mod real;
 mod scenes;
