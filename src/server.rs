@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::OFlags;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
@@ -236,7 +237,10 @@ fn read_key(path: &Path) -> io::Result<Option<KeyText>> {
 /// Writes the file whole or not at all, and returns once it is on the disk.
 fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
     let draft = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    // A symbolic link that waits there would carry the key to another place.
+    let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&draft)?;
     writeln!(file, "{}", key.reveal())?;
     file.sync_all()?;
     fs::rename(&draft, path)?;

@@ -1,13 +1,13 @@
 //! A form: its life from draft to published, and what an edit does to its questions' ids.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
 use super::definition::{Change, Definition, Patch};
 use super::json::Value;
-use super::limits::Limits;
+use super::limits::{Limits, MAX_RETIRED_IDS};
 use super::question::{Question, QuestionDraft};
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
@@ -61,8 +61,6 @@ pub struct Form {
     /// When it went to the trash, if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
-    /// Every question id that was ever given in this form; none is given to another question.
-    pub ids: Vec<String>,
 }
 
 /// The questions of a form at one time. Immutable; every edit of the questions makes the next.
@@ -74,13 +72,16 @@ pub struct Version {
     pub questions: Vec<Question>,
 }
 
+/// The ids of questions that were removed from a form; none is given to another question.
+pub type Retired = BTreeSet<String>;
+
 /// What a change comes to.
 #[derive(Debug, Clone)]
 pub enum Edit {
     /// The form is that way already.
     Unchanged,
-    /// The form as it is from now on, with its new questions if they changed.
-    Changed { form: Box<Form>, version: Option<Version> },
+    /// The form as it is from now on, with its new questions if they changed, and all retired ids if they are more.
+    Changed { form: Box<Form>, version: Option<Version>, retired: Option<Retired> },
 }
 
 impl Form {
@@ -92,7 +93,7 @@ impl Form {
         now: Timestamp,
     ) -> (Self, Version) {
         let Definition { title, description, questions } = definition;
-        let mut form = Self {
+        let form = Self {
             id,
             workspace,
             title,
@@ -104,16 +105,23 @@ impl Form {
             updated_at: now,
             published_at: None,
             deleted_at: None,
-            ids: Vec::new(),
         };
-        let questions = form.give_ids(questions);
+        let questions = give_ids(questions, &HashSet::new());
         (form, Version { number: 1, created_at: now, questions })
     }
 
-    /// What `change` makes of this form, whose questions are `current`.
+    /// What `change` makes of this form, whose questions are `current`. A change of its questions asks for the ids
+    /// `retired` so far.
     ///
-    /// Refuses ids of questions that were removed earlier, and to publish what asks for no answer.
-    pub fn change(&self, current: &Version, change: &Change, now: Timestamp) -> Result<Edit, Refusal> {
+    /// Refuses ids of questions that were removed earlier, to retire more than [`MAX_RETIRED_IDS`], and to publish what
+    /// asks for no answer.
+    pub fn change(
+        &self,
+        current: &Version,
+        retired: &Retired,
+        change: &Change,
+        now: Timestamp,
+    ) -> Result<Edit, Refusal> {
         let mut form = self.clone();
         if let Some(title) = &change.title {
             form.title.clone_from(title);
@@ -124,10 +132,12 @@ impl Form {
             Patch::Set(text) => form.description = Some(text.clone()),
         }
         let questions = match &change.questions {
-            Some(drafts) => {
-                self.refuse_retired(current, drafts)?;
-                Some(form.give_ids(drafts.clone())).filter(|questions| !same(questions, &current.questions))
-            }
+            Some(drafts) => Some(current.replace(retired, drafts)?)
+                .filter(|questions| !same(questions, &current.questions)),
+            None => None,
+        };
+        let retired = match &questions {
+            Some(questions) => current.retire(retired, questions)?,
             None => None,
         };
         form.status = change.status.unwrap_or(form.status);
@@ -146,52 +156,38 @@ impl Form {
         }
         form.revision += 1;
         form.updated_at = now;
-        Ok(Edit::Changed { form: Box::new(form), version })
-    }
-
-    /// Names every question: its author's id, else the next free `q1`, `q2`, ... that was never given.
-    fn give_ids(&mut self, drafts: Vec<QuestionDraft>) -> Vec<Question> {
-        let mut given: HashSet<String> = self.ids.iter().cloned().collect();
-        for id in drafts.iter().filter_map(|draft| draft.id.clone()) {
-            if given.insert(id.clone()) {
-                self.ids.push(id);
-            }
-        }
-        let mut next = 1;
-        let mut questions = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let id = draft.id.clone().unwrap_or_else(|| {
-                while given.contains(&format!("q{next}")) {
-                    next += 1;
-                }
-                let id = format!("q{next}");
-                given.insert(id.clone());
-                self.ids.push(id.clone());
-                id
-            });
-            questions.push(draft.named(id));
-        }
-        questions
-    }
-
-    fn refuse_retired(&self, current: &Version, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
-        let live: HashSet<&str> = current.questions.iter().map(|question| question.id.as_str()).collect();
-        let violations: Vec<_> = drafts
-            .iter()
-            .enumerate()
-            .filter_map(|(place, draft)| Some((place, draft.id.as_ref()?)))
-            .filter(|(_, id)| self.ids.contains(id) && !live.contains(id.as_str()))
-            .map(|(place, id)| {
-                let pointer = format!("/questions/{place}/id");
-                let message = format!("`{id}` belonged to a question that was removed; choose another id");
-                Violation::new(pointer, Rule::RetiredQuestionId, message).about(id)
-            })
-            .collect();
-        if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
+        Ok(Edit::Changed { form: Box::new(form), version, retired })
     }
 }
 
 impl Version {
+    /// The questions that `drafts` describe, in place of these.
+    fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
+        refuse_retired(retired, drafts)?;
+        let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
+        Ok(give_ids(drafts.to_vec(), &given))
+    }
+
+    /// All retired ids once `questions` have replaced these; `None` if none of these goes.
+    fn retire(&self, retired: &Retired, questions: &[Question]) -> Result<Option<Retired>, Refusal> {
+        let kept: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+        let mut all = retired.clone();
+        all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
+        if all.len() > MAX_RETIRED_IDS {
+            let message = format!(
+                "{} questions were removed from this form, {MAX_RETIRED_IDS} may be; make a new form",
+                all.len()
+            );
+            let violation = Violation::new("/questions", Rule::TooMany, message);
+            return Err(Refusal::InvalidDefinition(vec![violation]));
+        }
+        Ok(Some(all).filter(|all| all.len() > retired.len()))
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.questions.iter().map(|question| question.id.as_str())
+    }
+
     /// Holds `answers`, the members of the object sent, against the questions and reports every problem.
     pub fn check(&self, answers: &[(String, Value)], limits: &Limits) -> Result<(), Vec<Violation>> {
         let mut violations = Vec::new();
@@ -206,7 +202,7 @@ impl Version {
                 Violation::new(join("/answers", &question.id), fault.rule, fault.message).about(&question.id)
             }));
         }
-        let ids: HashSet<&str> = self.questions.iter().map(|question| question.id.as_str()).collect();
+        let ids: HashSet<&str> = self.ids().collect();
         for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
             let message =
                 format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
@@ -215,6 +211,34 @@ impl Version {
         }
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
+}
+
+/// Names every question: its author's id, else the next free `q1`, `q2`, ... that was never `given`.
+fn give_ids(drafts: Vec<QuestionDraft>, given: &HashSet<&str>) -> Vec<Question> {
+    let authors: HashSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
+    let mut free = (1_u64..)
+        .map(|number| format!("q{number}"))
+        .filter(|id| !authors.contains(id) && !given.contains(id.as_str()));
+    let named = drafts.into_iter().map(|draft| {
+        let id = draft.id.clone().or_else(|| free.next()).expect("numbers do not end");
+        draft.named(id)
+    });
+    named.collect()
+}
+
+fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
+    let violations: Vec<_> = drafts
+        .iter()
+        .enumerate()
+        .filter_map(|(place, draft)| Some((place, draft.id.as_ref()?)))
+        .filter(|(_, id)| retired.contains(*id))
+        .map(|(place, id)| {
+            let pointer = format!("/questions/{place}/id");
+            let message = format!("`{id}` belonged to a question that was removed; choose another id");
+            Violation::new(pointer, Rule::RetiredQuestionId, message).about(id)
+        })
+        .collect();
+    if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
 }
 
 /// Whether two lists of questions are the same in canonical form.

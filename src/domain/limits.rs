@@ -1,4 +1,7 @@
-//! How large a definition or a set of answers may be. Each is a flag of `serve`.
+//! How large a definition or a set of answers may be. Each of [`Limits`] is a flag of `serve`.
+
+/// Ids of removed questions that a form remembers, so that none is given again: ten times what a form may ask.
+pub const MAX_RETIRED_IDS: usize = 5_000;
 
 /// Bounds on what a client may send, beyond the size of the body itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

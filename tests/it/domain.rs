@@ -5,9 +5,9 @@ use std::sync::Arc;
 use forms::clock::Timestamp;
 use forms::domain::admission::{Refusal, Remembered, Seen, Verdict, admit};
 use forms::domain::definition::{Change, Definition};
-use forms::domain::form::{Edit, Form, Status, Version};
+use forms::domain::form::{Edit, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
-use forms::domain::limits::Limits;
+use forms::domain::limits::{Limits, MAX_RETIRED_IDS};
 use forms::domain::question::Kind;
 use forms::domain::submission::{self, Unreadable};
 use forms::domain::violation::{Rule, Violation};
@@ -323,12 +323,12 @@ fn ids(version: &Version) -> Vec<&str> {
 
 fn change(form: &Form, version: &Version, text: &str) -> Result<Edit, Refusal> {
     let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-    form.change(version, &change, at(2_000))
+    form.change(version, &Retired::new(), &change, at(2_000))
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
     match change(form, version, text).unwrap() {
-        Edit::Changed { form, version: next } => (*form, next.unwrap_or_else(|| version.clone())),
+        Edit::Changed { form, version: next, .. } => (*form, next.unwrap_or_else(|| version.clone())),
         Edit::Unchanged => panic!("{text} changes nothing"),
     }
 }
@@ -341,18 +341,51 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
     );
     assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
     let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
-    let (form, version) = changed(&form, &version, removed);
+    let Edit::Changed { form, version: Some(version), retired: Some(retired) } =
+        change(&form, &version, removed).unwrap()
+    else {
+        panic!("two questions have gone")
+    };
     assert_eq!(ids(&version), ["q1", "q4"]);
+    assert!(retired.iter().eq(["mail", "q2", "q3"]));
     assert_eq!((form.version, form.revision, version.number), (2, 2, 2));
     let back =
         r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#;
-    let Err(Refusal::InvalidDefinition(violations)) = change(&form, &version, back) else {
+    let back = Change::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
+    let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &retired, &back, at(2_000))
+    else {
         panic!("they came back")
     };
     assert_eq!(
         places(&violations),
         [("retired_question_id", "/questions/0/id"), ("retired_question_id", "/questions/1/id")]
     );
+}
+
+#[test]
+fn a_form_remembers_so_many_removed_questions_and_no_more() {
+    let (form, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
+    let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
+    let other = Change::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
+    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<Retired>();
+    let Edit::Changed { retired, .. } =
+        form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap()
+    else {
+        panic!("a question has gone")
+    };
+    assert_eq!(retired.unwrap().len(), MAX_RETIRED_IDS);
+    let full = some(MAX_RETIRED_IDS);
+    let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &full, &other, at(2_000)) else {
+        panic!("one too many")
+    };
+    assert_eq!(places(&violations), [("too_many", "/questions")]);
+    assert_eq!(
+        violations[0].message,
+        "5001 questions were removed from this form, 5000 may be; make a new form"
+    );
+    let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
+    let more = Change::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
+    assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "questions may still be added");
 }
 
 #[test]

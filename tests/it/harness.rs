@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,6 +18,7 @@ use forms::http::{Framed, Peer, router};
 use forms::id::WorkspaceId;
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
+use forms::store::sled::engine::index::{Index, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::Options;
 use forms::store::{Keys, Upkeep};
 use http_body_util::BodyExt;
@@ -84,9 +86,25 @@ impl Server {
 
     /// The same, on a disk with no room left.
     pub(crate) async fn without_room(self) -> Self {
+        self.reopened(Options { min_free: u64::MAX, ..Options::default() }, |_| ()).await
+    }
+
+    /// The same, with an index that was changed behind the store's back.
+    pub(crate) async fn with_index(self, change: impl FnOnce(&dyn Index)) -> Self {
+        let change = |folder: &Path| {
+            let indexes = SledIndexes::at(folder, 4 << 20).unwrap();
+            let index = indexes.open("index").unwrap();
+            change(&*index);
+            indexes.close("index", index).unwrap();
+        };
+        self.reopened(Options::default(), change).await
+    }
+
+    async fn reopened(self, options: Options, meanwhile: impl FnOnce(&Path)) -> Self {
         self.store.close().await.unwrap();
         let Self { clock, key, limits, workspace, random, folder, .. } = self;
-        let store = open(&folder, &random, Options { min_free: u64::MAX, ..Options::default() });
+        meanwhile(folder.path());
+        let store = open(&folder, &random, options);
         let api = mount(&store, &clock, &random, &limits).await;
         Self { api, clock, key, limits, store, workspace, random, folder }
     }

@@ -75,6 +75,7 @@ conformance! { sled:
     a_form_comes_back_with_every_field
     forms_are_listed_newest_first_by_pages
     a_change_is_seen_at_once_and_after_reopening
+    the_id_of_a_removed_question_never_comes_back
     a_submission_comes_back_to_the_letter
     large_answers_and_definitions_come_back
     submissions_are_paged_without_gaps_while_others_write
@@ -93,11 +94,11 @@ conformance! { sled:
 
 const NOON: i64 = 1_763_640_000_000;
 
-fn at(millis: i64) -> Timestamp {
+pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(NOON + millis)
 }
 
-fn workspace(number: u64) -> WorkspaceId {
+pub(crate) fn workspace(number: u64) -> WorkspaceId {
     WorkspaceId::from_bytes(number.to_be_bytes())
 }
 
@@ -128,9 +129,12 @@ fn lunch() -> Definition {
     definition(&FORM.replace("90000000", "60000"))
 }
 
+pub(crate) fn draft(form: u64) -> NewForm {
+    NewForm { id: form_id(form), definition: lunch(), retry: None }
+}
+
 async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
-    let new = NewForm { id: form_id(form), definition: lunch(), retry: None };
-    let step = store.insert_form(workspace(ws), new, at(millis)).await.unwrap();
+    let step = store.insert_form(workspace(ws), draft(form), at(millis)).await.unwrap();
     assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
 }
@@ -143,7 +147,7 @@ async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
 }
 
 /// A published form in workspace 1.
-async fn published(store: &dyn Store, form: u64) -> FormId {
+pub(crate) async fn published(store: &dyn Store, form: u64) -> FormId {
     let id = make(store, 1, form, 0).await;
     assert_eq!(publish(store, 1, id).await, 2);
     id
@@ -153,7 +157,7 @@ fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text, retry: None }
 }
 
-async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
+pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
     match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
         Step::Done(id) => id,
         other => panic!("{other:?}"),
@@ -214,7 +218,7 @@ async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
     assert_eq!((before.form.title.as_str(), before.form.description.as_deref()), ("Lunch", Some("Soup?")));
     assert_eq!((before.form.status, before.form.revision, before.form.version), (Status::Draft, 1, 1));
     assert_eq!((before.form.created_at, before.form.updated_at), (at(5), at(5)));
-    assert_eq!((before.form.ids.as_slice(), before.version.number), (&["q1".to_owned()][..], 1));
+    assert_eq!((before.version.questions[0].id.as_str(), before.version.number), ("q1", 1));
     store.close().await.unwrap();
     drop(store);
     let after = bench.open().find_form(workspace(1), id).await.unwrap().unwrap();
@@ -276,6 +280,28 @@ async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
     store.close().await.unwrap();
     drop(store);
     assert_eq!(bench.open().find_form(workspace(1), id).await.unwrap().unwrap().form, current.form);
+}
+
+async fn the_id_of_a_removed_question_never_comes_back(bench: &impl Bench) {
+    let store = bench.open();
+    let form = make(&*store, 1, 1, 0).await;
+    let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
+    for id in ["second", "third"] {
+        let step = store.update_form(workspace(1), form, asks(id), at(1)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)), "{step:?}");
+    }
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    for id in ["q1", "second"] {
+        let step = store.update_form(workspace(1), form, asks(id), at(2)).await.unwrap();
+        assert!(matches!(step, Step::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
+    }
+    let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
+    let Step::Done(current) = store.update_form(workspace(1), form, unnamed, at(3)).await.unwrap() else {
+        panic!("a new question is welcome")
+    };
+    assert_eq!(current.version.questions[0].id, "q2");
 }
 
 async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {

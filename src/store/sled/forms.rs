@@ -10,7 +10,7 @@ use super::layout::{self, Counters};
 use super::{SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
-use crate::domain::form::{Edit, Form};
+use crate::domain::form::{Edit, Form, Retired};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError};
 
@@ -39,8 +39,12 @@ impl Forms for SledStore {
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
         let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
         let key = layout::version(form.id, form.version);
-        let version = self.engine.get_decoded(&key, layout::decode_version)?;
-        let version = version.ok_or_else(|| missing_version(&form))?;
+        let version = match self.engine.get_decoded(&key, layout::decode_version)? {
+            Some(version) => version,
+            // A purge takes a form out of sight before its questions go.
+            None if self.live_form(workspace, form.id)?.is_none() => return Ok(None),
+            None => return self.engine.noting(Err(missing_version(&form))),
+        };
         Ok(Some(Current { form, version }))
     }
 
@@ -136,6 +140,10 @@ fn missing_version(form: &Form) -> StoreError {
     StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id))
 }
 
+fn read_retired(tx: &Tx<'_>, form: FormId) -> Result<Retired, StoreError> {
+    tx.get(&layout::retired(form))?.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
+}
+
 /// A new form's rows, made ready before the writer's turn.
 struct Rows {
     head: Vec<u8>,
@@ -187,10 +195,17 @@ fn update(
     let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
     let current = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
     let current = current.ok_or_else(|| missing_version(&form))?;
-    match form.change(&current, change, now) {
+    let retired = match change.questions {
+        Some(_) => read_retired(tx, form.id)?,
+        None => Retired::new(),
+    };
+    match form.change(&current, &retired, change, now) {
         Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
-        Ok(Edit::Changed { form, version }) => {
+        Ok(Edit::Changed { form, version, retired }) => {
             tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+            if let Some(retired) = &retired {
+                tx.put(layout::retired(form.id), layout::encode_retired(retired)?);
+            }
             if let Some(version) = &version {
                 tx.put(layout::version(form.id, version.number), layout::encode_version(version)?);
             }
@@ -216,6 +231,7 @@ fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<
     tx.delete(layout::form(workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
+    tx.delete(layout::retired(form.id));
     match form.deleted_at {
         Some(deleted) => tx.delete(layout::trashed(workspace, deleted, form.id)),
         None => tx.delete(layout::live(workspace, form.created_at, form.id)),

@@ -3,6 +3,7 @@
 //! ```text
 //! D form(8) version(4)                      a form's questions at one time, JSON
 //! F workspace(8) form(8)                    a form's head, JSON
+//! Q form(8)                                 ids of questions removed from it, JSON
 //! w form(8)                                 the form's workspace(8)
 //! f workspace(8) created(8) form(8)         list order of live forms, empty
 //! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
@@ -29,7 +30,7 @@ use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
-use crate::domain::form::{Form, Version};
+use crate::domain::form::{Form, Retired, Version};
 use crate::domain::json;
 use crate::domain::limits::Limits;
 use crate::domain::question::QuestionDraft;
@@ -75,6 +76,10 @@ pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
 
 pub(super) fn version(form: FormId, number: u32) -> Vec<u8> {
     key(b'D', &[&form.to_bytes(), &number.to_be_bytes()])
+}
+
+pub(super) fn retired(form: FormId) -> Vec<u8> {
+    key(b'Q', &[&form.to_bytes()])
 }
 
 pub(super) fn counters(form: FormId) -> Vec<u8> {
@@ -222,12 +227,6 @@ pub(super) fn encode_submission(form_version: u32, answers: &str) -> Vec<u8> {
     body
 }
 
-/// The id in a key of [`submission`].
-pub(super) fn submission_id(key: &[u8]) -> Result<SubmissionId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a submission"))?;
-    Ok(SubmissionId::from_bytes(*id))
-}
-
 pub(super) fn decode_submission(key: &[u8], body: Vec<u8>) -> Result<Submission, StoreError> {
     let unknown = || damaged("a submission");
     let ids: &[u8; 25] = key.try_into().map_err(|_length| unknown())?;
@@ -283,6 +282,14 @@ pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form, StoreError> {
     from_json("a form", body)
+}
+
+pub(super) fn encode_retired(retired: &Retired) -> Result<Vec<u8>, StoreError> {
+    to_json(retired)
+}
+
+pub(super) fn decode_retired(body: &[u8]) -> Result<Retired, StoreError> {
+    from_json("the ids of removed questions", body)
 }
 
 pub(super) fn encode_workspace(workspace: &Workspace) -> Result<Vec<u8>, StoreError> {

@@ -13,14 +13,12 @@ mod retries;
 mod submissions;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use self::engine::Engine;
-use self::engine::job::Jobs;
-use self::engine::options::{Event, Health as EngineHealth, OpenError, Options, Report};
+use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::Direction;
 use super::{Health, StoreError, Upkeep};
 use crate::id::Random;
@@ -46,19 +44,14 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
-        let (differ, jobs) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::<Jobs>::new()));
-        let watched = recounting(report, Arc::clone(&differ), Arc::clone(&jobs));
-        let engine = Engine::open_path(path, options, watched)?;
+        let options = Options { recount: Arc::new(recount::recount), ..options };
+        let engine = Engine::open_path(path, options, report)?;
         let store = Self { engine, random };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         for (key, _) in
             store.engine.scan(layout::purges(), Direction::Ascending, usize::MAX).map_err(unreadable)?
         {
             store.go_on_purging(layout::listed_form(&key).map_err(unreadable)?);
-        }
-        let jobs = jobs.get_or_init(|| store.engine.jobs());
-        if differ.load(Ordering::Relaxed) {
-            recount::begin(jobs);
         }
         Ok(store)
     }
@@ -81,18 +74,13 @@ impl SledStore {
 #[async_trait]
 impl Upkeep for SledStore {
     fn health(&self) -> Health {
-        match self.engine.health() {
-            EngineHealth::Ready => Health::Ready,
-            EngineHealth::Rebuilding { done, total } => Health::Rebuilding { done, total },
-            EngineHealth::Full => Health::Full,
-            EngineHealth::Stopped { why } => Health::Stopped(why),
-        }
+        self.engine.health()
     }
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
-        let missing = || StoreError::Damaged("the signing key is missing".to_owned());
-        let body = self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing)?;
-        body.try_into().map_err(|_length| missing())
+        let damaged = || StoreError::Damaged("the signing key".to_owned());
+        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(damaged))?;
+        body.try_into().map_err(|_length| damaged())
     }
 
     fn announce(&self, address: &str) {
@@ -106,18 +94,4 @@ impl Upkeep for SledStore {
         let joined = tokio::task::spawn_blocking(move || engine.close()).await;
         joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
     }
-}
-
-/// Passes events on to `report`, and counts anew when a rebuilt index does not sum up to what the journal says: while
-/// serving at once, while opening by way of `differ`.
-fn recounting(report: Report, differ: Arc<AtomicBool>, jobs: Arc<OnceLock<Jobs>>) -> Report {
-    Arc::new(move |event| {
-        if matches!(event, Event::TotalsDiffer { .. }) {
-            match jobs.get() {
-                Some(jobs) => recount::begin(jobs),
-                None => differ.store(true, Ordering::Relaxed),
-            }
-        }
-        report(event);
-    })
 }

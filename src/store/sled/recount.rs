@@ -1,44 +1,37 @@
 //! Counters made anew from what is counted: needed only when a rebuilt index sums up to something else than its journal
 //! says, which means that some decision was made on an index with a hole in it.
 
-use super::engine::job::{Jobs, Progress};
+use std::ops::Bound;
+
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
 use crate::id::FormId;
 use crate::store::StoreError;
 
-/// Counts the submissions of every form, one form a slice.
-pub(super) fn begin(jobs: &Jobs) {
-    let mut forms: Option<Vec<FormId>> = None;
-    jobs.begin(move |tx| {
-        let forms = match &mut forms {
-            Some(forms) => forms,
-            None => forms.insert(all_forms(tx)?),
-        };
-        match forms.pop() {
-            Some(form) => count(tx, form).map(|()| Progress::More),
-            None => Ok(Progress::Done),
-        }
-    });
-}
+/// Rows looked at together.
+const SLICE: usize = 1_000;
 
-fn all_forms(tx: &Tx<'_>) -> Result<Vec<FormId>, StoreError> {
-    let rows = tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)?;
-    rows.iter().map(|(key, _)| layout::listed_form(key)).collect()
-}
-
-fn count(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
-    let mut counted = Counters::default();
-    let mut before = None;
-    loop {
-        let rows = tx.scan(layout::submissions(form, before), Direction::Descending, 1_000)?;
-        let Some((oldest, _)) = rows.last() else { break };
-        before = Some(layout::submission_id(oldest)?);
-        if counted.last.is_none() {
-            counted.last = rows.first().map(|(newest, _)| layout::submission_id(newest)).transpose()?;
+/// Counts the submissions of every form, and puts the counters right that are wrong.
+pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
+        let form = layout::listed_form(&key)?;
+        let kept = tx.get(&layout::counters(form))?;
+        let kept = kept.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
+        let counted = Counters { responses: count(tx, form)?, ..kept };
+        if counted != kept {
+            tx.put_last(layout::counters(form), counted.encode());
         }
-        counted.responses += rows.len() as u64;
     }
-    tx.put_last(layout::counters(form), counted.encode());
     Ok(())
+}
+
+fn count(tx: &Tx<'_>, form: FormId) -> Result<u64, StoreError> {
+    let (mut start, end) = layout::submissions(form, None);
+    let mut count = 0;
+    loop {
+        let keys = tx.stored_keys((start, end.clone()), SLICE)?;
+        count += keys.len() as u64;
+        let Some(last) = keys.into_iter().next_back() else { return Ok(count) };
+        start = Bound::Excluded(last);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod access; // who may do what, and what foreign ids look like
 mod codes; // every problem code is reached
+mod damage; // values that cannot be read
 mod forms; // forms
 mod headers; // what every answer bears
 mod logs; // what the log tells, and what it never does

@@ -1,7 +1,7 @@
 //! How a server begins and ends: its key file, its address, what it answers before its store is open.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,17 @@ async fn the_first_opening_makes_a_key_that_only_its_owner_reads_and_later_ones_
     let again = open_local(&data).await.unwrap();
     assert_eq!(again.key, Some(key.clone()));
     assert_eq!(entry(&again, &key).await, 200);
+}
+
+#[tokio::test]
+async fn the_key_is_not_written_through_a_link_that_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, elsewhere) = (folder.path().join("store"), folder.path().join("elsewhere"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(data.join("journal")).unwrap();
+    symlink(&elsewhere, data.join("operator-key.new")).unwrap();
+    assert!(matches!(open_local(&data).await, Err(ServerError::KeyFile { .. })));
+    assert!(!elsewhere.exists());
 }
 
 #[tokio::test]

@@ -74,8 +74,9 @@ fn make(path: &Path, random: &mut Random) -> Rows {
 /// What happens to the files of a store that nobody has open.
 fn damage(path: &Path, random: &mut Random) -> String {
     let index = path.join("index/db");
-    let segment = random_segment(path, random);
-    match random.below(13) {
+    let segments = segments(path);
+    let segment = random.pick(&segments).clone();
+    match random.below(14) {
         0 => flip(&index, random),
         1 => cut(&index, random),
         2 => format!("{} and {}", cut(&index, random), flip(&segment, random)),
@@ -85,7 +86,8 @@ fn damage(path: &Path, random: &mut Random) -> String {
         6..=8 => flip(&segment, random),
         9 => cut(&segment, random),
         10 => removed(&segment),
-        11 => format!("{} and {}", removed_folder(&path.join("index")), flip(&segment, random)),
+        11 => format!("{} and {}", removed(&path.join("state")), removed(segments.last().unwrap())),
+        12 => format!("{} and {}", removed_folder(&path.join("index")), flip(&segment, random)),
         _ => match random.below(2) {
             0 => flip(&path.join("state"), random),
             _ => removed(&path.join("state")),
@@ -93,11 +95,11 @@ fn damage(path: &Path, random: &mut Random) -> String {
     }
 }
 
-fn random_segment(path: &Path, random: &mut Random) -> PathBuf {
+fn segments(path: &Path) -> Vec<PathBuf> {
     let mut segments: Vec<PathBuf> =
         fs::read_dir(path.join("journal")).unwrap().map(|entry| entry.unwrap().path()).collect();
     segments.sort();
-    random.pick(&segments).clone()
+    segments
 }
 
 fn flip(path: &Path, random: &mut Random) -> String {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::engine::operation::{Kind, Operation};
-use forms::store::sled::engine::options::{Event, OpenError, Options};
+use forms::store::sled::engine::options::{Event, OpenError, Options, Recount};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -23,6 +23,7 @@ pub(crate) struct Machine {
     pub(crate) disk: ModelDisk,
     pub(crate) indexes: ModelIndexes,
     pub(crate) heard: Heard,
+    pub(crate) recount: Arc<Recount>,
 }
 
 impl Machine {
@@ -30,19 +31,25 @@ impl Machine {
         let fate = Fate::new(Random::new(seed));
         let disk = ModelDisk::new(fate.clone());
         let indexes = ModelIndexes::new(fate.clone());
-        Machine { fate, disk, indexes, heard: Heard::default() }
+        Machine { fate, disk, indexes, heard: Heard::default(), recount: Arc::new(|_| Ok(())) }
     }
 
-    pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
-        let options = Options {
-            min_free,
+    /// Small segments, and nothing done behind the tests' backs.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            min_free: 0,
             first_segment: 16 << 10,
             largest_segment: 64 << 10,
             prepare_ahead: false,
             instance: [7; 16],
+            recount: Arc::clone(&self.recount),
             fatal: Arc::new(|_| ()),
             ..Options::default()
-        };
+        }
+    }
+
+    pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
+        let options = Options { min_free, ..self.options() };
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
         Writer::open(disk, indexes, options, self.heard.report())
     }

@@ -20,5 +20,7 @@ mod machine;
 
 mod damage;
 mod deaths;
+mod hole;
+mod purge;
 mod real;
 mod scenes;

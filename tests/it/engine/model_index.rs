@@ -28,6 +28,7 @@ pub(crate) struct ModelIndexes {
 struct Folders {
     by_name: BTreeMap<String, Arc<Mutex<Tree>>>,
     born: u64,
+    fails_to_sync: bool,
 }
 
 #[derive(Default)]
@@ -79,6 +80,11 @@ impl ModelIndexes {
         folders.by_name["index"].lock().unwrap().identity = born;
     }
 
+    /// Lets each sync of an index in use fail from now on.
+    pub(crate) fn fail_to_sync(&self) {
+        self.lock().fails_to_sync = true;
+    }
+
     fn works(&self) -> io::Result<()> {
         match self.fate.draw() {
             Lot::Works => Ok(()),
@@ -121,6 +127,9 @@ impl OpenIndex for ModelIndexes {
     }
 
     fn sync_data(&self, _folder: &str) -> io::Result<()> {
+        if self.lock().fails_to_sync {
+            return Err(io::Error::other("the disk has failed"));
+        }
         self.works()
     }
 

@@ -1,16 +1,20 @@
 //! The engine on real files and with the real index.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::job::Progress;
-use forms::store::sled::engine::options::{Event, Health, OpenError, Options, Report};
+use forms::store::sled::engine::options::{Event, OpenError, Options, Report};
 use forms::store::sled::engine::tx::{Direction, Tx};
+use forms::store::{Health, StoreError};
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::timeout;
 
 /// Remembers what an engine says.
 #[derive(Clone, Default)]
@@ -103,7 +107,7 @@ async fn an_operation_sees_itself_and_one_that_fails_leaves_nothing() {
     assert_eq!(engine.get(b"Sb").unwrap(), Some(b"2".to_vec()));
     engine.close().unwrap();
     assert!(matches!(engine.write(|_| Ok(())).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(engine.health(), Health::Stopped { .. }));
+    assert!(matches!(engine.health(), Health::Stopped(_)));
 }
 
 #[tokio::test]
@@ -210,6 +214,91 @@ async fn a_background_job_is_called_until_it_is_done() {
     });
     finished.await.unwrap();
     assert_eq!(engine.scan(.., Direction::Ascending, 5).unwrap(), []);
+    engine.close().unwrap();
+}
+
+/// Begins a write that keeps the writer busy: the first channel tells that it does, dropping the other ends it.
+fn hold(engine: &Engine) -> (Receiver<()>, Sender<()>) {
+    let ((begun, begins), (release, released)) = (channel(), channel());
+    let engine = engine.clone();
+    tokio::spawn(async move {
+        let work = move |_: &mut Tx<'_>| {
+            begun.send(()).unwrap();
+            assert!(released.recv().is_err());
+            Ok(())
+        };
+        engine.write(work).await.unwrap();
+    });
+    (begins, release)
+}
+
+/// Puts so many writes into the line.
+async fn wait_in_line(engine: &Engine, number: usize) -> Vec<JoinHandle<Result<(), StoreError>>> {
+    let standing = Arc::new(AtomicUsize::new(0));
+    let writes = (0..number).map(|_| {
+        let (engine, standing) = (engine.clone(), Arc::clone(&standing));
+        tokio::spawn(async move {
+            standing.fetch_add(1, Ordering::Relaxed);
+            engine.write(|_| Ok(())).await
+        })
+    });
+    let writes = writes.collect();
+    while standing.load(Ordering::Relaxed) < number {
+        yield_now().await;
+    }
+    writes
+}
+
+#[tokio::test]
+async fn a_full_line_is_busy_also_while_the_writer_has_taken_it_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = open(folder.path());
+    let (first_begins, first) = hold(&engine);
+    yield_now().await;
+    first_begins.recv().unwrap();
+    let (second_begins, second) = hold(&engine);
+    let mut waiting = wait_in_line(&engine, 1022).await;
+    drop(first);
+    second_begins.recv().unwrap();
+    // The first has been answered, so there is one place.
+    waiting.extend(wait_in_line(&engine, 1).await);
+    let answer = timeout(Duration::from_secs(60), engine.write(|_| Ok(()))).await;
+    assert!(matches!(answer, Ok(Err(StoreError::Busy))), "{answer:?}");
+    drop(second);
+    for write in waiting {
+        write.await.unwrap().unwrap();
+    }
+    engine.write(|_| Ok(())).await.unwrap();
+    engine.close().unwrap();
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_file_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, letter) = (folder.path().join("store"), folder.path().join("letter.txt"));
+    let (engine, _) = open(&path);
+    put(&engine, "Sa", b"one").await;
+    engine.close().unwrap();
+    for name in ["state.tmp", "lock", "journal/00000001.log"] {
+        fs::write(&letter, "dear").unwrap();
+        let (place, aside) = (path.join(name), folder.path().join("aside"));
+        let had_one = fs::rename(&place, &aside).is_ok();
+        symlink(&letter, &place).unwrap();
+        let Err(OpenError::Io { source, .. }) =
+            Engine::open_path(&path, options(), Heard::default().report())
+        else {
+            panic!("{name} was followed")
+        };
+        let expected = format!("`{}` is a symbolic link; a store has none", place.display());
+        assert_eq!(source.to_string(), expected);
+        assert_eq!(fs::read_to_string(&letter).unwrap(), "dear");
+        fs::remove_file(&place).unwrap();
+        if had_one {
+            fs::rename(&aside, &place).unwrap();
+        }
+    }
+    let (engine, _) = open(&path);
+    assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
     engine.close().unwrap();
 }
 

@@ -1,11 +1,15 @@
 //! One thing goes wrong, and the store does what it should.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use forms::store::StoreError;
+use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::disk::Disk;
 use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{Event, OpenError};
+use forms::store::sled::engine::options::{Event, OpenError, Options};
+use tokio::runtime::Builder;
 
 use super::machine::{Machine, prove, put, put_as, rows};
 
@@ -157,11 +161,97 @@ fn a_failed_sync_answers_nobody_and_stops_the_store() {
 }
 
 #[test]
+fn after_a_failed_sync_of_the_index_the_store_ends_and_the_index_is_not_believed() {
+    let machine = killed();
+    machine.indexes.fail_to_sync();
+    let (tell, told) = channel();
+    let fate = machine.fate.clone();
+    let fatal = move |why: &str| {
+        // The process ends here.
+        fate.die_in(1);
+        tell.send(why.to_owned()).unwrap();
+    };
+    let options = Options { fatal: Arc::new(fatal), ..machine.options() };
+    let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
+    let engine = Engine::open(disk, indexes, options, machine.heard.report()).unwrap();
+    let written = Builder::new_current_thread().build().unwrap().block_on(engine.write(|tx| {
+        tx.put(b"Sx".to_vec(), b"x".to_vec());
+        Ok(())
+    }));
+    written.unwrap();
+    assert_eq!(told.recv().unwrap(), "cannot sync the index: the disk has failed");
+    drop(engine);
+    machine.lose_process();
+    assert_eq!(rows(&machine.open()).len(), 31);
+    assert_eq!(machine.rebuilds(), 1);
+}
+
+#[test]
+fn a_segment_begun_after_room_returned_is_known_for_good() {
+    let mut refused = 0;
+    // The first two calls look at the free space and read the old row.
+    for call in 3.. {
+        let machine = killed();
+        let mut writer = machine.open();
+        let segments =
+            || machine.disk.list("journal").unwrap().iter().filter(|name| name.ends_with(".log")).count();
+        let before = segments();
+        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
+        // Too large for the rest of any segment so far.
+        let answer = put_as(&mut writer, Kind::Ordinary, b"Slarge", &[1; 60_000]);
+        if !matches!(answer, Err(StoreError::Full)) {
+            // From the frame's write on a full disk is a failed write.
+            assert!(refused > 10, "{refused} calls begin a segment");
+            break;
+        }
+        refused += 1;
+        put(&mut writer, b"Slarge", &[1; 60_000]);
+        assert_eq!(segments(), before + 1);
+        machine.lose_process();
+        machine.disk.remove(&format!("journal/{:08}.log", before + 1)).unwrap();
+        let Err(OpenError::Damaged(damage)) = machine.try_to_open(0) else {
+            panic!("call {call}: it is missed")
+        };
+        assert_eq!(damage.what, "the file is missing");
+    }
+}
+
+#[test]
 fn a_missing_segment_is_named() {
     let machine = closed();
     machine.disk.remove("journal/00000001.log").unwrap();
     let Err(OpenError::Damaged(damage)) = machine.try_to_open(0) else { panic!("it must be refused") };
     assert_eq!((damage.file.as_str(), damage.what.as_str()), ("journal/00000001.log", "the file is missing"));
+}
+
+#[test]
+fn without_state_an_index_that_has_seen_more_tells_that_a_segment_is_gone() {
+    let machine = closed();
+    let mut writer = machine.open();
+    for number in 0..40 {
+        put(&mut writer, format!("T{number:02}").as_bytes(), &[number; 900]);
+    }
+    writer.close().unwrap();
+    let segments = machine.disk.list("journal").unwrap();
+    let newest = format!("journal/{}", segments.iter().max().unwrap());
+    assert!(segments.len() > 1);
+    machine.disk.remove("state").unwrap();
+    machine.disk.remove(&newest).unwrap();
+    for _ in 0..2 {
+        let error = machine.try_to_open(0).err().unwrap();
+        assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+        assert!(error.to_string().contains("what came between is gone"), "{error}");
+    }
+    assert_eq!(machine.rebuilds(), 0);
+}
+
+#[test]
+fn a_lost_state_alone_costs_a_rebuild_that_says_so() {
+    let machine = closed();
+    machine.disk.remove("state").unwrap();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    let why = "`state` is missing or damaged".to_owned();
+    assert!(machine.heard.events().contains(&Event::Rebuilding { why }), "{:?}", machine.heard.events());
 }
 
 #[test]

@@ -8,6 +8,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 /// The folder of a store.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading and writing.
@@ -66,18 +69,13 @@ pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Replaces a file as a whole and makes that durable: temporary file, sync, rename, sync of the folder.
+/// Replaces a file as a whole: temporary file, sync, rename. Durable once the folder is synced.
 pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = format!("{path}.tmp");
     let file = disk.create(&temporary)?;
     file.write_at(bytes, 0)?;
     file.sync()?;
-    disk.rename(&temporary, path)?;
-    disk.sync_folder(folder_of(path))
-}
-
-fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    disk.rename(&temporary, path)
 }
 
 /// A folder of the file system.
@@ -102,8 +100,20 @@ impl RealDisk {
     }
 
     fn open_with(&self, path: &str, options: &mut OpenOptions) -> io::Result<Box<dyn DiskFile>> {
-        let file = options.read(true).write(true).mode(FILE_MODE).open(self.path(path))?;
-        Ok(Box::new(RealFile(file)))
+        Ok(Box::new(RealFile(self.open_own(path, options)?)))
+    }
+
+    /// Opens a file for reading and writing. A symbolic link in its place is not the store's doing, and not followed.
+    fn open_own(&self, path: &str, options: &mut OpenOptions) -> io::Result<File> {
+        let path = self.path(path);
+        let options = options.read(true).write(true).mode(FILE_MODE);
+        let opened = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
+        opened.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => {
+                io::Error::other(format!("`{}` is a symbolic link; a store has none", path.display()))
+            }
+            _ => error,
+        })
     }
 }
 
@@ -195,9 +205,7 @@ impl Disk for RealDisk {
     }
 
     fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
-        let mut options = OpenOptions::new();
-        let file = options.create(true).read(true).write(true).truncate(false).mode(FILE_MODE);
-        let file = file.open(self.path("lock"))?;
+        let file = self.open_own("lock", OpenOptions::new().create(true).truncate(false))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(RealLock(file)))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -59,7 +59,8 @@ pub trait Index: Send + Sync {
 pub trait OpenIndex: Send + Sync {
     /// Opens the index in a folder, creating it if it is missing.
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
-    /// Drops the last handle of an index and makes all of its files durable.
+    /// Drops the last handle of an index and makes all of its files durable; the name of the folder is durable with the
+    /// next rename in the store.
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
     /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
     fn sync_data(&self, folder: &str) -> io::Result<()>;
@@ -119,8 +120,7 @@ impl OpenIndex for SledIndexes {
         index.flush()?;
         catch_unwind(AssertUnwindSafe(|| drop(index))).map_err(panicked)?;
         let path = self.root.join(folder);
-        close_to_others(&path).and_then(|()| sync_all_below(&path)).map_err(failed)?;
-        File::open(&self.root).and_then(|root| root.sync_all()).map_err(failed)
+        close_to_others(&path).and_then(|()| sync_all_below(&path)).map_err(failed)
     }
 
     fn sync_data(&self, folder: &str) -> io::Result<()> {

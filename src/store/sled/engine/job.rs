@@ -20,21 +20,6 @@ pub enum Progress {
 /// A long job; each call is one slice.
 pub(crate) type Job = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send>;
 
-/// Where jobs are begun. Outlives the engine without keeping it open: then they are dropped.
-#[derive(Clone)]
-pub struct Jobs(Arc<Queue>);
-
-impl Jobs {
-    pub(crate) fn of(queue: Arc<Queue>) -> Jobs {
-        Jobs(queue)
-    }
-
-    /// Runs `job` in slices, as [`Engine::background`](super::Engine::background) does.
-    pub fn begin(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
-        self.0.push_job(Box::new(job));
-    }
-}
-
 /// One slice of a job as an operation. The job goes back into the queue until it is done.
 pub(crate) struct Slice {
     job: Job,

@@ -13,12 +13,13 @@ use super::survey::{End, Segments, io_error, open};
 /// Makes the end of the journal durable and clean, and opens it for writing.
 ///
 /// After a crash the last frame may be in the memory of the machine only; what stands behind it is what is left of
-/// a write nobody was answered for.
+/// a write nobody was answered for. After a clean stop all of it is durable, but for a segment that could not be begun.
 pub(crate) fn mend(
     place: &Place,
     state: &mut State,
     segments: &Segments,
     end: &End,
+    is_clean: bool,
 ) -> Result<Journal, OpenError> {
     let disk = &*place.disk;
     for (header, at) in &segments.unmended {
@@ -30,10 +31,8 @@ pub(crate) fn mend(
     if let Some(torn) = end.torn {
         set_aside(place, &*newest, end, torn)?;
     }
-    write_again(place, &*newest, end)?;
-    newest.sync().map_err(io_error("sync the journal"))?;
-    for folder in [JOURNAL, ""] {
-        disk.sync_folder(folder).map_err(io_error("sync the folder of the journal"))?;
+    if !is_clean || state.ordinal != end.header.ordinal {
+        make_durable(place, &*newest, end)?;
     }
     if state.ordinal != end.header.ordinal {
         state.ordinal = end.header.ordinal;
@@ -52,10 +51,21 @@ fn set_aside(place: &Place, newest: &dyn DiskFile, end: &End, torn: u64) -> Resu
     let mut bytes = vec![0; usize::try_from(torn - end.at).unwrap_or(0)];
     newest.read_at(&mut bytes, end.at).map_err(io_error("read the journal"))?;
     let file = format!("{JOURNAL}/aside-{}", end.last.position.sequence + 1);
-    replace(&*place.disk, &file, &bytes).map_err(io_error("set an unfinished write aside"))?;
+    replace(&*place.disk, &file, &bytes)
+        .and_then(|()| place.disk.sync_folder(JOURNAL))
+        .map_err(io_error("set an unfinished write aside"))?;
     (place.report)(Event::TailSetAside { file, bytes: bytes.len() as u64 });
     bytes.fill(0);
     newest.write_at(&bytes, end.at).map_err(io_error("write to the journal"))
+}
+
+fn make_durable(place: &Place, newest: &dyn DiskFile, end: &End) -> Result<(), OpenError> {
+    write_again(place, newest, end)?;
+    newest.sync().map_err(io_error("sync the journal"))?;
+    for folder in [JOURNAL, ""] {
+        place.disk.sync_folder(folder).map_err(io_error("sync the folder of the journal"))?;
+    }
+    Ok(())
 }
 
 /// Writes the last valid frame again where it stands.

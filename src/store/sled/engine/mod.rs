@@ -46,9 +46,9 @@ use tokio::sync::oneshot;
 
 use self::disk::{Disk, HeldLock, RealDisk};
 use self::index::{OpenIndex, SledIndexes};
-use self::job::{Jobs, Progress};
+use self::job::Progress;
 use self::operation::{Call, Kind};
-use self::options::{Health, OpenError, Options, Report};
+use self::options::{OpenError, Options, Report};
 use self::queue::Queue;
 use self::reader::Reader;
 use self::status::Status;
@@ -58,7 +58,7 @@ use self::watchdog::{Watchdog, watch};
 use self::worker::Worker;
 use self::writeback::Writeback;
 use self::writer::Writer;
-use crate::store::StoreError;
+use crate::store::{Health, StoreError};
 
 /// An open store of rows. Cheap to clone; all clones are one store, which is closed with the last of them.
 #[derive(Clone)]
@@ -166,7 +166,7 @@ impl Engine {
     /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while there
     /// is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.reader.get(key)
+        self.heeding(self.inner.reader.get(key))
     }
 
     /// Returns what the body of a key decodes to, and keeps it for the next who asks.
@@ -178,7 +178,7 @@ impl Engine {
         key: &[u8],
         decode: Decode<T>,
     ) -> Result<Option<Arc<T>>, StoreError> {
-        self.inner.reader.get_decoded(key, decode)
+        self.heeding(self.inner.reader.get_decoded(key, decode))
     }
 
     /// Returns at most `limit` rows of a range.
@@ -191,7 +191,7 @@ impl Engine {
         direction: Direction,
         limit: usize,
     ) -> Result<Rows, StoreError> {
-        self.inner.reader.scan(range, direction, limit)
+        self.heeding(self.inner.reader.scan(range, direction, limit))
     }
 
     /// As [`Engine::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow
@@ -206,18 +206,29 @@ impl Engine {
         limit: usize,
         bytes: usize,
     ) -> Result<(Rows, bool), StoreError> {
-        self.inner.reader.scan_within(range, direction, limit, bytes)
+        self.heeding(self.inner.reader.scan_within(range, direction, limit, bytes))
+    }
+
+    /// Passes on what was read. Where its reader found it damaged, the index is going to be proved.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn noting<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.heeding(self.inner.reader.noting(read))
+    }
+
+    /// Calls the writer where something could not be read: the index is to be proved, also if nobody writes.
+    fn heeding<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        if matches!(read, Err(StoreError::Damaged(_))) {
+            self.inner.queue.call_writer();
+        }
+        read
     }
 
     /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that
     /// fails is reported and dropped; one that is under way when the store is closed is dropped, too.
     pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
-        self.jobs().begin(job);
-    }
-
-    /// A handle to begin jobs with that does not keep the engine open.
-    pub fn jobs(&self) -> Jobs {
-        Jobs::of(Arc::clone(&self.inner.queue))
+        self.inner.queue.push_job(Box::new(job));
     }
 
     /// Returns whether the store can work, without waiting.

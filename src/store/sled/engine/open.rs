@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use super::applied::Applied;
 use super::disk::{Disk, HeldLock};
+use super::group::Group;
+use super::hot::Hot;
 use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError, Sizes};
 use super::lock;
 use super::mend;
 use super::options::{Event, OpenError, Options, Report};
 use super::rebuild::{self, INDEX, OLD};
-use super::replay::{note, replay, totals_after};
+use super::replay::{apply, replay, totals_after};
 use super::segment::JOURNAL;
 use super::state::{Position, State, Trust};
 use super::survey::{self, End, Segments, clean_end, damage, find_end, io_error};
+use super::tx::Tx;
+use crate::store::StoreError;
 
 /// What an opened store consists of.
 pub(crate) struct Opened {
@@ -41,16 +45,19 @@ pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
     let (mut state, segments) = find(place)?;
     let (end, is_clean) = end(place, &state, &segments)?;
     let believed = believe(place, &mut state, &segments, &end, is_clean)?;
-    let mut journal = mend::mend(place, &mut state, &segments, &end)?;
+    let mut journal = mend::mend(place, &mut state, &segments, &end, is_clean)?;
     let (index, applied) = match believed {
         Believed::Yes(index, applied) => (Arc::clone(&index), catch_up(place, &index, applied, &journal)?),
         Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
     };
-    let applied = correct_totals(&mut journal, &mut state, &*index, applied)?;
+    let applied = correct(place, &mut journal, &mut state, &*index, applied)?;
     trust_until_the_machine_dies(place, &mut state)?;
     remove_leftovers(place)?;
     Ok(Opened { lock, state, journal, index, applied })
 }
+
+/// The ordinal of a state that was not found: nothing says how long the journal must be.
+const LOST: u64 = 0;
 
 /// Reads what says where the journal is, or makes an empty one.
 fn find(place: &Place) -> Result<(State, Segments), OpenError> {
@@ -72,8 +79,8 @@ fn find(place: &Place) -> Result<(State, Segments), OpenError> {
         }
         (Some(state), Some(_)) => Ok((state, segments)),
         (None, Some(newest)) => {
-            let (instance, ordinal) = (newest.instance, newest.ordinal);
-            Ok((State { instance, ordinal, floor: Position::default(), trust: Trust::None }, segments))
+            let instance = newest.instance;
+            Ok((State { instance, ordinal: LOST, floor: Position::default(), trust: Trust::None }, segments))
         }
     }
 }
@@ -120,7 +127,10 @@ fn believe(
     is_clean: bool,
 ) -> Result<Believed, OpenError> {
     if let Err(why) = may_believe(place, state, is_clean) {
-        return Ok(Believed::No(why));
+        return match state.ordinal {
+            LOST => not_behind(place, end).map(|()| Believed::No(why)),
+            _ => Ok(Believed::No(why)),
+        };
     }
     // sled writes as soon as it is opened: should this start be cut short, the next one believes nothing.
     state.trust = Trust::None;
@@ -134,15 +144,41 @@ fn believe(
         Err(IndexError::NoRoom) => return Err(OpenError::NoRoom),
         Err(IndexError::Failed(why)) => return Ok(Believed::No(why)),
     };
-    let last = end.last.position.sequence;
-    if applied.sequence > last {
-        let what = format!("the journal ends with change {last}, the index holds {}", applied.sequence);
-        return Err(damage(&end.header.path(), end.at, &what, last, None));
-    }
+    refuse_beyond(end, applied)?;
     if totals_after(&*place.disk, &segments.headers, end, applied.sequence)? != applied.totals {
         return Ok(Believed::No("the index does not hold what the journal says".to_owned()));
     }
     Ok(Believed::Yes(index, applied))
+}
+
+/// Where `state` is lost, an index that has come further than the journal tells that the end of the journal is lost,
+/// too. One that cannot be read tells nothing.
+fn not_behind(place: &Place, end: &End) -> Result<(), OpenError> {
+    if place.indexes.size(INDEX) == 0 {
+        return Ok(());
+    }
+    let opened = place.indexes.open(INDEX).and_then(|index| {
+        let applied = Applied::read(&*index);
+        place.indexes.close(INDEX, index).and(applied)
+    });
+    match opened {
+        Ok(applied) => refuse_beyond(end, applied),
+        Err(IndexError::NoRoom) => Err(OpenError::NoRoom),
+        Err(IndexError::Failed(_)) => Ok(()),
+    }
+}
+
+/// The index gets only what is durable: if it holds more than the journal, the journal was longer.
+fn refuse_beyond(end: &End, applied: Applied) -> Result<(), OpenError> {
+    let last = end.last.position.sequence;
+    if applied.sequence <= last {
+        return Ok(());
+    }
+    let what = format!(
+        "the journal ends with change {last}, but the index has seen change {}: what came between is gone",
+        applied.sequence
+    );
+    Err(damage(&end.header.path(), end.at, &what, last, None))
 }
 
 /// Says why the index may not be believed.
@@ -153,6 +189,7 @@ fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), Strin
         None => Err("there is no index".to_owned()),
     };
     match &state.trust {
+        Trust::None if state.ordinal == LOST => Err("`state` is missing or damaged".to_owned()),
         Trust::None => Err("the last start or stop was cut short".to_owned()),
         Trust::Clean { .. } if !is_clean => Err("the journal has gone on without the index".to_owned()),
         Trust::Clean { identity, .. } => same_file(identity),
@@ -163,20 +200,40 @@ fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), Strin
     }
 }
 
-/// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again.
-pub(crate) fn correct_totals(
+/// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again, and
+/// with them what was counted on a wrong index.
+pub(crate) fn correct(
+    place: &Place,
     journal: &mut Journal,
     state: &mut State,
     index: &dyn Index,
     applied: Applied,
 ) -> Result<Applied, OpenError> {
-    if applied.totals == journal.last().totals {
+    let mut totals = applied.totals;
+    if totals == journal.last().totals {
         return Ok(applied);
     }
-    journal.seal(state, applied.totals).map_err(journal_error)?;
-    let applied = Applied { sequence: journal.last().position.sequence, totals: applied.totals };
-    note(index, applied)?;
+    let counted = recounted(place, index).map_err(|error| OpenError::Index(error.to_string()))?;
+    let changes = counted.into_changes(journal.next_sequence());
+    changes.iter().for_each(|change| totals.replace(change.old, change.new));
+    let written = match changes.is_empty() {
+        true => journal.seal(state, totals),
+        false => journal.append(state, &changes, totals),
+    };
+    written.map_err(journal_error)?;
+    let applied = Applied { sequence: journal.last().position.sequence, totals };
+    apply(index, &changes, applied)?;
     Ok(applied)
+}
+
+fn recounted(place: &Place, index: &dyn Index) -> Result<Group, StoreError> {
+    let mut group = Group::default();
+    let hot = Hot::default();
+    let mut tx = Tx::new(index, &hot, &group);
+    (place.options.recount)(&mut tx)?;
+    let changes = tx.into_changes();
+    group.join(changes, index)?;
+    Ok(group)
 }
 
 fn catch_up(
@@ -196,11 +253,17 @@ fn catch_up(
 /// From now on the index may be believed as long as the machine lives.
 pub(crate) fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
     let identity = place.indexes.identity(INDEX).filter(|identity| identity.tells_copies);
+    let was_none = state.trust == Trust::None;
     state.trust = match place.disk.boot_id().zip(identity) {
         Some((boot, identity)) => Trust::Boot { boot, identity: identity.text },
         None => Trust::None,
     };
-    state.write(&*place.disk).map_err(io_error("write `state`"))
+    let written = match was_none {
+        // Once the machine has died, neither is believed: either may be found.
+        true => state.put(&*place.disk),
+        false => state.write(&*place.disk),
+    };
+    written.map_err(io_error("write `state`"))
 }
 
 fn remove_leftovers(place: &Place) -> Result<(), OpenError> {

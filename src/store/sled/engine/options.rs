@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fatal::end_process;
+use super::tx::Tx;
 use crate::id::Random;
 use crate::secret::SystemRandomness;
+use crate::store::StoreError;
 
 /// How the engine is to run. [`Options::default`] is right for the server; commands that open a store for a
 /// moment turn `prove` and `prepare_ahead` off.
@@ -31,6 +33,10 @@ pub struct Options {
     pub lock_wait: Duration,
     /// The identity a store gets if this opening creates it.
     pub instance: [u8; 16],
+    /// Puts right what was counted wrong. It sees a rebuilt index that sums up to something else than the journal says,
+    /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
+    /// totals, before anybody reads the index.
+    pub recount: Arc<Recount>,
     /// Is told why, once, when nothing more can be promised. The default ends the process.
     pub fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -47,10 +53,14 @@ impl Default for Options {
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance: random_instance(),
+            recount: Arc::new(|_| Ok(())),
             fatal: Arc::new(end_process),
         }
     }
 }
+
+/// See [`Options::recount`].
+pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
 fn random_instance() -> [u8; 16] {
     let mut instance = [0; 16];
@@ -73,7 +83,7 @@ pub enum Event {
     Progress { done: u64, total: u64 },
     /// The index has been built anew.
     Rebuilt,
-    /// The rebuilt index sums up to something else than the journal says; counters must be counted again.
+    /// The rebuilt index sums up to something else than the journal says; counters are counted again.
     TotalsDiffer { sequence: u64 },
     /// The index was compared with the journal's totals, and agrees.
     Proved,
@@ -83,19 +93,6 @@ pub enum Event {
 
 /// Where events go.
 pub type Report = Arc<dyn Fn(Event) + Send + Sync>;
-
-/// Whether a store can work, looked at without waiting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
-    /// It reads and writes.
-    Ready,
-    /// The index is being built anew; `done` and `total` are bytes of the journal.
-    Rebuilding { done: u64, total: u64 },
-    /// It reads, but there is no room to write.
-    Full,
-    /// It was closed, or failed.
-    Stopped { why: String },
-}
 
 /// Who holds a store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::job::Job;
 use super::operation::Operation;
 use crate::store::StoreError;
 
-/// Operations that may wait.
+/// Operations that may wait, those in the writer's backlog included.
 const LENGTH: usize = 1024;
 /// How long a caller waits for a place in a full line.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -28,6 +28,8 @@ struct Waiting {
     operations: VecDeque<Box<dyn Operation>>,
     jobs: VecDeque<Job>,
     is_closing: bool,
+    /// Something has come since the writer looked last.
+    has_news: bool,
     writer_sleeps: bool,
 }
 
@@ -72,7 +74,12 @@ impl Queue {
         !self.lock().jobs.is_empty()
     }
 
-    /// Moves all that waits into `backlog`. If nothing does, waits for it, for at most `patience`. Returns whether
+    /// Gives back the places of operations that wait no longer, in the line or in a backlog.
+    pub(crate) fn give_back(&self, places: usize) {
+        self.places.add_permits(places);
+    }
+
+    /// Moves all that waits into `backlog`, where it keeps its places. If nothing does, waits for it, for at most `patience`. Returns whether
     /// no more will come.
     pub(crate) fn take(
         &self,
@@ -80,12 +87,12 @@ impl Queue {
         patience: Option<Duration>,
     ) -> bool {
         let mut waiting = self.lock();
-        if waiting.operations.is_empty() && backlog.is_empty() && !waiting.is_closing {
+        if backlog.is_empty() && !waiting.has_news && !waiting.is_closing {
             waiting.writer_sleeps = true;
             waiting = self.sleep(waiting, patience);
             waiting.writer_sleeps = false;
         }
-        self.places.add_permits(waiting.operations.len());
+        waiting.has_news = false;
         backlog.append(&mut waiting.operations);
         waiting.is_closing
     }
@@ -112,7 +119,13 @@ impl Queue {
         self.wake(waiting);
     }
 
-    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+    /// Lets the writer look at what is due, also if no operation waits.
+    pub(crate) fn call_writer(&self) {
+        self.wake(self.lock());
+    }
+
+    fn wake(&self, mut waiting: MutexGuard<'_, Waiting>) {
+        waiting.has_news = true;
         let sleeps = waiting.writer_sleeps;
         drop(waiting);
         if sleeps {

@@ -3,6 +3,7 @@
 use super::applied::{self, Applied};
 use super::disk::Disk;
 use super::frame::Frame;
+use super::group::CellChange;
 use super::index::{Change, Index, IndexError};
 use super::options::OpenError;
 use super::segment::{FRAMES, Header, Walk};
@@ -100,7 +101,15 @@ pub(crate) fn replay(
 
 /// Writes down how far an index has come.
 pub(crate) fn note(index: &dyn Index, applied: Applied) -> Result<(), IndexError> {
-    index.apply(&mut [Change { key: applied::KEY, cell: Some(&applied.cell()) }].into_iter())
+    apply(index, &[], applied)
+}
+
+/// Applies the changes of a frame; the last one says how far the index has come.
+pub(crate) fn apply(index: &dyn Index, changes: &[CellChange], applied: Applied) -> Result<(), IndexError> {
+    let applied = applied.cell();
+    let applied = Change { key: applied::KEY, cell: Some(&applied) };
+    let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
+    index.apply(&mut cells.chain([applied]))
 }
 
 /// Applies the frames' changes some at a time, so that the watchdog sees progress.

@@ -62,6 +62,12 @@ impl State {
 
     /// Writes the file whole and makes it durable.
     pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+        self.put(disk)?;
+        disk.sync_folder("")
+    }
+
+    /// Writes the file whole. The death of the machine leaves this one or the one before.
+    pub(crate) fn put(&self, disk: &dyn Disk) -> io::Result<()> {
         replace(disk, PATH, self.encode().as_bytes())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::options::Health;
+use crate::store::Health;
 
 /// The health of a store, shared.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ impl Status {
     /// Changes it; what has stopped stays stopped.
     pub(crate) fn set(&self, health: Health) {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*current, Health::Stopped { .. }) {
+        if !matches!(*current, Health::Stopped(_)) {
             *current = health;
         }
     }

@@ -21,18 +21,21 @@ const PATIENCE: u64 = 10;
 /// Bytes of an index that may cost its opening one more second.
 const BYTES_A_TICK: u64 = 20 << 20;
 
-/// Counts the beginnings and ends of calls; odd while one is under way.
+/// Counts the beginnings and ends of calls, and how many are under way: to close an index is also to flush it.
 #[derive(Default)]
 struct Pulse {
     beats: AtomicU64,
+    under_way: AtomicU64,
     patience: AtomicU64,
 }
 
 impl Pulse {
     fn during<T>(&self, patience: u64, call: impl FnOnce() -> T) -> T {
         self.patience.store(patience, Ordering::Relaxed);
+        self.under_way.fetch_add(1, Ordering::Relaxed);
         self.beats.fetch_add(1, Ordering::Release);
         let value = call();
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
         self.beats.fetch_add(1, Ordering::Release);
         value
     }
@@ -68,7 +71,8 @@ fn hangs(pulse: &Pulse, stopped: &mpsc::Receiver<()>, tick: Duration) -> bool {
     let (mut last, mut looks) = (0, 0);
     while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
         let beats = pulse.beats.load(Ordering::Acquire);
-        looks = if beats == last && beats % 2 == 1 { looks + 1 } else { 0 };
+        let waits = pulse.under_way.load(Ordering::Relaxed) > 0;
+        looks = if beats == last && waits { looks + 1 } else { 0 };
         last = beats;
         if looks > 0 && looks >= pulse.patience.load(Ordering::Relaxed) {
             return true;
@@ -105,7 +109,6 @@ impl OpenIndex for WatchedIndexes {
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        index.flush()?;
         self.pulse.during(PATIENCE, || self.indexes.close(folder, index))
     }
 
@@ -173,6 +176,18 @@ mod tests {
             scope.spawn(move || pulse.during(3, || released.recv()));
             assert!(hangs(pulse, &stopped, SHORT));
             drop(release);
+        });
+    }
+
+    #[test]
+    fn a_call_within_a_call_hangs_as_well() {
+        let (pulse, (stop, stopped)) = (&Pulse::default(), mpsc::channel());
+        let (release, released) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let watched = scope.spawn(move || hangs(pulse, &stopped, SHORT));
+            scope.spawn(move || pulse.during(3, || pulse.during(3, || released.recv())));
+            assert!(watched.join().unwrap());
+            drop((release, stop));
         });
     }
 

@@ -75,6 +75,7 @@ impl Worker {
     /// Makes one group of what waits, and of a slice of a job if one is due.
     fn work(&mut self, backlog: &mut VecDeque<Box<dyn Operation>>, clock: &mut Clock) {
         let begun = Instant::now();
+        let waiting = backlog.len();
         while !self.writer.is_full() {
             let is_alone = backlog.front().is_some_and(|operation| operation.kind() == Kind::Alone);
             if is_alone && self.writer.has_waiting() {
@@ -86,6 +87,7 @@ impl Worker {
                 break;
             }
         }
+        self.queue.give_back(waiting - backlog.len());
         let job = if begun >= clock.background { self.queue.take_job() } else { None };
         let has_job = job.is_some();
         if let Some(job) = job {

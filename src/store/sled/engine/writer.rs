@@ -5,23 +5,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::applied::{self, Applied};
+use super::applied::Applied;
 use super::disk::{Disk, HeldLock};
 use super::group::{CellChange, Group};
-use super::index::{Change, Index, IndexError, OpenIndex};
+use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError};
 use super::open::{self, Place};
 use super::operation::{self, Kind, Operation};
-use super::options::{Event, Health, OpenError, Options, Report};
+use super::options::{Event, OpenError, Options, Report};
 use super::prove::{Found, Prover};
 use super::reader::Reader;
 use super::rebuild::{self, INDEX};
+use super::replay;
 use super::state::{State, Trust};
 use super::status::Status;
 use super::survey::io_error;
 use super::totals::Totals;
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Health, StoreError};
 
 /// The writing side of an open store.
 pub struct Writer {
@@ -167,14 +168,11 @@ impl Writer {
         self.apply(changes)
     }
 
-    /// Applies what is durable; the last change says how far the index has come.
+    /// Applies what is durable.
     fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
-        let applied = Applied { sequence, totals: self.totals }.cell();
-        let applied = Change { key: applied::KEY, cell: Some(&applied) };
-        let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
-        index.apply(&mut cells.chain([applied]))?;
+        replay::apply(&**index, changes, Applied { sequence, totals: self.totals })?;
         self.reader.hot().forget(changes.iter().map(|change| &*change.key));
         if let Some(prover) = &mut self.prover {
             changes.iter().for_each(|change| prover.follow(change));
@@ -260,7 +258,7 @@ impl Writer {
         let status = self.status.clone();
         let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
         let (index, applied) = rebuild::rebuild(&self.place, why, self.journal.last(), &mut progress)?;
-        let applied = open::correct_totals(&mut self.journal, &mut self.state, &*index, applied)?;
+        let applied = open::correct(&self.place, &mut self.journal, &mut self.state, &*index, applied)?;
         self.totals = applied.totals;
         open::trust_until_the_machine_dies(&self.place, &mut self.state)?;
         self.reader.set(Arc::clone(&index));
@@ -299,7 +297,7 @@ impl Writer {
             // If this fails too, the next start decides by what it finds.
             drop(self.state.write(&*self.place.disk));
         }
-        self.status.set(Health::Stopped { why: why.to_owned() });
+        self.status.set(Health::Stopped(why.to_owned()));
         (self.place.options.fatal)(why);
     }
 
@@ -317,7 +315,7 @@ impl Writer {
         }
         self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
         drop(self.reader.take());
-        self.status.set(Health::Stopped { why: "it was closed".to_owned() });
+        self.status.set(Health::Stopped("it was closed".to_owned()));
         let index = when_unused(self.index.take().ok_or_else(stopped)?);
         let closed = self.place.indexes.close(INDEX, index);
         closed.map_err(|error| StoreError::Unavailable(error.to_string()))?;

@@ -1,0 +1,86 @@
+//! What a purge needs of the engine: slices that are not too large, and to go on after damage.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forms::store::sled::SledStore;
+use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
+use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::tx::Direction;
+use forms::store::{Forms, Step, Submissions, Upkeep};
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::real::{Heard, open, options};
+use crate::store::{Scrambled, at, draft, published, submit, workspace};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn pieces_count_as_rows_of_a_slice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = open(folder.path());
+    let fill = engine.write_large(|tx| {
+        (0..40).for_each(|number| tx.put(vec![b'S', number], vec![1; 3 * 4096]));
+        (0..40).for_each(|number| tx.put(vec![b'T', number], vec![1; 4096]));
+        Ok(())
+    });
+    fill.await.unwrap();
+    let counts = engine.write(|tx| {
+        let large = tx.stored_keys(vec![b'S']..vec![b'T'], 100)?.len();
+        let small = tx.stored_keys(vec![b'T']..vec![b'U'], 30)?.len();
+        Ok((large, small))
+    });
+    assert_eq!(counts.await.unwrap(), (25, 30), "a head and three pieces are four");
+    engine.close().unwrap();
+}
+
+fn open_store(path: &Path, heard: &Heard) -> SledStore {
+    let options = Options { prove: false, ..options() };
+    SledStore::open(path, options, Arc::new(Scrambled::new(1)), heard.report()).unwrap()
+}
+
+/// Flips a bit in the first submission of the index.
+fn damage_a_submission(path: &Path) {
+    let indexes = SledIndexes::at(path, 4 << 20).unwrap();
+    let index = indexes.open("index").unwrap();
+    let mut first = None;
+    let visit = &mut |key: &[u8], cell: &[u8]| {
+        first = Some((key.to_vec(), cell.to_vec()));
+        false
+    };
+    index.range(Bound::Included(b"S"), Bound::Excluded(b"T"), Direction::Ascending, visit).unwrap();
+    let (key, mut cell) = first.unwrap();
+    cell[10] ^= 1;
+    index.apply(&mut [Change { key: &key, cell: Some(&cell) }].into_iter()).unwrap();
+    indexes.close("index", index).unwrap();
+}
+
+#[tokio::test]
+async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = Heard::default();
+    let store = open_store(folder.path(), &heard);
+    let form = published(&store, 1).await;
+    for number in 0..3 {
+        submit(&store, form, "{}", number).await;
+    }
+    store.close().await.unwrap();
+    drop(store);
+    damage_a_submission(folder.path());
+
+    let store = open_store(folder.path(), &heard);
+    assert!(store.purge_form(workspace(1), form).await.unwrap());
+    // The id is free again when nothing of the form is left.
+    let over = async {
+        while !matches!(store.insert_form(workspace(1), draft(1), at(9)).await, Ok(Step::Done(_))) {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, over).await.expect("the purge comes to its end");
+    assert!(heard.events().contains(&Event::Rebuilt), "{:?}", heard.events());
+    let left = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
+    assert_eq!(left.rows, []);
+}
