@@ -80,6 +80,8 @@ conformance! { sled:
     large_answers_and_definitions_come_back
     submissions_are_paged_without_gaps_while_others_write
     a_page_of_large_submissions_ends_early
+    submissions_that_come_together_are_paged_one_by_one
+    times_that_come_again_keep_every_submission
     ids_rise_and_counters_are_exact_with_many_writers
     a_clock_that_steps_back_is_ridden_out_or_followed
     a_repeated_request_makes_one_thing
@@ -399,6 +401,76 @@ async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     }
     assert_eq!(seen, 12);
     assert!(pages > 2);
+}
+
+/// Makes `count` submissions at once, so that they become durable together, over some milliseconds.
+async fn submit_together(
+    store: &Arc<dyn Store>,
+    form: FormId,
+    count: usize,
+    millis: i64,
+) -> Vec<SubmissionId> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..count {
+        let store = Arc::clone(store);
+        let millis = millis + number as i64 / 4;
+        tasks.spawn(async move { submit(&*store, form, &format!("{{\"q1\":\"{number}\"}}"), millis).await });
+    }
+    let mut ids = tasks.join_all().await;
+    ids.sort_unstable();
+    ids
+}
+
+/// All submissions of a form, read by pages of `limit`, newest first; each is there for itself, too.
+async fn all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        assert!(page.rows.len() == limit || !page.more, "only the last page is short");
+        before = page.rows.last().map(|last| last.id);
+        for row in page.rows {
+            let found = store.find_submission(workspace(1), form, row.id).await.unwrap();
+            seen.push(row.id);
+            assert_eq!(found, Some(row));
+        }
+        if !page.more {
+            return seen;
+        }
+    }
+}
+
+async fn submissions_that_come_together_are_paged_one_by_one(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut expected = Vec::new();
+    for (round, count) in [1, 90, 3, 128, 1, 17].into_iter().enumerate() {
+        expected.extend(submit_together(&store, form, count, round as i64).await);
+    }
+    expected.reverse();
+    for limit in [1, 2, 7, 50, 239, 240, 241] {
+        assert_eq!(all(&*store, form, limit).await, expected, "pages of {limit}");
+    }
+    let unknown = SubmissionId::from_bytes([0xff; 16]);
+    assert_eq!(store.find_submission(workspace(1), form, unknown).await.unwrap(), None);
+    store.close().await.unwrap();
+    let store = bench.open();
+    assert_eq!(all(&*store, form, 100).await, expected);
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 240);
+}
+
+async fn times_that_come_again_keep_every_submission(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut expected = Vec::new();
+    // The last two rounds are at a time that was there already, then at one that was not.
+    for millis in [0, 100_000, 200_000, 0, 100_000, 100_000, 200_000, 300_000] {
+        expected.extend(submit_together(&store, form, 20, millis).await);
+    }
+    expected.sort_unstable();
+    expected.reverse();
+    for limit in [1, 9, 200] {
+        assert_eq!(all(&*store, form, limit).await, expected, "pages of {limit}");
+    }
 }
 
 async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {

@@ -7,8 +7,8 @@
 //! w form(8)                                 the form's workspace(8)
 //! f workspace(8) created(8) form(8)         list order of live forms, empty
 //! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
-//! C form(8)                                 responses(8) and the last submission id given(16)
-//! S form(8) submission(16)                  1, form version(4), status(1), the answers' text
+//! C form(8)                                 responses(8), then three submissions(16): see `Counters`
+//! S form(8) submission(16)                  some submissions, see `run`
 //! I key(8) operation(9) hash(16)            body hash(16), what was made(16), when(8)
 //! i expiry(8), then as I                    sweeps I, empty
 //! K key(8)                                  an API key, JSON
@@ -34,7 +34,6 @@ use crate::domain::form::{Form, Retired, Version};
 use crate::domain::json;
 use crate::domain::limits::Limits;
 use crate::domain::question::QuestionDraft;
-use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -154,10 +153,15 @@ pub(super) fn below(prefix: Vec<u8>) -> Range {
     (Bound::Included(prefix), Bound::Unbounded)
 }
 
-/// The submissions of `form`, those older than `before` if it is given.
+/// The runs of `form`, those that begin before `before` if it is given.
 pub(super) fn submissions(form: FormId, before: Option<SubmissionId>) -> Range {
     let (start, end) = below(key(b'S', &[&form.to_bytes()]));
     (start, before.map_or(end, |before| Bound::Excluded(submission(form, before))))
+}
+
+/// The runs of `form` that begin at `submission` or before it.
+pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
+    (below(key(b'S', &[&form.to_bytes()])).0, Bound::Included(submission(form, last)))
 }
 
 /// The versions of `form`.
@@ -186,7 +190,7 @@ pub(super) fn workspaces() -> Range {
     below(vec![b'W'])
 }
 
-fn damaged(what: &str) -> StoreError {
+pub(super) fn damaged(what: &str) -> StoreError {
     StoreError::Damaged(format!("{what} has a form this version does not know"))
 }
 
@@ -197,54 +201,25 @@ pub(super) struct Counters {
     pub(super) responses: u64,
     /// The last id given in this form.
     pub(super) last: Option<SubmissionId>,
+    /// The highest id given; another than the last only after the clock was set back.
+    pub(super) highest: Option<SubmissionId>,
+    /// The id at which the newest run begins.
+    pub(super) run: Option<SubmissionId>,
 }
 
 impl Counters {
     pub(super) fn encode(self) -> Vec<u8> {
-        let last = self.last.map_or([0; 16], SubmissionId::to_bytes);
-        [&self.responses.to_be_bytes()[..], &last].concat()
+        let ids = [self.last, self.highest, self.run].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
+        [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
     }
 
     pub(super) fn decode(body: &[u8]) -> Result<Self, StoreError> {
-        let (responses, last) = body.split_first_chunk().ok_or_else(|| damaged("a counter"))?;
-        let last: [u8; 16] = last.try_into().map_err(|_short| damaged("a counter"))?;
-        let last = (last != [0; 16]).then(|| SubmissionId::from_bytes(last));
-        Ok(Self { responses: u64::from_be_bytes(*responses), last })
+        let (responses, ids) = body.split_first_chunk().ok_or_else(|| damaged("a counter"))?;
+        let ([last, highest, run], []) = ids.as_chunks() else { return Err(damaged("a counter")) };
+        let [last, highest, run] =
+            [last, highest, run].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
+        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, run })
     }
-}
-
-/// The first byte of a submission's value: its format.
-const SUBMISSION_FORMAT: u8 = 1;
-
-pub(super) fn encode_submission(form_version: u32, answers: &str) -> Vec<u8> {
-    let completed = 0;
-    // With room for what the engine puts behind it, or it would be copied for that.
-    let mut body = Vec::with_capacity(6 + answers.len() + 8);
-    body.push(SUBMISSION_FORMAT);
-    body.extend_from_slice(&form_version.to_be_bytes());
-    body.push(completed);
-    body.extend_from_slice(answers.as_bytes());
-    body
-}
-
-pub(super) fn decode_submission(key: &[u8], body: Vec<u8>) -> Result<Submission, StoreError> {
-    let unknown = || damaged("a submission");
-    let ids: &[u8; 25] = key.try_into().map_err(|_length| unknown())?;
-    let (form, id) = ids[1..].split_first_chunk().ok_or_else(unknown)?;
-    let id: [u8; 16] = id.try_into().map_err(|_length| unknown())?;
-    let (&[SUBMISSION_FORMAT, v0, v1, v2, v3, 0], answers) =
-        body.split_first_chunk::<6>().ok_or_else(unknown)?
-    else {
-        return Err(unknown());
-    };
-    let answers = std::str::from_utf8(answers).map_err(|_text| unknown())?;
-    Ok(Submission {
-        id: SubmissionId::from_bytes(id),
-        form: FormId::from_bytes(*form),
-        form_version: u32::from_be_bytes([v0, v1, v2, v3]),
-        status: SubmissionStatus::Completed,
-        answers: answers.into(),
-    })
 }
 
 pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {

@@ -10,6 +10,7 @@ mod keys;
 mod layout;
 mod recount;
 mod retries;
+mod run;
 mod submissions;
 
 use std::path::Path;

@@ -5,11 +5,12 @@ use std::ops::Bound;
 
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
+use super::run;
 use crate::id::FormId;
 use crate::store::StoreError;
 
-/// Rows looked at together.
-const SLICE: usize = 1_000;
+/// Runs looked at together.
+const SLICE: usize = 100;
 
 /// Counts the submissions of every form, and puts the counters right that are wrong.
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
@@ -29,9 +30,11 @@ fn count(tx: &Tx<'_>, form: FormId) -> Result<u64, StoreError> {
     let (mut start, end) = layout::submissions(form, None);
     let mut count = 0;
     loop {
-        let keys = tx.stored_keys((start, end.clone()), SLICE)?;
-        count += keys.len() as u64;
-        let Some(last) = keys.into_iter().next_back() else { return Ok(count) };
+        let runs = tx.scan((start, end.clone()), Direction::Ascending, SLICE)?;
+        for (_, run) in &runs {
+            count += run::read(run)?.len() as u64;
+        }
+        let Some((last, _)) = runs.into_iter().next_back() else { return Ok(count) };
         start = Bound::Excluded(last);
     }
 }

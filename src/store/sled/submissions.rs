@@ -1,5 +1,6 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,6 +8,7 @@ use async_trait::async_trait;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
 use super::layout::{self, Counters};
+use super::run::{self, Entry};
 use super::{SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
@@ -33,12 +35,8 @@ impl Submissions for SledStore {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError> {
-        let checked = Checked {
-            form: new.form,
-            revision: new.checked_revision,
-            row: layout::encode_submission(new.checked_version, new.answers),
-            retry: new.retry,
-        };
+        let entry = Entry::new(new.checked_version, new.answers)?;
+        let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
         let random = Arc::clone(&self.random);
         self.engine.write(move |tx| accept(tx, &*random, workspace, checked, now)).await
     }
@@ -59,8 +57,12 @@ impl Submissions for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        let key = layout::submission(form, submission);
-        self.engine.get(&key)?.map(|body| layout::decode_submission(&key, body)).transpose()
+        let up_to = layout::submissions_up_to(form, submission);
+        let Some((_, run)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
+            return Ok(None);
+        };
+        let kept = run::read(&run)?.into_iter().find(|kept| kept.id == submission);
+        kept.map(|kept| kept.of(form)).transpose()
     }
 
     async fn list_submissions(
@@ -73,17 +75,40 @@ impl Submissions for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        self.scan_apart(limit, move |store| {
-            let range = layout::submissions(form, before);
-            let (mut rows, cut) =
-                store.engine.scan_within(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
-            let more = cut || rows.len() > limit;
-            rows.truncate(limit);
-            let decoded = rows.into_iter().map(|(key, body)| layout::decode_submission(&key, body));
-            Ok(Page { rows: decoded.collect::<Result<_, _>>()?, more })
-        })
-        .await
-        .map(Some)
+        self.scan_apart(limit, move |store| store.read_page(form, before, limit)).await.map(Some)
+    }
+}
+
+impl SledStore {
+    /// Reads runs, newest first, until they have more than `limit` submissions, or many bytes.
+    fn read_page(
+        &self,
+        form: FormId,
+        before: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Page<Submission>, StoreError> {
+        let (mut rows, mut bytes, mut range) = (Vec::new(), 0, layout::submissions(form, before));
+        let mut at_end = false;
+        while !at_end && rows.len() <= limit && bytes < PAGE_BYTES {
+            // How many are in a run is not known: some have one, and a page of them takes a few rounds.
+            let runs = 1 + (limit - rows.len()) / 4;
+            let room = PAGE_BYTES - bytes;
+            let (found, cut) = self.engine.scan_within(range.clone(), Direction::Descending, runs, room)?;
+            for (_, run) in &found {
+                bytes += run.len();
+                let kept = run::read(run)?.into_iter().rev();
+                let kept = kept.filter(|kept| before.is_none_or(|before| kept.id < before));
+                rows.extend(kept.map(|kept| kept.of(form)).collect::<Result<Vec<_>, _>>()?);
+            }
+            at_end = found.len() < runs && !cut;
+            if let Some((last, _)) = found.into_iter().next_back() {
+                range.1 = Bound::Excluded(last);
+            }
+        }
+        let more =
+            rows.len() > limit || !at_end && !self.engine.scan(range, Direction::Descending, 1)?.is_empty();
+        rows.truncate(limit);
+        Ok(Page { rows, more })
     }
 }
 
@@ -91,7 +116,7 @@ impl Submissions for SledStore {
 struct Checked {
     form: FormId,
     revision: u64,
-    row: Vec<u8>,
+    entry: Entry,
     retry: Option<Retry>,
 }
 
@@ -127,14 +152,52 @@ fn write(
     let counters = tx.get(&layout::counters(new.form))?;
     let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
     let id = next_id(tx, random, counters.last, now);
-    // Above all ids of the form, so nothing can stand there.
-    tx.put_new(layout::submission(new.form, id), new.row);
-    let counters = Counters { responses: counters.responses + 1, last: Some(id) };
+    let (id, run) = match counters.highest {
+        Some(highest) if id < highest => (beside_runs(tx, random, new.form, id)?, None),
+        Some(_) | None => (id, counters.run),
+    };
+    let run = put_into_run(tx, &new, run, id);
+    let counters = Counters {
+        responses: counters.responses + 1,
+        last: Some(id),
+        highest: counters.highest.max(Some(id)),
+        run: Some(run),
+    };
     tx.put_last(layout::counters(new.form), counters.encode());
     if let Some(retry) = &new.retry {
         retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
     }
     Ok(id)
+}
+
+/// Puts a submission into the run that begins at `run`, if this group has made it and there is room, else into a new
+/// one. Returns where its run begins.
+fn put_into_run(tx: &mut Tx<'_>, new: &Checked, run: Option<SubmissionId>, id: SubmissionId) -> SubmissionId {
+    if let Some(run) = run {
+        let key = layout::submission(new.form, run);
+        if let Some(longer) =
+            tx.staged(&key).filter(|body| new.entry.fits(body)).map(|body| new.entry.behind(body, id))
+        {
+            tx.put(key, longer);
+            return run;
+        }
+    }
+    // No run begins at an id that was just given.
+    tx.put_new(layout::submission(new.form, id), new.entry.behind(&[], id));
+    id
+}
+
+/// An id at or after `id` that lies within no run: times that come again after the clock was set back have runs already.
+fn beside_runs(
+    tx: &Tx<'_>,
+    random: &dyn Random,
+    form: FormId,
+    id: SubmissionId,
+) -> Result<SubmissionId, StoreError> {
+    let up_to = layout::submissions_up_to(form, id);
+    let Some((_, run)) = tx.scan(up_to, Direction::Descending, 1)?.pop() else { return Ok(id) };
+    let end = run::read(&run)?.last().map(|kept| kept.id);
+    Ok(end.filter(|end| *end >= id).map_or(id, |end| SubmissionId::after(Some(end), id.millis(), random)))
 }
 
 /// The next id of a form: above the last one given, so that the order of ids is the order of commits. One wrong boot

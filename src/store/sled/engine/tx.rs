@@ -69,6 +69,11 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// Returns the body that an earlier operation of the group has given a key. What is durable is not looked at.
+    pub fn staged(&self, key: &[u8]) -> Option<&[u8]> {
+        self.group.get(key).flatten()
+    }
+
     /// Returns what the body of a key decodes to; unless the group has changed it, what others have decoded already.
     ///
     /// # Errors
@@ -101,7 +106,7 @@ impl<'a> Tx<'a> {
         if is_empty(&bounds) {
             return Ok(Vec::new());
         }
-        let staged = self.staged(&bounds);
+        let staged = self.staged_within(&bounds);
         // Each staged change hides at most one row of the index.
         let limit_below = limit.saturating_add(staged.len());
         let (below, _) = reader::scan(self.index, &bounds, direction, limit_below, usize::MAX)?;
@@ -128,7 +133,7 @@ impl<'a> Tx<'a> {
         reader::keys(self.index, &(range.start_bound().cloned(), range.end_bound().cloned()), limit)
     }
 
-    fn staged(&self, bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+    fn staged_within(&self, bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
         let mut staged: BTreeMap<_, _> = self.group.range(bounds).collect();
         let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
         staged.extend(own.map(|(key, change)| (key.clone(), change.body.clone())));
