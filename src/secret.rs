@@ -84,7 +84,7 @@ impl FromStr for KeyId {
     fn from_str(text: &str) -> Result<Self, NoKey> {
         let bytes = text.strip_prefix("key_").ok_or(NoKey)?.as_bytes();
         let id: [u8; 8] = bytes.try_into().map_err(|_unfit| NoKey)?;
-        if id.iter().all(|byte| BASE62.contains(byte)) { Ok(Self(id)) } else { Err(NoKey) }
+        if id.iter().all(u8::is_ascii_alphanumeric) { Ok(Self(id)) } else { Err(NoKey) }
     }
 }
 
@@ -125,8 +125,7 @@ impl KeyText {
                 text.push(char::from(BASE62[usize::from(byte[0]) % 62]));
             }
         }
-        let sum = checksum(&text);
-        text.push_str(&sum);
+        text.extend(checksum(&text).map(char::from));
         Self(Secret::new(text))
     }
 
@@ -169,10 +168,10 @@ impl FromStr for KeyText {
 
     fn from_str(text: &str) -> Result<Self, NoKey> {
         let plain =
-            text.len() == Self::LENGTH && text.bytes().all(|byte| byte == b'_' || BASE62.contains(&byte));
+            text.len() == Self::LENGTH && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
         let body = text.strip_prefix("fk_").filter(|_| plain).ok_or(NoKey)?;
         let (start, sum) = text.split_at(Self::LENGTH - 6);
-        if body.contains('_') || checksum(start) != sum {
+        if body.contains('_') || checksum(start) != sum.as_bytes() {
             return Err(NoKey);
         }
         Ok(Self(Secret::new(text.to_owned())))
@@ -180,14 +179,14 @@ impl FromStr for KeyText {
 }
 
 /// CRC-32 (ISO-HDLC) of `text` in six base62 digits.
-fn checksum(text: &str) -> String {
+fn checksum(text: &str) -> [u8; 6] {
     let mut rest = crc32fast::hash(text.as_bytes());
     let mut digits = [b'0'; 6];
     for digit in digits.iter_mut().rev() {
         *digit = BASE62[(rest % 62) as usize];
         rest /= 62;
     }
-    digits.iter().copied().map(char::from).collect()
+    digits
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A form: its life from draft to published, and what an edit does to its questions' ids.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -195,13 +195,24 @@ impl Version {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
+        let sent = Sent::new(answers);
+        let mut known = 0;
         for question in &self.questions {
-            let answer = answers.iter().find(|(key, _)| *key == question.id).map(|(_, value)| value);
+            let answer = sent.find(&question.id);
+            known += usize::from(answer.is_some());
             let faults = question.check(answer, limits);
             violations.extend(faults.into_iter().map(|fault| {
                 Violation::new(join("/answers", &question.id), fault.rule, fault.message).about(&question.id)
             }));
         }
+        // No key comes twice.
+        if known < answers.len() {
+            self.refuse_unknown(answers, &mut violations);
+        }
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
         let ids: HashSet<&str> = self.ids().collect();
         for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
             let message =
@@ -209,7 +220,28 @@ impl Version {
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
             violations.push(violation.instead(ids.iter().copied()));
         }
-        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+}
+
+/// Answers by the ids of their questions: a few are faster looked through, many are not.
+enum Sent<'a> {
+    Few(&'a [(String, Value)]),
+    Many(HashMap<&'a str, &'a Value>),
+}
+
+impl<'a> Sent<'a> {
+    fn new(answers: &'a [(String, Value)]) -> Self {
+        if answers.len() <= 16 {
+            return Self::Few(answers);
+        }
+        Self::Many(answers.iter().map(|(key, value)| (key.as_str(), value)).collect())
+    }
+
+    fn find(&self, id: &str) -> Option<&'a Value> {
+        match self {
+            Self::Few(answers) => answers.iter().find(|(key, _)| key == id).map(|(_, value)| value),
+            Self::Many(answers) => answers.get(id).copied(),
+        }
     }
 }
 
