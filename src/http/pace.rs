@@ -24,8 +24,8 @@ pub(super) enum Wait {
     Head = 1,
     /// The server itself: reading the body keeps its own time.
     Nothing = 2,
-    /// The client to take an answer, or to send the next request. If its first bytes came with the request before, hyper
-    /// holds them and tells nobody; a client gains no more by that than by sending nothing.
+    /// The client to take an answer, or to send the next request. If its first bytes came before that answer was
+    /// taken, hyper holds them and tells nobody; a client gains no more by that than by sending nothing.
     Next = 3,
 }
 
@@ -87,6 +87,8 @@ impl Pace {
     fn received(&self, bytes: usize) {
         match self.wait() {
             _ if bytes == 0 => self.ended.store(true, Ordering::Relaxed),
+            // Bytes that come while the client still takes an answer do not shorten its time for that.
+            _ if self.owing.load(Ordering::Relaxed) => {}
             Wait::FirstByte | Wait::Next => self.set(Wait::Head, self.limits.head_timeout),
             Wait::Head | Wait::Nothing => {}
         }

@@ -258,6 +258,28 @@ async fn a_handler_that_panics_takes_nothing_down() {
 }
 
 #[tokio::test]
+async fn half_a_head_does_not_cut_off_the_answer_before_it() {
+    let large = "x".repeat(32 << 20);
+    let router = Router::new().route("/", get(async move || large.clone()));
+    let limits = HttpLimits { head_timeout: SHORT, max_connections: 1, ..Default::default() };
+    let wire = Wire::listen(router, limits).await;
+    let mut stream = wire.connect().await;
+    let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
+    stream.write_all(REQUEST).await.unwrap();
+    stream.readable().await.unwrap();
+    stream.write_all(half).await.unwrap();
+    // There is one seat: as long as the next connection waits, the first still has it.
+    let next = wire.exchange(REQUEST);
+    assert!(timeout(SHORT * 4, next).await.is_err(), "the answer is not read yet");
+    let mut seen = vec![0; 32 << 20];
+    stream.read_exact(&mut seen).await.unwrap();
+    stream.write_all(rest).await.unwrap();
+    let text = closed(&mut stream).await;
+    assert_eq!(text.matches("HTTP/1.1 200").count(), 1, "the head's other half was answered");
+    assert_eq!(text.matches("408").count(), 0);
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_read_is_let_go() {
     let large = "x".repeat(32 << 20);
     let router = Router::new().route("/", post(async move || large.clone()));
