@@ -137,12 +137,21 @@ impl Mark {
     }
 }
 
+/// Problems of one file that are shown: more than anybody reads, few enough to draw in no time.
+const MAX_SHOWN: usize = 100;
+
 impl Report {
-    /// What is wrong with a file, and how many problems that makes.
-    pub fn of_file(file: &str, findings: Vec<Finding>) -> Self {
+    /// What is wrong with a file, from top to bottom, and how many problems that makes.
+    pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Self {
         let count = findings.len();
         let problems = if count == 1 { "problem" } else { "problems" };
-        let summary = Some(format!("{file}: {count} {problems} found"));
+        let mut summary = format!("{file}: {count} {problems} found");
+        findings.sort_by_key(|finding| finding.mark.as_ref().map_or(usize::MAX, |mark| mark.place.start));
+        if count > MAX_SHOWN {
+            findings.truncate(MAX_SHOWN);
+            let _infallible = write!(summary, ", the first {MAX_SHOWN} are shown");
+        }
+        let summary = Some(summary);
         Self { findings, summary, exit: Exit::Rejected }
     }
 
@@ -190,14 +199,16 @@ pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Valu
     Value::Object(members)
 }
 
-/// Draws the broken rules of a definition in the file it came from, from top to bottom.
+/// Draws the broken rules of a definition in the file it came from.
 ///
 /// A member that is missing is not told where a misspelt one explains it.
 pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
-    let told = violations.iter().filter(|violation| !is_explained(violation, violations));
-    let mut findings: Vec<_> = told.map(|violation| of_violation(document, violation)).collect();
-    findings.sort_by_key(|finding| finding.mark.as_ref().map_or(0, |mark| mark.place.start));
-    findings
+    // The time to draw one grows with the file: of those that nobody will see only the number counts.
+    let (shown, others) = violations.split_at(violations.len().min(MAX_SHOWN));
+    let told = shown.iter().filter(|violation| !is_explained(violation, shown));
+    let drawn = told.map(|violation| of_violation(document, violation));
+    let named = |other: &Violation| Finding::new(other.code.name(), other.message.clone());
+    drawn.chain(others.iter().map(named)).collect()
 }
 
 fn of_violation(document: &Document, violation: &Violation) -> Finding {

@@ -48,11 +48,7 @@ impl Create {
     /// Creates each form of the file. Nothing is sent unless all of them are fit.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         session.warn_of_terminal(&self.file);
-        let documents = document::read(&self.file)?;
-        let findings: Vec<_> = documents.iter().flat_map(|document| document.check(&BOUNDLESS)).collect();
-        if !findings.is_empty() {
-            return Err(Report::of_file(&documents[0].file, findings).into());
-        }
+        let documents = document::read(&self.file, &BOUNDLESS)?;
         let client = if self.dry_run { session.client().await } else { session.connect().await }?;
         let mut several = Several::begin(session, documents.len());
         for document in &documents {

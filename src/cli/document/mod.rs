@@ -2,6 +2,8 @@
 //!
 //! The only user of `serde_yaml`. What only the file has (`version`, `was`, `tests`, `x-…`) is taken off.
 
+mod convert;
+mod raw;
 mod read;
 mod spans;
 mod write;
@@ -24,7 +26,7 @@ use spans::Node;
 pub const FILE_CODES: [(&str, &str); 4] = [
     (
         "malformed_file",
-        "The file is neither YAML nor JSON. The message names the place where reading ended; the mistake may stand before it.",
+        "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names the place where reading ended; the mistake may stand before it.",
     ),
     (
         "duplicate_field",
@@ -55,7 +57,7 @@ impl Document {
     }
 
     /// Reports everything that makes the definition unfit.
-    pub fn check(&self, limits: &Limits) -> Vec<Finding> {
+    fn check(&self, limits: &Limits) -> Vec<Finding> {
         let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
         if self.format_version.as_ref().is_some_and(|version| *version != Value::Number(1.into())) {
             let message = "`version` is that of the file format, and only 1 exists";

@@ -7,13 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_yaml::Value as Yaml;
 
 use super::Document;
+use super::convert::convert;
+use super::raw::Raw;
 use super::spans::{self, Node, Oddity};
 use crate::cli::diagnostics::{Finding, Mark, Report};
 use crate::cli::exit::CliError;
 use crate::domain::json::{self, Object, Value};
+use crate::domain::limits::Limits;
 
 /// Bytes a form file may have.
 const MAX_FILE: u64 = 1 << 20;
@@ -21,13 +23,11 @@ const MAX_FILE: u64 = 1 << 20;
 /// Members of the file's top level that the API does not have, besides `x-…`.
 const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
 
-/// Members whose value is text, whatever it looks like.
-const TEXTS: [&str; 5] = ["title", "description", "placeholder", "pattern", "pattern_message"];
-
 /// Reads the forms of the file at `path`, `-` being standard input; several stand apart by `---`.
 ///
-/// Fails with every problem of syntax, or if the file cannot be read, is too large or holds no form.
-pub fn read(path: &Path) -> Result<Vec<Document>, CliError> {
+/// # Errors
+/// With every problem of the file, if one of its forms is unfit; or if it cannot be read, is too large or holds no form.
+pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
     let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
     let got = if path == Path::new("-") {
@@ -37,34 +37,27 @@ pub fn read(path: &Path) -> Result<Vec<Document>, CliError> {
     };
     got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(refuse(
-            &file,
-            vec![Finding::new("file_too_large", format!("{file} has more than 1 MiB"))],
-        ));
+        let finding = Finding::new("file_too_large", format!("{file} has more than 1 MiB"));
+        return Err(Report::of_file(&file, vec![finding]).into());
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-        refuse(&file, vec![Finding::new("malformed_file", message)])
+        Report::of_file(&file, vec![Finding::new("malformed_file", message)])
     })?;
-    read_text(&file, &text)
+    read_text(&file, &text, limits)
 }
 
 /// Reads the forms in `text`, which came from `file`.
-fn read_text(file: &str, text: &str) -> Result<Vec<Document>, CliError> {
-    let source = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let reading = Reading { file, source: Arc::from(source) };
+fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
+    let source = Arc::from(text.strip_prefix('\u{feff}').unwrap_or(text));
     let is_json = Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let documents = if is_json { reading.json() } else { reading.yaml() };
-    documents.map_err(|findings| refuse(file, findings)).and_then(|documents| {
-        if documents.is_empty() {
-            return Err(refuse(file, vec![Finding::new("malformed_file", format!("{file} holds no form"))]));
-        }
-        Ok(documents)
-    })
-}
-
-fn refuse(file: &str, findings: Vec<Finding>) -> CliError {
-    Report::of_file(file, findings).into()
+    let reading = Reading { file, source, is_json };
+    let (documents, mut findings) = reading.read();
+    findings.extend(documents.iter().flat_map(|document| document.check(limits)));
+    if documents.is_empty() && findings.is_empty() {
+        findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
+    }
+    if findings.is_empty() { Ok(documents) } else { Err(Report::of_file(file, findings).into()) }
 }
 
 /// The reason alone: the name of the file stands beside it already.
@@ -77,45 +70,66 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-struct Reading<'a> {
+/// A file that is being read.
+pub(super) struct Reading<'a> {
     file: &'a str,
     source: Arc<str>,
+    pub(super) is_json: bool,
 }
 
 impl Reading<'_> {
-    fn json(&self) -> Result<Vec<Document>, Vec<Finding>> {
-        let value = json::parse(&self.source).map_err(|error| {
-            let start = position(&self.source, error.line, error.column);
-            vec![self.finding("malformed_file", error.what, start..start, None)]
-        })?;
-        let root = spans::walk(&self.source).ok().and_then(|mut documents| documents.roots.pop());
-        Ok(vec![self.document(value, root)])
+    /// The forms of the file, as far as it can be read, and what is wrong with how it is written.
+    fn read(&self) -> (Vec<Document>, Vec<Finding>) {
+        let walked = spans::walk(&self.source);
+        let mut findings: Vec<_> = walked.oddities.iter().map(|oddity| self.odd(oddity)).collect();
+        let mut documents = Vec::new();
+        let mut roots = walked.roots.into_iter();
+        if walked.is_too_deep {
+            return (documents, findings);
+        }
+        if self.is_json && findings.is_empty() {
+            match json::parse(&self.source) {
+                Ok(value) => documents.push(self.document(value, roots.next())),
+                Err(error) => findings.push(self.malformed(error.what, error.line, error.column)),
+            }
+            return (documents, findings);
+        }
+        for raw in self.raw() {
+            match (raw, roots.next()) {
+                (Ok(Raw::Null), _) => {}
+                (Ok(raw), root) => {
+                    let value = convert(self, &raw, root.as_ref(), &mut findings);
+                    documents.push(self.document(value, root));
+                }
+                (Err(finding), _) => findings.push(finding),
+            }
+        }
+        (documents, findings)
     }
 
-    fn yaml(&self) -> Result<Vec<Document>, Vec<Finding>> {
-        let walked = spans::walk(&self.source);
-        if let Ok(documents) = &walked
-            && !documents.oddities.is_empty()
-        {
-            return Err(documents.oddities.iter().map(|oddity| self.odd(oddity)).collect());
+    /// The values of the file, up to the first that is malformed.
+    fn raw(&self) -> Vec<Result<Raw, Finding>> {
+        if self.is_json {
+            let raw = serde_json::from_str(&self.source);
+            return vec![
+                raw.map_err(|error| self.malformed(error.to_string(), error.line(), error.column())),
+            ];
         }
-        let mut roots =
-            walked.as_ref().map(|documents| documents.roots.clone()).unwrap_or_default().into_iter();
-        let mut documents = Vec::new();
+        let mut values = Vec::new();
         for document in serde_yaml::Deserializer::from_str(&self.source) {
-            let value = Yaml::deserialize(document).map_err(|error| vec![self.syntax(&error)])?;
-            let root = roots.next();
-            if value.is_null() {
-                continue;
+            let raw = Raw::deserialize(document).map_err(|error| self.syntax(&error));
+            let is_malformed = raw.is_err();
+            values.push(raw);
+            if is_malformed {
+                break;
             }
-            let mut conversion = Conversion { reading: self, findings: Vec::new() };
-            let value = conversion.value(&value, root.as_ref(), false, 0);
-            if !conversion.findings.is_empty() {
-                return Err(conversion.findings);
-            }
-            documents.push(self.document(value, root));
         }
-        Ok(documents)
+        values
+    }
+
+    /// The text at `place`.
+    pub(super) fn text(&self, place: &Range<usize>) -> Option<&str> {
+        self.source.get(place.clone())
     }
 
     /// Takes off what only the file has.
@@ -147,6 +161,10 @@ impl Reading<'_> {
                 let message = format!("field `{key}` is given twice");
                 self.finding("duplicate_field", message, place.clone(), earlier)
             }
+            Oddity::Deep { place } => {
+                let message = format!("more than {} levels of nesting", json::MAX_DEPTH);
+                self.finding("malformed_file", message, place.clone(), None)
+            }
             Oddity::Merge { place } => {
                 self.finding("unsupported_yaml", "merge keys are not supported", place.clone(), None)
             }
@@ -160,19 +178,20 @@ impl Reading<'_> {
     }
 
     fn syntax(&self, error: &serde_yaml::Error) -> Finding {
-        let message = error.to_string();
-        // The place is drawn; in the text it would stand twice.
-        let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
         match error.location() {
-            Some(at) => {
-                let start = at.index().min(self.source.len());
-                self.finding("malformed_file", message, start..start, None)
-            }
-            None => Finding::new("malformed_file", message),
+            Some(at) => self.malformed(error.to_string(), at.line(), at.column()),
+            None => Finding::new("malformed_file", error.to_string()),
         }
     }
 
-    fn finding(
+    fn malformed(&self, message: String, line: usize, column: usize) -> Finding {
+        // The place is drawn; in the text it would stand twice.
+        let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
+        let start = position(&self.source, line, column);
+        self.finding("malformed_file", message, start..start, None)
+    }
+
+    pub(super) fn finding(
         &self,
         code: &str,
         message: impl Into<String>,
@@ -200,105 +219,34 @@ fn without_was(questions: Value) -> Value {
 
 /// The byte at `line` and `column`, both from 1, columns in characters.
 fn position(source: &str, line: usize, column: usize) -> usize {
-    let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    let into = source[start..].char_indices().nth(column - 1).map_or(source.len() - start, |(at, _)| at);
+    let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let into = source[start..]
+        .char_indices()
+        .nth(column.saturating_sub(1))
+        .map_or(source.len() - start, |(at, _)| at);
     start + into
-}
-
-/// Turns YAML values into JSON ones, with the text of the file at hand.
-struct Conversion<'a> {
-    reading: &'a Reading<'a>,
-    findings: Vec<Finding>,
-}
-
-impl Conversion<'_> {
-    /// `is_text`: whether text is meant here, whatever the value looks like.
-    fn value(&mut self, yaml: &Yaml, node: Option<&Node>, is_text: bool, depth: usize) -> Value {
-        if depth > json::MAX_DEPTH {
-            self.refuse(node, format!("more than {} levels of nesting", json::MAX_DEPTH));
-            return Value::Null;
-        }
-        let written = node
-            .filter(|node| node.plain)
-            .and_then(|node| self.reading.source.get(node.place.clone()))
-            .filter(|text| !text.is_empty() && !text.starts_with('*'));
-        match (yaml, written) {
-            (Yaml::Null | Yaml::Bool(_) | Yaml::Number(_), Some(text)) if is_text => {
-                Value::String(text.to_owned())
-            }
-            (Yaml::Null, _) => Value::Null,
-            (Yaml::Bool(value), _) => Value::Bool(*value),
-            (Yaml::Number(number), written) => self.number(number, written, node),
-            (Yaml::String(text), _) => Value::String(text.clone()),
-            (Yaml::Sequence(items), _) => {
-                let item = |(place, item): (usize, &Yaml)| {
-                    self.value(item, node.and_then(|node| node.item(place)), false, depth + 1)
-                };
-                Value::Array(items.iter().enumerate().map(item).collect())
-            }
-            (Yaml::Mapping(members), _) => Value::Object(self.members(members, node, is_text, depth)),
-            (Yaml::Tagged(tagged), _) => self.value(&tagged.value, node, is_text, depth),
-        }
-    }
-
-    fn members(
-        &mut self,
-        members: &serde_yaml::Mapping,
-        node: Option<&Node>,
-        is_labels: bool,
-        depth: usize,
-    ) -> Object {
-        let mut object = Object::new();
-        for (place, (key, value)) in members.iter().enumerate() {
-            let member = node.and_then(|node| node.member(place));
-            let Some(name) = key_text(key) else {
-                self.refuse(node, "a key must be text".to_owned());
-                continue;
-            };
-            let is_text = is_labels || name == "labels" || TEXTS.contains(&name.as_str());
-            object.push((name, self.value(value, member.map(|member| &member.value), is_text, depth + 1)));
-        }
-        object
-    }
-
-    /// A number keeps the text it was written as, if JSON writes numbers like that.
-    fn number(&mut self, number: &serde_yaml::Number, written: Option<&str>, node: Option<&Node>) -> Value {
-        let text = number.to_string();
-        let read = |text: &str| json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)));
-        match written.and_then(read).or_else(|| read(&text)) {
-            Some(value) => value,
-            None => {
-                self.refuse(node, format!("`{text}` is no number in JSON"));
-                Value::Null
-            }
-        }
-    }
-
-    fn refuse(&mut self, node: Option<&Node>, message: String) {
-        let finding = match node {
-            Some(node) => self.reading.finding("unsupported_yaml", message, node.place.clone(), None),
-            None => Finding::new("unsupported_yaml", message),
-        };
-        self.findings.push(finding);
-    }
-}
-
-fn key_text(key: &Yaml) -> Option<String> {
-    match key {
-        Yaml::String(text) => Some(text.clone()),
-        Yaml::Number(number) => Some(number.to_string()),
-        Yaml::Bool(value) => Some(value.to_string()),
-        Yaml::Null | Yaml::Sequence(_) | Yaml::Mapping(_) | Yaml::Tagged(_) => None,
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read_text;
+    use super::{CliError, Document, read_text};
+    use crate::cli::diagnostics::Finding;
     use crate::domain::limits::Limits;
 
+    fn read(file: &str, text: &str) -> Vec<Document> {
+        read_text(file, text, &Limits::default()).unwrap()
+    }
+
     fn body(text: &str) -> String {
-        read_text("a.yaml", text).unwrap()[0].body()
+        read("a.yaml", text)[0].body()
+    }
+
+    #[track_caller]
+    fn findings(file: &str, text: &str) -> Vec<Finding> {
+        match read_text(file, text, &Limits::default()) {
+            Err(CliError::Rejected(report)) => report.findings,
+            other => panic!("{text}: {other:?}"),
+        }
     }
 
     #[test]
@@ -306,38 +254,36 @@ mod tests {
         for written in ["1.10", "007", "yes", "null", "~", "2024-01-01", "true", "0x1F", "1e3"] {
             assert_eq!(body(&format!("title: {written}\n")), format!("{{\"title\":\"{written}\"}}"));
         }
-        assert_eq!(body("title:\n"), r#"{"title":null}"#);
+        assert_eq!(body("title: T\ndescription:\n"), r#"{"title":"T","description":null}"#);
         assert_eq!(
-            body("questions: [{labels: {1: 2, 5: no}}]"),
-            r#"{"questions":[{"labels":{"1":"2","5":"no"}}]}"#
+            body("title: T\nquestions: [{type: rating, title: T, labels: {1: 2, 5: no}}]"),
+            r#"{"title":"T","questions":[{"type":"rating","title":"T","labels":{"1":"2","5":"no"}}]}"#
         );
     }
 
     #[test]
     fn what_only_the_file_has_is_taken_off() {
-        let text =
-            "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email}\n";
-        assert_eq!(body(text), r#"{"title":"T","questions":[{"type":"email"}]}"#);
-        let other = &read_text("a.yaml", "version: 2\ntitle: T\n").unwrap()[0];
+        let text = "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E}\n";
+        assert_eq!(body(text), r#"{"title":"T","questions":[{"type":"email","title":"E"}]}"#);
         assert_eq!(
-            other.check(&Limits::default())[0].message,
+            findings("a.yaml", "version: 2\ntitle: T\n")[0].message,
             "`version` is that of the file format, and only 1 exists"
         );
     }
 
     #[test]
     fn json_and_yaml_are_one_model() {
-        let text = r#"{"title": "T", "questions": [{"type": "rating", "max": 7}]}"#;
-        let json = read_text("a.json", text).unwrap();
+        let text = r#"{"title": "T", "questions": [{"type": "rating", "title": "T", "max": 7}]}"#;
+        let json = read("a.json", text);
         assert_eq!(json[0].body(), body(text));
-        assert_eq!(json[0].place("/questions/0/max", false), Some(55..56));
+        assert_eq!(json[0].place("/questions/0/max", false), Some(69..70));
     }
 
     #[test]
     fn one_file_may_hold_several_forms() {
-        let forms = read_text("a.yaml", "# two\n---\ntitle: A\n---\ntitle: B\n---\n").unwrap();
+        let forms = read("a.yaml", "# two\n---\ntitle: A\n---\ntitle: B\n---\n");
         assert_eq!(
-            forms.iter().map(super::Document::body).collect::<Vec<_>>(),
+            forms.iter().map(Document::body).collect::<Vec<_>>(),
             [r#"{"title":"A"}"#, r#"{"title":"B"}"#]
         );
         assert_eq!(forms[1].place("/title", false), Some(30..31));
@@ -354,8 +300,51 @@ mod tests {
             ("a: .inf\n", "`.inf` is no number in JSON"),
             ("? [a]\n: 1\n", "a key must be text"),
         ] {
-            let Err(super::CliError::Rejected(report)) = read_text("a.yaml", text) else { panic!("{text}") };
-            assert!(report.findings[0].message.contains(message), "{:?}", report.findings[0].message);
+            let found = findings("a.yaml", text);
+            assert!(found.iter().any(|finding| finding.message.contains(message)), "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_key_given_twice_hides_nothing_else() {
+        let yaml = "titel: A\nquestions:\n  - {type: ratting, title: T, title: U}\n  - {type: email}\n";
+        let json = r#"{"titel": "A", "questions": [{"type": "ratting", "title": "T", "title": 5}, {"type": "email"}]}"#;
+        for (file, text) in [("a.yaml", yaml), ("a.json", json)] {
+            let codes: Vec<_> = findings(file, text).into_iter().filter_map(|finding| finding.code).collect();
+            assert_eq!(
+                codes,
+                ["unknown_field", "unknown_question_type", "duplicate_field", "missing_field"],
+                "{file}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_costs_nothing() {
+        for (file, level) in [("a.yaml", "{a: "), ("a.json", "["), ("a.yaml", "- "), ("a.yaml", "? ")] {
+            let deep = findings(file, &level.repeat(5_000));
+            assert_eq!(deep.len(), 1);
+            assert_eq!(deep[0].message, "more than 16 levels of nesting");
+            assert_eq!(deep[0].code.as_deref(), Some("malformed_file"));
+            assert_eq!(deep[0].mark.as_ref().unwrap().place.start, 16 * level.len(), "{level}");
+        }
+        let by_alias = format!(
+            "a: &a {}{}\nb: {}*a{}\n",
+            "[".repeat(10),
+            "]".repeat(10),
+            "[".repeat(10),
+            "]".repeat(10)
+        );
+        assert!(findings("a.yaml", &by_alias).iter().any(|finding| finding.message.contains("16 levels")));
+    }
+
+    #[test]
+    fn a_file_of_many_problems_shows_the_first() {
+        let keys: String = (0..20_000).map(|number| format!("k{number}: 1\n")).collect();
+        let Err(CliError::Rejected(report)) = read_text("a.yaml", &keys, &Limits::default()) else {
+            panic!()
+        };
+        assert_eq!(report.findings.len(), 100);
+        assert_eq!(report.summary.as_deref(), Some("a.yaml: 20001 problems found, the first 100 are shown"));
     }
 }

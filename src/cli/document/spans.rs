@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span};
+
+use crate::domain::json::MAX_DEPTH;
 
 /// A place in the source, in bytes.
 pub(super) type Place = Range<usize>;
@@ -35,6 +37,8 @@ enum Shape {
 pub(super) struct Member {
     pub(super) key: String,
     pub(super) key_place: Place,
+    /// Whether the key is an oddity: it stands here again, or is no key but a merge.
+    pub(super) is_refused: bool,
     pub(super) value: Node,
 }
 
@@ -47,6 +51,8 @@ pub(super) enum Oddity {
     Merge { place: Place },
     /// A tag beyond those of the core schema.
     Tag { place: Place },
+    /// A list or mapping deeper than JSON may be nested.
+    Deep { place: Place },
 }
 
 /// The documents of one file.
@@ -54,6 +60,8 @@ pub(super) enum Oddity {
 pub(super) struct Documents {
     pub(super) roots: Vec<Node>,
     pub(super) oddities: Vec<Oddity>,
+    /// Whether the walk ended at an [`Oddity::Deep`]: readers take more than linear time over what is below.
+    pub(super) is_too_deep: bool,
 }
 
 impl Node {
@@ -100,16 +108,26 @@ impl Node {
     }
 }
 
-/// Finds the places of all values in `source`.
-pub(super) fn walk(source: &str) -> Result<Documents, ScanError> {
+/// Finds the places of all values in `source`, up to where it is malformed or too deep.
+pub(super) fn walk(source: &str) -> Documents {
     let mut options = Options::default();
     options.set_emit_comments(false);
+    // The parser looks for the end of brackets before it tells of the first.
+    options.flow_nesting_limit = MAX_DEPTH;
     let mut walk = Walk::default();
     for event in Parser::new_from_str_with_options(source, options) {
-        let (event, span) = event?;
-        walk.take(event, &span);
+        match event {
+            Ok((event, span)) => walk.take(event, &span),
+            Err(error) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
+                walk.end_at(error.marker().byte_offset().unwrap_or_default());
+            }
+            Err(_) => break,
+        }
+        if walk.documents.is_too_deep {
+            break;
+        }
     }
-    Ok(walk.documents)
+    walk.documents
 }
 
 /// A list or mapping that has begun and not yet ended.
@@ -121,7 +139,22 @@ struct Open {
 
 enum Content {
     List(Vec<Node>),
-    Map { members: Vec<Member>, key: Option<(String, Place)> },
+    Map(Map),
+}
+
+#[derive(Default)]
+struct Map {
+    members: Vec<Member>,
+    /// Where each key stands first.
+    keys: HashMap<String, Place>,
+    /// A key whose value is to come.
+    key: Option<Key>,
+}
+
+struct Key {
+    text: String,
+    place: Place,
+    is_refused: bool,
 }
 
 #[derive(Default)]
@@ -144,13 +177,8 @@ impl Walk {
                 let node = Node { place, plain, shape: Rc::new(Shape::Scalar) };
                 self.put(node, anchor, Some(&text));
             }
-            Event::SequenceStart(_, anchor, _) => {
-                self.open.push(Open { start: place.start, anchor, content: Content::List(Vec::new()) });
-            }
-            Event::MappingStart(_, anchor, _) => {
-                let content = Content::Map { members: Vec::new(), key: None };
-                self.open.push(Open { start: place.start, anchor, content });
-            }
+            Event::SequenceStart(_, anchor, _) => self.open(place, anchor, Content::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => self.open(place, anchor, Content::Map(Map::default())),
             Event::SequenceEnd | Event::MappingEnd => self.close(place.end),
             Event::Alias(anchor) => {
                 if let Some(target) = self.anchors.get(&anchor) {
@@ -162,11 +190,24 @@ impl Walk {
         }
     }
 
+    fn open(&mut self, place: Place, anchor: usize, content: Content) {
+        if self.open.len() == MAX_DEPTH {
+            self.end_at(place.start);
+        }
+        self.open.push(Open { start: place.start, anchor, content });
+    }
+
+    /// Notes that what begins at `start` is too deep.
+    fn end_at(&mut self, start: usize) {
+        self.documents.is_too_deep = true;
+        self.documents.oddities.push(Oddity::Deep { place: start..start });
+    }
+
     fn close(&mut self, end: usize) {
         let Some(Open { start, anchor, content }) = self.open.pop() else { return };
         let shape = match content {
             Content::List(items) => Shape::List(items),
-            Content::Map { members, .. } => Shape::Map(members),
+            Content::Map(map) => Shape::Map(map.members),
         };
         let node = Node { place: start..end.max(start), plain: false, shape: Rc::new(shape) };
         self.put(node, anchor, None);
@@ -183,26 +224,32 @@ impl Walk {
         };
         match &mut open.content {
             Content::List(items) => items.push(node),
-            Content::Map { members, key: key @ None } => {
-                let text = text.unwrap_or_default().to_owned();
-                look_at_key(&text, &node, members, &mut self.documents.oddities);
-                *key = Some((text, node.place));
-            }
-            Content::Map { members, key } => {
-                if let Some((key, key_place)) = key.take() {
-                    members.push(Member { key, key_place, value: node });
+            Content::Map(map) => match map.key.take() {
+                Some(Key { text: key, place: key_place, is_refused }) => {
+                    map.members.push(Member { key, key_place, is_refused, value: node });
                 }
-            }
+                None => {
+                    let oddity = map.expect_value_of(text.unwrap_or_default(), &node);
+                    self.documents.oddities.extend(oddity);
+                }
+            },
         }
     }
 }
 
-fn look_at_key(key: &str, node: &Node, members: &[Member], oddities: &mut Vec<Oddity>) {
-    let place = node.place.clone();
-    if key == "<<" && node.plain {
-        oddities.push(Oddity::Merge { place });
-    } else if let Some(first) = members.iter().find(|member| member.key == key) {
-        oddities.push(Oddity::Duplicate { key: key.to_owned(), place, first: first.key_place.clone() });
+impl Map {
+    /// Takes a key; says what is odd about it.
+    fn expect_value_of(&mut self, key: &str, node: &Node) -> Option<Oddity> {
+        let place = node.place.clone();
+        let oddity = if key == "<<" && node.plain {
+            Some(Oddity::Merge { place: place.clone() })
+        } else {
+            let first = self.keys.get(key).cloned();
+            first.map(|first| Oddity::Duplicate { key: key.to_owned(), place: place.clone(), first })
+        };
+        self.keys.entry(key.to_owned()).or_insert_with(|| place.clone());
+        self.key = Some(Key { text: key.to_owned(), place, is_refused: oddity.is_some() });
+        oddity
     }
 }
 
@@ -213,7 +260,7 @@ mod tests {
     #[test]
     fn every_value_is_found_by_its_pointer() {
         let source = "title: Lunch\nquestions:\n  - {id: a, title: \"A\"}\n  - type: x # why\n    max: 5\n";
-        let documents = walk(source).unwrap();
+        let documents = walk(source);
         let root = &documents.roots[0];
         for (pointer, value, key) in [
             ("/title", "Lunch", Some("title")),
@@ -232,7 +279,7 @@ mod tests {
     #[test]
     fn aliases_stand_where_they_are_written_and_hold_what_they_name() {
         let source = "a: &x {b: 1}\nc: *x\n";
-        let root = walk(source).unwrap().roots.remove(0);
+        let root = walk(source).roots.remove(0);
         assert_eq!(&source[root.find("/c").0.place.clone()], "*x");
         assert_eq!(&source[root.find("/c/b").0.place.clone()], "1");
     }
@@ -240,7 +287,7 @@ mod tests {
     #[test]
     fn what_a_form_file_may_not_have_is_found() {
         let source = "a: 1\n<<: {b: 2}\nc: !secret x\na: 3\nd: !!str 5\n";
-        let oddities = walk(source).unwrap().oddities;
+        let oddities = walk(source).oddities;
         assert_eq!(
             oddities,
             [

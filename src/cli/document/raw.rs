@@ -1,0 +1,91 @@
+//! A value as a file holds it: a key that stands twice is there twice, so that the rest can still be read and checked.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
+
+/// A value of a YAML or JSON file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Raw {
+    Null,
+    Bool(bool),
+    /// A number in text, which need not be how it was written.
+    Number(String),
+    String(String),
+    List(Vec<Self>),
+    Map(Vec<(Self, Self)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Number(serde_yaml::Number::from(value).to_string()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw::String(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Raw::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Raw, A::Error> {
+        let mut map = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            map.push(member);
+        }
+        Ok(Raw::Map(map))
+    }
+
+    /// A value with a tag of one's own: the walk of the file has found the tag, and refuses it.
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Raw, A::Error> {
+        let (_, value): (String, _) = tagged.variant()?;
+        value.newtype_variant()
+    }
+}
