@@ -167,8 +167,8 @@ impl FromStr for KeyText {
     type Err = NoKey;
 
     fn from_str(text: &str) -> Result<Self, NoKey> {
-        let plain =
-            text.len() == Self::LENGTH && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+        let plain = text.len() == Self::LENGTH
+            && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
         let body = text.strip_prefix("fk_").filter(|_| plain).ok_or(NoKey)?;
         let (start, sum) = text.split_at(Self::LENGTH - 6);
         if body.contains('_') || checksum(start) != sum.as_bytes() {

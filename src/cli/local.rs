@@ -55,9 +55,11 @@ fn is_mistake(kind: io::ErrorKind) -> bool {
 
 fn no_folder(data: &Path, error: &io::Error) -> CliError {
     let shown = data.display();
-    CliError::usage(match error.kind() {
-        io::ErrorKind::DirectoryNotEmpty => format!("{shown} is no data directory: {error}"),
-        _ => format!("{shown} is not a folder"),
+    let is_folder = error.kind() == io::ErrorKind::DirectoryNotEmpty;
+    CliError::usage(if is_folder {
+        format!("{shown} is no data directory: {error}")
+    } else {
+        format!("{shown} is not a folder")
     })
 }
 
