@@ -17,10 +17,10 @@ use crate::cli::{file, form, help, serve, submission, tools};
     version,
     about,
     arg_required_else_help = true,
-    disable_help_subcommand = false,
+    disable_help_subcommand = true,
     help_template = help::ROOT_TEMPLATE,
     after_help = help::ROOT_AFTER,
-    max_term_width = 100
+    max_term_width = 80
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -86,8 +86,7 @@ pub enum Command {
     Whoami(tools::Whoami),
     Explain(tools::Explain),
     Completions(tools::Completions),
-    #[command(flatten)]
-    Topic(help::Topic),
+    Help(help::Help),
 }
 
 /// Reads `30s`, `2m`, `500ms`; a bare number is seconds.

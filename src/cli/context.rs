@@ -9,7 +9,7 @@ use crate::cli::args::Global;
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::runtime::Live;
-use crate::client::Url;
+use crate::client::{self, Url};
 use crate::secret::Secret;
 
 /// Where a server listens if nobody says otherwise.
@@ -58,14 +58,13 @@ pub struct Surroundings<'a> {
 
 /// Finds out where to work.
 ///
-/// Refuses contradictions, several servers to choose from, and to send a key unencrypted beyond this machine.
+/// Refuses contradictions, and several servers to choose from.
 pub fn resolve(global: &Global, around: &Surroundings<'_>) -> Result<Target, CliError> {
     if let Some(data) = data(global, around.environment)? {
         return Ok(Target::Data(data));
     }
     let live = (around.live)();
     let url = address(global, around.environment, &live)?;
-    refuse_in_the_clear(&url.value, global.insecure_http)?;
     let key = match given_key(global, around)? {
         Some(key) => Some(key),
         None => live.iter().find(|server| server.is_at(&url.value)).map(|server| Key {
@@ -134,7 +133,8 @@ pub fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliError> {
+/// Refuses to send a key unencrypted beyond this machine.
+pub fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliError> {
     if url.scheme() == "https" || is_loopback(url) || insecure_http {
         return Ok(());
     }
@@ -193,8 +193,6 @@ fn is_readable_by_others(_: &Path) -> bool {
 impl Key {
     /// What may be shown of the key.
     pub fn redacted(&self) -> String {
-        let text = self.text.reveal();
-        let end = text.get(text.len().saturating_sub(4)..).filter(|_| text.len() >= 24).unwrap_or_default();
-        format!("fk_…{end}")
+        client::redacted(self.text.reveal())
     }
 }

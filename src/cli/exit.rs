@@ -48,6 +48,23 @@ impl Exit {
         self as u8
     }
 
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::No => "no",
+            Self::Usage => "usage",
+            Self::NotFound => "not found",
+            Self::NotAllowed => "not allowed",
+            Self::WrongState => "wrong state",
+            Self::Rejected => "rejected",
+            Self::Unavailable => "unavailable",
+            Self::Partial => "partial",
+            Self::Bug => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     /// When it is used, for `forms help exit-codes`.
     pub fn meaning(self) -> &'static str {
         match self {

@@ -11,6 +11,39 @@ use crate::cli::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::ClientError;
 
+/// The codes that only the command line has, as `-o json` shows them, and what they mean.
+pub const CODES: [(&str, &str); 11] = [
+    (
+        "usage",
+        "The command was called in a way it cannot follow. `forms help <command>` shows how it is called.",
+    ),
+    (
+        "store_in_use",
+        "One process works on a data directory at a time. Leave --data out where a server holds it, or wait for the other process.",
+    ),
+    (
+        "address_in_use",
+        "Another program listens there. Choose another address with --listen, or port 0 for any free one.",
+    ),
+    ("io", "Reading or writing failed on this machine. The message has the reason of the operating system."),
+    (
+        "failed",
+        "This machine cannot do it, for the reason in the message, or this is a bug: please report it.",
+    ),
+    ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
+    ("declined", "The question was answered with no. Nothing was done."),
+    ("closed_pipe", "Whoever read the output has gone. That is no failure."),
+    ("interrupted", "Ctrl-C was pressed. What was sent before may have been carried out."),
+    (
+        "unreachable",
+        "No server answers at the address. `forms whoami` shows where the address came from; `forms serve --data DIR` starts a server.",
+    ),
+    (
+        "unexpected_answer",
+        "Something answers at the address, and it is no forms server, or one of another version. `forms whoami` shows where the address came from.",
+    ),
+];
+
 /// The failure as a person reads it.
 pub fn tell(error: &CliError) -> Finding {
     match error {

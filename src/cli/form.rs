@@ -273,7 +273,8 @@ fn summary(form: &FormDetail) -> String {
     let accepting = if form.accepting { "yes" } else { "no, it is a draft" };
     let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
     if let Some(description) = &form.description {
-        text += &format!("about:      {}\n", visible(description));
+        let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
+        text += &format!("about:      {}\n", lines.join("\n            "));
     }
     text += &format!("status:     {}\n", form.status.name());
     text += &format!("accepting:  {accepting}\n");

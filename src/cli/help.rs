@@ -1,11 +1,16 @@
-//! Help that clap cannot write: the grouped list of commands, and pages that belong to no command.
+//! Help that clap cannot write: the grouped list of commands, what all commands have in common, and topics.
 
 use std::fmt::Write as _;
 
-use clap::Subcommand;
+use clap::Args;
+use serde_json::{Value, json};
 
+use crate::cli;
+use crate::cli::diagnostics::similar;
 use crate::cli::environment::VARIABLES;
-use crate::cli::exit::Exit;
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::output::wrapped;
+use crate::cli::session::Session;
 
 /// The root's help. clap has no groups of commands (its issue 1553), so they stand here by hand, and a test compares
 /// them with the commands there are.
@@ -14,18 +19,17 @@ forms — build forms and collect answers, from a file, a script or a server
 
 Usage: forms [OPTIONS] <COMMAND>
 
-WRITE     create       create a form                validate     check files, offline
-RUN       publish      open a form for answers      unpublish    back to draft
-          list         list forms                   show         show one form
-          delete       move a form to the trash
-COLLECT   submit       send answers                 responses    list and show answers
-OPERATE   serve        run the server
-CONNECT   whoami       show server, key, workspace
-TOOLS     explain      what an error code means     completions  set up a shell
-          help         help on a command or topic
+WRITE    create    create a form            validate     check files, offline
+RUN      publish   open a form for answers  unpublish    back to draft
+         list      list forms               show         show one form
+         delete    move a form to the trash
+COLLECT  submit    send answers             responses    list and show answers
+OPERATE  serve     run the server
+CONNECT  whoami    show server, key, workspace
+TOOLS    explain   explain an error code    completions  set up a shell
+         help      help on a command or topic
 
-{options}
-{after-help}";
+{options}{after-help}";
 
 /// What follows the root's help.
 pub const ROOT_AFTER: &str = "\
@@ -38,27 +42,118 @@ Examples:
 
 Topics: forms help environment, forms help exit-codes, forms help formatting";
 
-/// Pages of help that are no commands; each prints itself.
-#[derive(Debug, Clone, Copy, Subcommand)]
+/// Adds to the long help of every command what they have in common.
+pub fn with_common(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(with_common);
+    let own = command.get_after_long_help().or(command.get_after_help());
+    let own = own.map(ToString::to_string).unwrap_or_default();
+    command.after_long_help(format!("{own}\n\n{}", common()))
+}
+
+fn common() -> String {
+    let variables: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
+    // A number stays beside its name.
+    let exit = |exit: &Exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}");
+    let exits: Vec<_> = Exit::ALL.iter().map(exit).collect();
+    let block = |list: String| {
+        let lines = wrapped(&list, 76).replace('\u{a0}', " ");
+        lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
+    };
+    let variables = block(format!("{}; see forms help environment", variables.join(", ")));
+    let exits = block(format!("{}; see forms help exit-codes", exits.join(", ")));
+    format!("Environment:\n{variables}\nExit codes:\n{}", exits.trim_end())
+}
+
+/// Show help on a command or a topic
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Topics are environment, exit-codes and formatting.
+
+Examples:
+  forms help submit
+  forms help responses list
+  forms help exit-codes -o json")]
+pub struct Help {
+    /// A command, or a topic
+    names: Vec<String>,
+}
+
+impl Help {
+    /// Prints the help.
+    pub fn run(self, session: &Session) -> Result<(), CliError> {
+        if let [name] = &self.names[..]
+            && let Some(topic) = Topic::ALL.iter().find(|topic| topic.name() == name)
+        {
+            return session.output.object(&topic.value(), || topic.text());
+        }
+        let mut command = cli::command();
+        command.build();
+        for name in &self.names {
+            command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;
+        }
+        let text = command.render_long_help();
+        session.output.help(&text.to_string(), &text.ansi().to_string(), false)
+    }
+}
+
+fn unknown(name: &str, command: &clap::Command) -> CliError {
+    let commands = command.get_subcommands().map(clap::Command::get_name);
+    let names = commands.chain(Topic::ALL.iter().map(|topic| topic.name()));
+    let help = similar(name, names).map(|name| format!("a similar name exists: {name}"));
+    CliError::Usage { message: format!("there is no command or topic `{name}`"), help }
+}
+
+/// Pages of help that belong to no command.
+#[derive(Debug, Clone, Copy)]
 pub enum Topic {
-    /// Environment variables
-    #[command(hide = true, help_template = "{about}", long_about = environment())]
     Environment,
-    /// Exit codes
-    #[command(hide = true, help_template = "{about}", long_about = exit_codes())]
     ExitCodes,
-    /// Output formats
-    #[command(hide = true, help_template = "{about}", long_about = FORMATTING)]
     Formatting,
 }
 
 impl Topic {
+    /// All topics.
+    pub const ALL: [Self; 3] = [Self::Environment, Self::ExitCodes, Self::Formatting];
+
+    /// What `forms help` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::ExitCodes => "exit-codes",
+            Self::Formatting => "formatting",
+        }
+    }
+
+    /// What it is about.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Environment => "Environment variables",
+            Self::ExitCodes => "Exit codes",
+            Self::Formatting => "Output formats",
+        }
+    }
+
     /// The page.
     pub fn text(self) -> String {
         match self {
             Self::Environment => environment(),
             Self::ExitCodes => exit_codes(),
             Self::Formatting => FORMATTING.to_owned(),
+        }
+    }
+
+    /// The page for programs.
+    fn value(self) -> Value {
+        match self {
+            Self::Environment => {
+                let variable = |(name, meaning): &(_, _)| json!({"name": name, "meaning": meaning});
+                json!({"variables": VARIABLES.iter().map(variable).collect::<Vec<_>>()})
+            }
+            Self::ExitCodes => {
+                let exit = |exit: &Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
+                json!({"exit_codes": Exit::ALL.iter().map(exit).collect::<Vec<_>>()})
+            }
+            Self::Formatting => json!({"text": FORMATTING}),
         }
     }
 }
@@ -103,8 +198,12 @@ and, where a file was read, `line` and `column`.
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.
 
+Of several items (publish A B) programs read one JSON array, one CSV, or YAML
+documents set apart by ---; what failed is one line with its `failures`.
+
 Control characters in titles and answers are shown as \\u{1b} on a terminal
-and in tables.";
+and in tables.
+";
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,7 @@ use session::Session;
 
 /// The definition of the command line.
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::with_common(Cli::command())
 }
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
@@ -64,7 +64,7 @@ fn bug() -> CliError {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut matches = Cli::command().try_get_matches_from(arguments)?;
+    let mut matches = command().try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 
@@ -101,7 +101,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
         Command::Validate(validate) => validate.run(&session),
         Command::Explain(explain) => explain.run(&session),
         Command::Completions(completions) => completions.run(&session),
-        Command::Topic(topic) => session.output.write(&topic.text()),
+        Command::Help(help) => help.run(&session),
         command => block_on(&mut session, command),
     };
     let finished = session.output.finish();
@@ -153,7 +153,7 @@ async fn talk(session: &Session, command: Command) -> Result<(), CliError> {
         | Command::Validate(_)
         | Command::Explain(_)
         | Command::Completions(_)
-        | Command::Topic(_) => Ok(()),
+        | Command::Help(_) => Ok(()),
     }
 }
 

@@ -100,6 +100,7 @@ impl Session {
     pub async fn connect(&self) -> Result<Client, CliError> {
         let (transport, key) = match self.awaited_target().await? {
             Target::Server { url, key } => {
+                context::refuse_in_the_clear(&url.value, self.global.insecure_http)?;
                 let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }

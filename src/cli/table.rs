@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{ContentArrangement, Table as Columns, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table as Columns, presets};
 
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
@@ -77,19 +77,28 @@ impl Table {
         columns.load_style(presets::NOTHING);
         columns.set_content_arrangement(ContentArrangement::Dynamic);
         columns.set_width(width);
-        columns.set_header(self.headers.iter().map(|header| header.to_uppercase()));
+        let header = self.headers.iter().map(|header| header.trim_end_matches("_at").to_uppercase());
+        columns.set_header(one_line(header.collect()));
         for row in &self.rows {
             let cells = row.iter().map(|cell| visible(cell.shown.as_ref().unwrap_or(&cell.text)));
-            let mut row = comfy_table::Row::from(cells.collect::<Vec<_>>());
-            row.max_height(1);
-            columns.add_row(row);
+            columns.add_row(one_line(cells.collect()));
+        }
+        for (place, column) in columns.column_iter_mut().enumerate() {
+            if self.stays_whole(place) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         let dim = |place| if colour && place == 0 { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
         let line = |(place, line): (usize, String)| {
             let (begin, end) = dim(place);
-            format!("{begin}{}{end}\n", line.trim_end())
+            format!("{begin}{}{end}\n", line.trim())
         };
         columns.lines().enumerate().map(line).collect()
+    }
+
+    /// Whether nothing of a column is cut off where room is short: an id, a number or a time that is not whole is none.
+    fn stays_whole(&self, place: usize) -> bool {
+        place == 0 || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
     }
 
     /// Plain columns without a header, as wide as they need be: for text that has a table in it.
@@ -122,6 +131,12 @@ impl Table {
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
     }
+}
+
+fn one_line(cells: Vec<String>) -> Row {
+    let mut row = Row::from(cells);
+    row.max_height(1);
+    row
 }
 
 fn members(value: &Value) -> &[(String, Value)] {
@@ -194,11 +209,14 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_columns_that_fit() {
-        let mut table = Table::new(["id", "title"]);
-        table.rows.push(vec![Cell::text("frm_1"), Cell::text("word ".repeat(30))]);
-        let text = table.columns(40, false);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
-        assert!(text.contains("ID") && text.contains('…') && text.lines().count() == 2, "{text}");
+        let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
+        let mut table = Table::new(["id", "updated_at", "title", "description"]);
+        let long = || Cell::text("word ".repeat(30));
+        table.rows.push(vec![Cell::text("frm_7k2m9q4x1abz"), Cell::time(now, now), long(), long()]);
+        let text = table.columns(50, false);
+        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
+        assert!(text.starts_with("ID ") && text.contains(" UPDATED ") && text.lines().count() == 2, "{text}");
+        assert!(text.contains("\nfrm_7k2m9q4x1abz  just now  ") && text.contains('…'), "{text}");
         assert!(table.columns(40, true).contains("\u{1b}[2m"));
     }
 

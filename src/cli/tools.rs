@@ -1,60 +1,89 @@
 //! Commands about the command line itself: who am I, what does this code mean, completion scripts.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::api::{self, Code};
-use crate::cli::args::Cli;
-use crate::cli::context::Target;
+use crate::api::{self, Code, Whoami as Answer};
+use crate::cli;
+use crate::cli::context::{Key, Sourced, Target};
 use crate::cli::diagnostics::similar;
 use crate::cli::document::FILE_CODES;
 use crate::cli::exit::CliError;
-use crate::cli::output::visible;
+use crate::cli::failure;
+use crate::cli::output::{visible, wrapped};
 use crate::cli::session::Session;
+use crate::client::Url;
 use crate::domain::violation::Rule;
 
 /// Show server, key and workspace, and where each was found
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
+Shows what was found also if no server answers there, and then fails with 7.
+
 Examples:
   forms whoami
   forms whoami -o json | jq -r .url.source")]
 pub struct Whoami {}
 
 impl Whoami {
-    /// Asks the server who the key belongs to, and adds who named both.
+    /// Asks the server who the key belongs to, and adds who named both: that much is known without an answer.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        let whoami = session.client().await?.whoami().await?;
-        let scopes: Vec<_> = whoami.key.scopes.iter().map(|scope| scope.name()).collect();
-        let (place, name, key_source) = match session.target()? {
-            Target::Server { url, key } => {
-                let value = url.value.as_str().trim_end_matches('/');
-                let source = key.as_ref().map(|key| json!(key.source)).unwrap_or_default();
-                (json!({"value": value, "source": url.source}), "url", source)
-            }
-            Target::Data(data) => {
-                (json!({"value": data.value, "source": data.source}), "data", json!("data"))
-            }
+        let asked = match session.client().await {
+            Ok(client) => client.whoami().await.map_err(CliError::from),
+            Err(error) => Err(error),
         };
-        let text = || {
-            let shown = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            format!(
-                "{name:<10} {}  ({})\nkey        {} \"{}\" {}  ({})\nworkspace  {} \"{}\"\n",
-                shown(&place["value"]),
-                shown(&place["source"]),
-                whoami.key.id,
-                visible(&whoami.key.name),
-                scopes.join(", "),
-                shown(&key_source),
-                whoami.workspace.id,
-                visible(&whoami.workspace.name),
-            )
-        };
-        let key =
-            json!({"id": whoami.key.id, "name": whoami.key.name, "scopes": scopes, "source": key_source});
-        session.output.object(&json!({name: place, "key": key, "workspace": whoami.workspace}), text)
+        let target = session.target()?;
+        let answer = asked.as_ref().ok();
+        session.output.object(&view(target, answer), || text(target, answer))?;
+        asked.map(drop)
     }
+}
+
+fn view(target: &Target, answer: Option<&Answer>) -> Value {
+    let scopes = |answer: &Answer| answer.key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>();
+    let key = |source: Value| {
+        json!({
+            "id": answer.map(|answer| &answer.key.id),
+            "name": answer.map(|answer| &answer.key.name),
+            "scopes": answer.map(scopes),
+            "source": source,
+        })
+    };
+    let workspace = answer.map(|answer| &answer.workspace);
+    match target {
+        Target::Server { url, key: found } => {
+            let key = found.as_ref().map(|found| key(json!(found.source)));
+            json!({"url": {"value": address(url), "source": url.source}, "key": key, "workspace": workspace})
+        }
+        Target::Data(data) => json!({"data": data, "key": key(json!("data")), "workspace": workspace}),
+    }
+}
+
+fn text(target: &Target, answer: Option<&Answer>) -> String {
+    let view = view(target, answer);
+    let source = |name: &str| view[name]["source"].as_str().unwrap_or_default().to_owned();
+    let (name, place, key) = match target {
+        Target::Server { url, key } => ("url", address(url), key.as_ref()),
+        Target::Data(data) => ("data", data.value.display().to_string(), None),
+    };
+    let (key, workspace) = match answer {
+        Some(Answer { key, workspace, .. }) => {
+            let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.name()).collect();
+            let key =
+                format!("{} \"{}\" {}  ({})", key.id, visible(&key.name), scopes.join(", "), source("key"));
+            (key, format!("{} \"{}\"", workspace.id, visible(&workspace.name)))
+        }
+        None => {
+            let key = key.map(|key| format!("{}  ({})", Key::redacted(key), source("key")));
+            (key.unwrap_or_else(|| "none".to_owned()), "unknown".to_owned())
+        }
+    };
+    format!("{name:<10} {}  ({})\nkey        {key}\nworkspace  {workspace}\n", visible(&place), source(name))
+}
+
+fn address(url: &Sourced<Url>) -> String {
+    url.value.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Explain an error code
@@ -72,8 +101,8 @@ impl Explain {
     /// Prints what the code means and what to do.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
         let code = self.code.trim_matches(['[', ']']);
-        let of_file = || FILE_CODES.iter().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
-        let Some(meaning) = api::explain(code).or_else(of_file) else {
+        let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
+        let Some(meaning) = api::explain(code).or_else(own) else {
             let message = format!("there is no code `{code}`");
             let help = similar(code, all_codes()).map(|name| format!("a similar code exists: {name}"));
             return Err(CliError::Usage { message, help });
@@ -86,22 +115,12 @@ impl Explain {
 
 fn all_codes() -> impl Iterator<Item = &'static str> {
     let codes = Code::ALL.iter().map(|code| code.name());
-    codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(FILE_CODES.iter().map(|(name, _)| *name))
+    codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name))
 }
 
-/// `text` in lines of `width` characters at most, broken between words.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a first line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
+/// The codes of the command line's own failures, and what they mean.
+fn own_codes() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    FILE_CODES.iter().chain(&failure::CODES)
 }
 
 /// Print the completion script of a shell
@@ -120,7 +139,7 @@ impl Completions {
     /// Prints the script. Rendered first: clap writes straight to a stream and panics where that is closed.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "forms", &mut script);
+        clap_complete::generate(self.shell, &mut cli::command(), "forms", &mut script);
         session.output.write(&String::from_utf8_lossy(&script))
     }
 }

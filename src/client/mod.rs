@@ -227,6 +227,8 @@ impl Client {
                     }
                 }
                 Err(lost) => {
+                    let Request { method, path, .. } = request;
+                    (self.observer)(&format!("{method} {path} -> no answer: {}", lost.why), false);
                     maybe_done |= lost.maybe_done;
                     let url = self.transport.address().to_owned();
                     (None, ClientError::Unreachable { url, why: lost.why, tries, after: started.elapsed() })
@@ -305,12 +307,20 @@ impl Client {
     fn observe(&self, request: &Request, reply: &Reply, started: Instant) {
         let Request { method, path, .. } = request;
         let millis = started.elapsed().as_millis();
-        (self.observer)(&format!("{method} {path} -> {} in {millis} ms", reply.status.as_u16()), false);
+        let key = self.key.as_ref().map(|key| redacted(key.reveal()));
+        let key = key.map(|key| format!(" (Authorization: Bearer {key})")).unwrap_or_default();
+        (self.observer)(&format!("{method} {path} -> {} in {millis} ms{key}", reply.status.as_u16()), false);
         if let Some(body) = &request.body {
             (self.observer)(&format!("> {body}"), true);
         }
         (self.observer)(&format!("< {}", String::from_utf8_lossy(&reply.body)), true);
     }
+}
+
+/// What may be shown of an API key.
+pub fn redacted(key: &str) -> String {
+    let end = key.get(key.len().saturating_sub(4)..).filter(|_| key.len() >= 24).unwrap_or_default();
+    format!("fk_…{end}")
 }
 
 /// Whether the same request may be answered otherwise a little later.

@@ -148,6 +148,24 @@ fn a_flag_wins_over_the_environment_and_both_over_the_default() {
 }
 
 #[test]
+fn whoami_shows_what_was_found_also_without_a_server() {
+    let home = Home::new();
+    let key = ("FORMS_API_KEY", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
+    let refused =
+        home.run_with(&[("FORMS_URL", "http://a"), key], &["--url", "http://b", "whoami", "-o", "json"]);
+    let found = refused.expect(2).json();
+    assert_eq!(found["url"], serde_json::json!({"value": "http://b", "source": "flag"}));
+    assert_eq!((&found["key"]["source"], &found["workspace"]), (&"env".into(), &serde_json::Value::Null));
+    let silent =
+        home.run_with(&[key], &["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
+    let lines = "url        http://127.0.0.1:1  (flag)\nkey        fk_…1234  (env)\nworkspace  unknown\n";
+    assert_eq!(silent.stdout, lines);
+    assert!(silent.stderr.contains("no server answers"), "{silent:?}");
+    let nobody = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
+    assert!(nobody.stdout.contains("key        none\n"), "{nobody:?}");
+}
+
+#[test]
 fn the_key_in_the_environment_is_enough() {
     let home = Home::new();
     let server = home.serve();
@@ -209,7 +227,11 @@ fn verbose_tells_requests_and_never_the_key() {
         "{lines}"
     );
     let bodies = home.run(&["--data", "store", "-vv", "list"]).expect(0).stderr;
-    assert!(bodies.contains("< {\"forms\":[") && !bodies.contains("fk_"), "{bodies}");
+    let key = operator_key(&home);
+    assert!(bodies.contains("< {\"forms\":[") && !bodies.contains(&key[3..key.len() - 4]), "{bodies}");
+    assert!(lines.contains(&format!("(Authorization: Bearer fk_…{})", &key[key.len() - 4..])), "{lines}");
+    let lost = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "-v", "list"]).expect(7).stderr;
+    assert!(lost.starts_with("GET /api/v1/forms?limit=50 -> no answer: connection refused\n"), "{lost}");
 }
 
 #[test]

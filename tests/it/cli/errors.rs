@@ -125,6 +125,11 @@ fn codes_are_explained() {
     for code in ["malformed_file", "duplicate_field", "unsupported_yaml", "file_too_large"] {
         home.ok(&["explain", code]);
     }
+    for (code, _) in forms::cli::failure::CODES {
+        home.ok(&["explain", code]);
+    }
+    let unreachable = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "-o", "json", "list"]);
+    home.ok(&["explain", unreachable.problem()["code"].as_str().unwrap()]);
     let run = home.run(&["explain", "unknown_fild"]).expect(2);
     assert!(run.stderr.contains("a similar code exists: unknown_field"), "{run:?}");
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap_mangen::Man;
+use forms::cli::help::Topic;
 
 use super::Home;
 use crate::golden::assert_golden;
@@ -12,20 +13,29 @@ use crate::golden::assert_golden;
 /// Writes the page of `command` and of those below it. `clap_mangen` can do so itself, with a wrong program name in
 /// the header.
 fn pages(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
-    let mut page = Vec::new();
-    let titled = command.clone().name(name.to_owned()).bin_name(name.replace('-', " "));
-    let title = name.to_uppercase();
-    Man::new(titled).title(title).source("forms").manual("Forms Manual").render(&mut page).unwrap();
-    found.push((format!("{name}.1"), String::from_utf8(page).unwrap()));
+    found.push(page(command.clone().bin_name(name.replace('-', " ")), name));
     for below in command.get_subcommands() {
         pages(below, &format!("{name}-{}", below.get_name()), found);
     }
+}
+
+fn page(command: clap::Command, name: &str) -> (String, String) {
+    let mut page = Vec::new();
+    let (titled, title) = (command.name(name.to_owned()), name.to_uppercase());
+    Man::new(titled).title(title).source("forms").manual("Forms Manual").render(&mut page).unwrap();
+    (format!("{name}.1"), String::from_utf8(page).unwrap())
 }
 
 #[test]
 fn manual_pages_are_those_of_the_commands() {
     let mut found = Vec::new();
     pages(&forms::cli::command(), "forms", &mut found);
+    for topic in Topic::ALL {
+        let name = topic.name();
+        let about = clap::Command::new(name).about(topic.title()).long_about(topic.text());
+        let about = about.bin_name(format!("forms help {name}")).disable_help_flag(true);
+        found.push(page(about, &format!("forms-{name}")));
+    }
     for (file, page) in &found {
         assert_golden(&format!("../../../man/{file}"), page);
     }
@@ -44,6 +54,7 @@ fn completion_scripts_know_every_command() {
         for command in forms::cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
         }
+        assert!(!script.contains("exit-codes"), "{shell}: a topic is no command");
     }
 }
 

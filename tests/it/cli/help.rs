@@ -31,10 +31,12 @@ fn short_help_fits_a_screen_and_long_help_has_an_example() {
         let short = home.run(&arguments).expect(0).stdout;
         assert!(short.lines().count() <= 40, "{arguments:?} has {} lines", short.lines().count());
         let widest = short.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= 100, "{arguments:?} has {widest} columns");
+        assert!(widest <= 80, "{arguments:?} has {widest} columns");
         *arguments.last_mut().unwrap() = "--help";
         let long = home.run(&arguments).expect(0).stdout;
-        assert!(long.contains("Examples:\n  "), "{arguments:?}: {long}");
+        for block in ["Examples:\n  ", "Environment:\n  FORMS_URL", "Exit codes:\n  0 done, "] {
+            assert!(long.contains(block), "{arguments:?}: {long}");
+        }
         assert!(!long.contains('\u{1b}'), "{arguments:?}");
     }
 }
@@ -61,8 +63,11 @@ fn every_destructive_command_takes_yes() {
 fn forms_alone_shows_its_help_and_is_a_mistake() {
     let home = Home::new();
     let run = home.run(&[]).expect(2);
-    assert!(run.stdout.is_empty() && run.stderr.contains("WRITE     create"), "{run:?}");
-    assert!(home.run(&["-h"]).expect(0).stdout.lines().count() <= 40);
+    assert!(run.stdout.is_empty() && run.stderr.contains("WRITE    create"), "{run:?}");
+    let short = home.run(&["-h"]).expect(0).stdout;
+    assert!(short.lines().count() <= 40);
+    assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
+    assert!(!short.contains("\n\n\n"), "{short}");
 }
 
 #[test]
@@ -77,7 +82,18 @@ fn topics_tell_of_the_environment_the_exit_codes_and_the_formats() {
     }
     assert!(home.ok(&["help", "environment"]).contains("  FORMS_URL "));
     assert!(home.ok(&["help", "formatting"]).contains("  -o jsonl "));
-    assert_eq!(home.ok(&["exit-codes"]).trim(), codes.trim());
+    let codes = home.run(&["help", "exit-codes", "-o", "json"]).expect(0).json();
+    assert_eq!(codes["exit_codes"][2]["code"], 2);
+    assert!(home.run(&["help", "environment", "-o", "json"]).json()["variables"][0]["name"] == "FORMS_URL");
+}
+
+#[test]
+fn help_is_that_of_the_command() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["help", "responses", "list"]), home.ok(&["responses", "list", "--help"]));
+    assert_eq!(home.ok(&["help"]), home.ok(&["--help"]));
+    let run = home.run(&["help", "submti"]).expect(2);
+    assert!(run.stderr.contains("a similar name exists: submit"), "{run:?}");
 }
 
 #[test]
