@@ -215,6 +215,35 @@ fn a_segment_begun_after_room_returned_is_known_for_good() {
 }
 
 #[test]
+fn a_segment_that_was_begun_by_halves_is_finished_before_anything_is_written() {
+    for case in 0..13 * 8 * 3 {
+        let (call, seed, then) = (3 + case / 24, case / 3 % 8, case % 3);
+        let machine = Machine::new(seed);
+        let mut writer = machine.open();
+        put(&mut writer, b"Sa", b"one");
+        if then == 0 {
+            // Nothing is left to be written.
+            writer.seal();
+        }
+        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
+        if !matches!(put_as(&mut writer, Kind::Ordinary, b"Sb", &[1; 60_000]), Err(StoreError::Full)) {
+            continue;
+        }
+        if then == 2 {
+            put(&mut writer, b"Sc", b"small");
+        }
+        writer.close().unwrap();
+        drop(writer);
+        drop(machine.open());
+        machine.lose_machine();
+        let opened = machine
+            .try_to_open(0)
+            .unwrap_or_else(|error| panic!("call {call}, seed {seed}, then {then}: {error}"));
+        assert_eq!(opened.reader().get(b"Sa").unwrap(), Some(b"one".to_vec()));
+    }
+}
+
+#[test]
 fn a_missing_segment_is_named() {
     let machine = closed();
     machine.disk.remove("journal/00000001.log").unwrap();

@@ -36,6 +36,8 @@ pub(crate) struct Journal {
     header: Header,
     file: Box<dyn DiskFile>,
     at: u64,
+    /// The next segment may be there already: no frame goes into this one any more.
+    is_over: bool,
     last: Last,
     builder: Builder,
     prepared: Option<JoinHandle<io::Result<Prepared>>>,
@@ -81,7 +83,17 @@ impl Journal {
         at: u64,
         last: Last,
     ) -> Journal {
-        Journal { disk, sizes, header, file, at, last, builder: Builder::default(), prepared: None }
+        Journal {
+            disk,
+            sizes,
+            header,
+            file,
+            at,
+            is_over: false,
+            last,
+            builder: Builder::default(),
+            prepared: None,
+        }
     }
 
     pub(crate) fn last(&self) -> Last {
@@ -121,7 +133,7 @@ impl Journal {
         is_seal: bool,
     ) -> Result<(), JournalError> {
         let length = self.builder.length();
-        if at + length > self.header.size {
+        if self.is_over || at + length > self.header.size {
             self.rotate(state, length)?;
             at = FRAMES;
         }
@@ -146,8 +158,9 @@ impl Journal {
             Some(_) | None => self.prepare_now(needed)?,
         };
         let header = Header { ordinal, first: next, size: prepared.size, ..self.header };
+        self.is_over = true;
         install(&*self.disk, &*prepared.file, &header, state).map_err(rotating)?;
-        (self.header, self.file, self.at) = (header, prepared.file, FRAMES);
+        (self.header, self.file, self.at, self.is_over) = (header, prepared.file, FRAMES, false);
         Ok(())
     }
 
