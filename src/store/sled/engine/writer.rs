@@ -44,7 +44,7 @@ pub struct Writer {
 }
 
 /// A group is full at this many operations, rows or bytes.
-const FULL: (usize, usize, usize) = (128, 1000, 1 << 20);
+const FULL: (usize, usize, usize) = (512, 1000, 1 << 20);
 
 /// Why a group did not become durable and readable.
 enum Failure {
