@@ -194,10 +194,14 @@ fn beside_runs(
     form: FormId,
     id: SubmissionId,
 ) -> Result<SubmissionId, StoreError> {
-    let up_to = layout::submissions_up_to(form, id);
-    let Some((_, run)) = tx.scan(up_to, Direction::Descending, 1)?.pop() else { return Ok(id) };
-    let end = run::read(&run)?.last().map(|kept| kept.id);
-    Ok(end.filter(|end| *end >= id).map_or(id, |end| SubmissionId::after(Some(end), id.millis(), random)))
+    let mut id = id;
+    // Where one run ends the next may begin at once.
+    while let Some((_, run)) = tx.scan(layout::submissions_up_to(form, id), Direction::Descending, 1)?.pop() {
+        let end = run::read(&run)?.last().map(|kept| kept.id);
+        let Some(end) = end.filter(|end| *end >= id) else { break };
+        id = SubmissionId::after(Some(end), id.millis(), random);
+    }
+    Ok(id)
 }
 
 /// The next id of a form: above the last one given, so that the order of ids is the order of commits. One wrong boot
