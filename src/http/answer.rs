@@ -16,6 +16,8 @@ pub(super) fn json(body: &impl Serialize) -> Result<Response, Failure> {
 /// `text`, which is JSON.
 pub(super) fn written(text: String) -> Response {
     let mut response = Response::new(Body::from(text));
+    // With room for those that every answer bears.
+    response.headers_mut().reserve(8);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

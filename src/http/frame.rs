@@ -185,7 +185,6 @@ fn bare_error(status: StatusCode) -> Failure {
 
 /// Puts what every answer bears into `headers`.
 pub(super) fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
-    headers.reserve(6);
     headers.insert(X_REQUEST_ID, request_id.clone());
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

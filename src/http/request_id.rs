@@ -21,6 +21,10 @@ impl RequestIds {
         let count = self.next.fetch_add(1, Ordering::Relaxed);
         // An odd factor permutes the 64-bit numbers: neighbours look different, and none comes twice.
         let id = self.seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        HeaderValue::try_from(format!("{id:016x}")).expect("hexadecimal digits may stand in a header")
+        let mut digits = [0; 16];
+        for (place, digit) in digits.iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[(id >> (60 - 4 * place)) as usize & 15];
+        }
+        HeaderValue::from_bytes(&digits).expect("hexadecimal digits may stand in a header")
     }
 }
