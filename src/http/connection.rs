@@ -64,6 +64,8 @@ pub(super) async fn attend(
             changed = stage.changed() => match *stage.borrow_and_update() {
                 Stage::Over => return,
                 Stage::Draining | Stage::Serving if changed.is_err() => return,
+                // Nobody is owed anything, and whoever sends now is as late as one who connects now.
+                Stage::Draining if !pace.owes() => return,
                 Stage::Draining if !draining => {
                     draining = true;
                     std::pin::Pin::new(&mut connection).graceful_shutdown();

@@ -88,7 +88,7 @@ impl Pace {
         match self.wait() {
             _ if bytes == 0 => self.ended.store(true, Ordering::Relaxed),
             // Bytes that come while the client still takes an answer do not shorten its time for that.
-            _ if self.owing.load(Ordering::Relaxed) => {}
+            _ if self.owes() => {}
             Wait::FirstByte | Wait::Next => self.set(Wait::Head, self.limits.head_timeout),
             Wait::Head | Wait::Nothing => {}
         }
@@ -110,7 +110,12 @@ impl Pace {
     /// Whether `bytes` are hyper's own answer to a head that it could not read: one that nobody is owed. The rest of an
     /// answer that was flushed in parts is none: a part begins with its length.
     fn is_bare(&self, bytes: &[u8]) -> bool {
-        !self.owing.load(Ordering::Relaxed) && bytes.starts_with(b"HTTP/1.1 4")
+        !self.owes() && bytes.starts_with(b"HTTP/1.1 4")
+    }
+
+    /// Whether a request is there that is not wholly answered.
+    pub(super) fn owes(&self) -> bool {
+        self.owing.load(Ordering::Relaxed)
     }
 
     fn set(&self, wait: Wait, time: Duration) {
