@@ -31,6 +31,7 @@
 //! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
 //! | [`app`] | use cases: authorise, validate, ask for one decision | HTTP, how a store works |
 //! | [`http`] | routes, keys, limits, problem documents, our own accept loop | how a store works |
+//! | [`config`] | the server's settings and their defaults | who reads them |
 //! | [`server`] | puts store, app and router together, and takes them apart | forms |
 //! | [`client`] | one method an operation, over HTTP or in process | terminals |
 //! | [`cli`] | commands, files, output, prompts | how anything is done |
@@ -43,6 +44,7 @@
 //! * The journal is the truth. The index is believed only with proof, and can be thrown away at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are kept and given back as the text that was sent.
+//! * Rows may be kept decoded past the index; the writer, which alone changes rows, forgets them before it answers.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness come in as arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints; only `main` ends the process, but for the store when it can promise nothing more.
@@ -67,7 +69,7 @@
 //! | a kind of question | a file in `domain/question/`, a variant and two arms in its `mod.rs` | the compiler; the table test over all kinds |
 //! | a route | a handler in `http/`, its name in the `routes!` list, a use case in `app/`, a method in `client` | the golden OpenAPI document |
 //! | a command | a variant and an arm in `cli/` | clap's own checks; the help sweep; golden man pages |
-//! | a store | a folder in `store/` | the conformance suite: one line to register |
+//! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
 //! | a problem code | a row in `api/problem.rs`, an arm in `http/problem.rs` | the compiler; the test that each code is reached |
 
 pub mod api;

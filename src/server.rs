@@ -21,8 +21,8 @@ use crate::http::serve::serve;
 use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
-use crate::store::sled::engine::options::{Event, OpenError, Options};
-use crate::store::{Health, Keys, Store, StoreError, Upkeep};
+use crate::store::sled::engine::options::{Event, Options};
+use crate::store::{Health, Keys, OpenError, Store, StoreError, Upkeep};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]

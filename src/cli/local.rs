@@ -7,8 +7,7 @@ use std::path::Path;
 
 use crate::cli::exit::CliError;
 use crate::server::ServerError;
-use crate::store::sled::engine::disk::holds_store;
-use crate::store::sled::engine::options::OpenError;
+use crate::store::{OpenError, holds_store};
 
 /// Why the store in `data` cannot be served, as the command line tells it.
 pub fn failed(data: &Path, error: ServerError) -> CliError {

@@ -8,6 +8,8 @@ mod error;
 pub mod sled;
 
 pub use error::StoreError;
+pub use sled::engine::disk::holds_store;
+pub use sled::engine::options::OpenError;
 
 use std::sync::Arc;
 
