@@ -16,6 +16,9 @@ pub struct Fields<'a, 'v> {
     violations: &'v mut Vec<Violation>,
 }
 
+/// From this many problems on, no further unknown members are reported.
+const MOST_VIOLATIONS: usize = 1_000;
+
 impl<'a, 'v> Fields<'a, 'v> {
     /// Begins to read `value`, which stands at `pointer` and is called `what` in messages. Reports a
     /// `type_mismatch` and gives `None` if it is no object.
@@ -151,6 +154,10 @@ impl<'a, 'v> Fields<'a, 'v> {
         for (key, _) in self.members {
             if self.known.contains(&key.as_str()) {
                 continue;
+            }
+            // Nobody reads more, and each takes more room than what was sent.
+            if self.violations.len() >= MOST_VIOLATIONS {
+                return;
             }
             let pointer = join(&self.pointer, key);
             self.violations.push(if read_only.contains(&key.as_str()) {

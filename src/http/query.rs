@@ -80,7 +80,9 @@ impl Query {
     /// How many items a page is to have: `limit`, or `default` if it is not there.
     pub(super) fn limit(&mut self, default: usize) -> Result<usize, Failure> {
         let Some(text) = self.text("limit")? else { return Ok(default) };
-        let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
+        let number = Some(&text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number =
+            number.and_then(|text| text.parse().ok()).filter(|number| (1..=MAX_LIMIT).contains(number));
         number.ok_or_else(|| unfit("limit", &format!("a number from 1 to {MAX_LIMIT}"), &text))
     }
 

@@ -82,6 +82,7 @@ conformance! { sled:
     a_page_of_large_submissions_ends_early
     submissions_that_come_together_are_paged_one_by_one
     times_that_come_again_keep_every_submission
+    a_clock_that_jumps_within_a_group_loses_nothing
     ids_rise_and_counters_are_exact_with_many_writers
     a_clock_that_steps_back_is_ridden_out_or_followed
     a_repeated_request_makes_one_thing
@@ -470,6 +471,26 @@ async fn times_that_come_again_keep_every_submission(bench: &impl Bench) {
     expected.reverse();
     for limit in [1, 9, 200] {
         assert_eq!(all(&*store, form, limit).await, expected, "pages of {limit}");
+    }
+}
+
+async fn a_clock_that_jumps_within_a_group_loses_nothing(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    submit_together(&store, form, 20, 200_000).await;
+    for moments in [vec![0], vec![0, 199_999, 200_010], vec![300_000, 0, 300_000, 1, 199_998, 300_010]] {
+        let mut tasks = tokio::task::JoinSet::new();
+        for millis in moments.into_iter().flat_map(|millis| [millis; 20]) {
+            let store = Arc::clone(&store);
+            tasks.spawn(async move { submit(&*store, form, "{}", millis).await });
+        }
+        tasks.join_all().await;
+        let count = store.count_submissions(workspace(1), form).await.unwrap();
+        for limit in [1, 9, 200] {
+            let seen = all(&*store, form, limit).await;
+            assert!(seen.is_sorted_by(|one, next| one > next), "pages of {limit}: {seen:?}");
+            assert_eq!(seen.len() as u64, count, "pages of {limit}");
+        }
     }
 }
 

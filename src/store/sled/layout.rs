@@ -203,7 +203,7 @@ pub(super) struct Counters {
     pub(super) last: Option<SubmissionId>,
     /// The highest id given; another than the last only after the clock was set back.
     pub(super) highest: Option<SubmissionId>,
-    /// The id at which the newest run begins.
+    /// The id at which the run of the highest begins.
     pub(super) run: Option<SubmissionId>,
 }
 

@@ -87,6 +87,15 @@ pub(super) fn read(run: &[u8]) -> Result<Vec<Kept<'_>>, StoreError> {
     Ok(submissions)
 }
 
+/// The first and the last submission of a run.
+pub(super) fn ends(run: &[u8]) -> Result<(SubmissionId, SubmissionId), StoreError> {
+    match read(run)?.as_slice() {
+        [first, .., last] => Ok((first.id, last.id)),
+        [only] => Ok((only.id, only.id)),
+        [] => Err(damaged("a submission")),
+    }
+}
+
 fn split(run: &[u8]) -> Option<(Kept<'_>, &[u8])> {
     let (id, rest) = run.split_first_chunk()?;
     let (form_version, rest) = rest.split_first_chunk()?;

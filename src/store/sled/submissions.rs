@@ -90,15 +90,16 @@ impl SledStore {
         let (mut rows, mut bytes, mut range) = (Vec::new(), 0, layout::submissions(form, before));
         let mut at_end = false;
         while !at_end && rows.len() <= limit && bytes < PAGE_BYTES {
-            // How many are in a run is not known: some have one, and a page of them takes a few rounds.
-            let runs = 1 + (limit - rows.len()) / 4;
+            // How many are in a run is not known: one or many. A page takes a few rounds of a few.
+            let runs = 1 + (limit - rows.len()) / 8;
             let room = PAGE_BYTES - bytes;
             let (found, cut) = self.engine.scan_within(range.clone(), Direction::Descending, runs, room)?;
             for (_, run) in &found {
                 bytes += run.len();
                 let kept = run::read(run)?.into_iter().rev();
                 let kept = kept.filter(|kept| before.is_none_or(|before| kept.id < before));
-                rows.extend(kept.map(|kept| kept.of(form)).collect::<Result<Vec<_>, _>>()?);
+                let wanted = kept.take(limit + 1 - rows.len());
+                rows.extend(wanted.map(|kept| kept.of(form)).collect::<Result<Vec<_>, _>>()?);
             }
             at_end = found.len() < runs && !cut;
             if let Some((last, _)) = found.into_iter().next_back() {
@@ -153,16 +154,14 @@ fn write(
     let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
     let id = next_id(tx, random, counters.last, now);
     let (id, run) = match counters.highest {
-        Some(highest) if id < highest => (beside_runs(tx, random, new.form, id)?, None),
+        Some(highest) if id <= highest => among_runs(tx, random, new.form, id)?,
         Some(_) | None => (id, counters.run),
     };
     let run = put_into_run(tx, &new, run, id);
-    let counters = Counters {
-        responses: counters.responses + 1,
-        last: Some(id),
-        highest: counters.highest.max(Some(id)),
-        run: Some(run),
-    };
+    let mut counters = Counters { responses: counters.responses + 1, last: Some(id), ..counters };
+    if counters.highest < Some(id) {
+        (counters.highest, counters.run) = (Some(id), Some(run));
+    }
     tx.put_last(layout::counters(new.form), counters.encode());
     if let Some(retry) = &new.retry {
         retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
@@ -170,8 +169,8 @@ fn write(
     Ok(id)
 }
 
-/// Puts a submission into the run that begins at `run`, if this group has made it and there is room, else into a new
-/// one. Returns where its run begins.
+/// Puts a submission into the run that begins at `run` and is the one before `id`, if this group has made it and there is
+/// room, else into a new one. Returns where its run begins.
 fn put_into_run(tx: &mut Tx<'_>, new: &Checked, run: Option<SubmissionId>, id: SubmissionId) -> SubmissionId {
     if let Some(run) = run {
         let key = layout::submission(new.form, run);
@@ -187,21 +186,23 @@ fn put_into_run(tx: &mut Tx<'_>, new: &Checked, run: Option<SubmissionId>, id: S
     id
 }
 
-/// An id at or after `id` that lies within no run: times that come again after the clock was set back have runs already.
-fn beside_runs(
+/// An id at or after `id` that lies within no run, and where the run before it begins: times that come again after the
+/// clock was set back have runs already.
+fn among_runs(
     tx: &Tx<'_>,
     random: &dyn Random,
     form: FormId,
-    id: SubmissionId,
-) -> Result<SubmissionId, StoreError> {
-    let mut id = id;
-    // Where one run ends the next may begin at once.
-    while let Some((_, run)) = tx.scan(layout::submissions_up_to(form, id), Direction::Descending, 1)?.pop() {
-        let end = run::read(&run)?.last().map(|kept| kept.id);
-        let Some(end) = end.filter(|end| *end >= id) else { break };
-        id = SubmissionId::after(Some(end), id.millis(), random);
+    mut id: SubmissionId,
+) -> Result<(SubmissionId, Option<SubmissionId>), StoreError> {
+    loop {
+        let Some((_, run)) = tx.last(layout::submissions_up_to(form, id))? else { return Ok((id, None)) };
+        let (first, last) = run::ends(&run)?;
+        if last < id {
+            return Ok((id, Some(first)));
+        }
+        // Where one run ends the next may begin at once.
+        id = SubmissionId::after(Some(last), id.millis(), random);
     }
-    Ok(id)
 }
 
 /// The next id of a form: above the last one given, so that the order of ids is the order of commits. One wrong boot

@@ -78,6 +78,15 @@ impl Group {
         entries.map(|(key, entry)| (key.clone(), entry.body.clone()))
     }
 
+    /// Returns the greatest key the group has touched within bounds, which are not empty.
+    pub(crate) fn last(
+        &self,
+        bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Option<(&Vec<u8>, Option<&Vec<u8>>)> {
+        let mut entries = self.entries.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
+        entries.next_back().map(|(key, entry)| (key, entry.body.as_ref()))
+    }
+
     /// Rows touched so far.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len()

@@ -1,7 +1,7 @@
 //! Rows that are read all the time, kept decoded past the index.
 //!
-//! The writer alone changes rows, and forgets here what it has changed before it answers: whoever asks after a change
-//! was answered never meets what was before it.
+//! The writer alone changes rows. It forgets here what it is about to change, and nothing read before the change or
+//! while it is made is kept: whoever has seen a change never meets what was before it.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ const CAPACITY: usize = 4 << 20;
 #[derive(Default)]
 pub(crate) struct Hot {
     known: RwLock<Known>,
-    /// Counts groups: what was read before a change must not be kept after it.
-    groups: AtomicU64,
+    /// Counts beginnings and ends of changes: odd while one is made.
+    turns: AtomicU64,
 }
 
 #[derive(Default)]
@@ -38,14 +38,15 @@ impl Hot {
 
     /// To be asked before the index is.
     pub(crate) fn now(&self) -> Moment {
-        Moment(self.groups.load(Ordering::SeqCst))
+        Moment(self.turns.load(Ordering::SeqCst))
     }
 
-    /// Keeps a row whose body has `size` bytes and was read after `read`, unless rows have changed since. A full memory
+    /// Keeps a row whose body has `size` bytes and was read after `read`, unless rows have changed since or are
+    /// changing. A full memory
     /// is emptied first, which is rare, simple and bounded.
     pub(crate) fn keep<T: Send + Sync + 'static>(&self, key: &[u8], row: &Arc<T>, size: usize, read: Moment) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if self.groups.load(Ordering::SeqCst) != read.0 {
+        if read.0 % 2 == 1 || self.turns.load(Ordering::SeqCst) != read.0 {
             return;
         }
         if known.bytes + size > CAPACITY {
@@ -55,20 +56,29 @@ impl Hot {
         known.rows.insert(key.to_vec(), Arc::clone(row) as _);
     }
 
-    /// Forgets rows that have just changed.
-    pub(crate) fn forget<'a>(&self, mut changed: impl Iterator<Item = &'a [u8]> + Clone) {
-        self.groups.fetch_add(1, Ordering::SeqCst);
+    /// Forgets rows that `change` is about to change, and makes the change. If it fails nothing is kept any more, as
+    /// nobody knows how far it came.
+    pub(crate) fn around<'a, E>(
+        &self,
+        mut keys: impl Iterator<Item = &'a [u8]> + Clone,
+        change: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.turns.fetch_add(1, Ordering::SeqCst);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if changed.clone().any(|key| known.rows.contains_key(key)) {
-            drop(known);
+        let concerned = keys.clone().any(|key| known.rows.contains_key(key));
+        drop(known);
+        if concerned {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            changed.by_ref().for_each(|key| drop(known.rows.remove(key)));
+            keys.by_ref().for_each(|key| drop(known.rows.remove(key)));
         }
+        change()?;
+        self.turns.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&self) {
-        self.groups.fetch_add(1, Ordering::SeqCst);
+        self.turns.fetch_add(2, Ordering::SeqCst);
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
     }
 }
@@ -77,23 +87,41 @@ impl Hot {
 mod tests {
     use super::*;
 
+    fn change(hot: &Hot, key: &[u8], change: impl FnOnce()) {
+        let made = hot.around([key].into_iter(), || {
+            change();
+            Ok::<_, ()>(())
+        });
+        made.unwrap();
+    }
+
     #[test]
     fn a_row_is_known_until_it_changes() {
         let hot = Hot::default();
         hot.keep(b"F", &Arc::new(7_u32), 4, hot.now());
-        hot.forget([&b"S"[..]].into_iter());
+        change(&hot, b"S", || ());
         assert_eq!(hot.find::<u32>(b"F").as_deref(), Some(&7));
-        hot.forget([&b"F"[..]].into_iter());
-        assert_eq!(hot.find::<u32>(b"F"), None);
+        change(&hot, b"F", || assert_eq!(hot.find::<u32>(b"F"), None));
+        hot.keep(b"F", &Arc::new(8_u32), 4, hot.now());
+        assert_eq!(hot.find::<u32>(b"F").as_deref(), Some(&8));
     }
 
     #[test]
-    fn what_was_read_before_a_change_is_not_kept_after_it() {
+    fn what_was_read_before_a_change_or_during_it_is_not_kept() {
         let hot = Hot::default();
-        let read = hot.now();
-        hot.forget([&b"F"[..]].into_iter());
-        hot.keep(b"F", &Arc::new(7_u32), 4, read);
-        assert_eq!(hot.find::<u32>(b"F"), None);
+        let keep = |read| {
+            hot.keep(b"F", &Arc::new(7_u32), 4, read);
+            assert_eq!(hot.find::<u32>(b"F"), None);
+        };
+        let before = hot.now();
+        let mut during = None;
+        change(&hot, b"F", || {
+            during = Some(hot.now());
+            keep(before);
+            keep(hot.now());
+        });
+        keep(before);
+        keep(during.unwrap());
     }
 
     #[test]

@@ -20,8 +20,11 @@ pub enum Direction {
     Descending,
 }
 
+/// A key with its body.
+pub type Row = (Vec<u8>, Vec<u8>);
+
 /// Keys with their bodies, in the order asked for.
-pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+pub type Rows = Vec<Row>;
 
 /// How to read a body.
 pub type Decode<T> = fn(&[u8]) -> Result<T, StoreError>;
@@ -118,6 +121,32 @@ impl<'a> Tx<'a> {
             Direction::Ascending => rows.take(limit).collect(),
             Direction::Descending => rows.rev().take(limit).collect(),
         })
+    }
+
+    /// Returns the row of a range with the greatest key.
+    ///
+    /// # Errors
+    /// As [`Tx::scan`].
+    pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>, StoreError> {
+        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+        if is_empty(&bounds) {
+            return Ok(None);
+        }
+        let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref())).next_back();
+        let own = own.map(|(key, staged)| (key, staged.body.as_ref()));
+        let staged = match (own, self.group.last(&bounds)) {
+            // The operation's own changes hide those of the group.
+            (Some(own), Some(group)) if group.0 > own.0 => Some(group),
+            (own, group) => own.or(group),
+        };
+        let below = reader::scan(self.index, &bounds, Direction::Descending, 1, usize::MAX)?.0.pop();
+        match (staged, below) {
+            (Some((key, _)), Some(below)) if below.0 > *key => Ok(Some(below)),
+            (Some((key, Some(body))), _) => Ok(Some((key.clone(), body.clone()))),
+            // What a removal hides may have been the last.
+            (Some((_, None)), _) => Ok(self.scan(bounds, Direction::Descending, 1)?.pop()),
+            (None, below) => Ok(below),
+        }
     }
 
     /// Returns keys of a range as the index has them, smallest first, until those and the pieces of their bodies are

@@ -172,8 +172,9 @@ impl Writer {
     fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
-        replay::apply(&**index, changes, Applied { sequence, totals: self.totals })?;
-        self.reader.hot().forget(changes.iter().map(|change| &*change.key));
+        let applied = Applied { sequence, totals: self.totals };
+        let keys = changes.iter().map(|change| &*change.key);
+        self.reader.hot().around(keys, || replay::apply(&**index, changes, applied))?;
         if let Some(prover) = &mut self.prover {
             changes.iter().for_each(|change| prover.follow(change));
         }
@@ -255,6 +256,8 @@ impl Writer {
         self.state.trust = Trust::None;
         self.state.write(&*self.place.disk).map_err(io_error("write `state`"))?;
         drop(self.reader.take().map(when_unused));
+        // Until now somebody could keep what stands in the old one.
+        self.reader.hot().clear();
         let status = self.status.clone();
         let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
         let (index, applied) = rebuild::rebuild(&self.place, why, self.journal.last(), &mut progress)?;
