@@ -15,7 +15,7 @@ use crate::cli::local;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
-use crate::client::{Client, ClientError, Patience, Transport};
+use crate::client::{Client, ClientError, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
@@ -177,19 +177,27 @@ impl Session {
                     Some(start.to_owned())
                 });
             }
-            (ClientError::Problem(problem), Some(Target::Server { key, .. }))
+            (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
             {
                 notes.push(match key {
                     Some(key) => format!("key {} from: {}", key.redacted(), key.origin),
-                    None => {
-                        "no key was sent: none is set, and no server of this user is running there".to_owned()
-                    }
+                    None => self.why_no_key(&url.value),
                 });
             }
             _ => {}
         }
         CliError::Client { error, notes, help }
+    }
+
+    /// A server's key goes to the very address it told of: under another name, another server may answer.
+    fn why_no_key(&self, url: &Url) -> String {
+        match self.live().iter().find(|server| server.may_be_at(url)) {
+            Some(server) => {
+                format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
+            }
+            None => "no key was sent: none is set, and no server of this user is running there".to_owned(),
+        }
     }
 }
 

@@ -279,3 +279,12 @@ fn several_failures_alike_are_that_failure() {
     assert_eq!(home.run(&["--data", "store", "publish", missing[0], missing[1]]).code, Some(3));
     assert_eq!(home.run(&["--data", "store", "publish", missing[0], &form]).code, Some(8));
 }
+
+#[test]
+fn a_server_of_this_user_under_another_name_gets_no_key_and_is_named() {
+    let home = Home::new();
+    let server = home.serve();
+    let other_name = server.url.replace("127.0.0.1", "localhost");
+    let run = home.run(&["--url", &other_name, "list"]).expect(4);
+    assert!(run.stderr.contains(&format!("a server of yours is at --url {}\n", server.url)), "{run:?}");
+}
