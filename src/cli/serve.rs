@@ -19,6 +19,9 @@ use crate::config::{Config, HttpLimits, NoRate, Rate};
 use crate::domain::limits::Limits;
 use crate::server::{self, Serving};
 
+/// What to do where another process holds the data directory.
+const IF_IN_USE: &str = "stop it, or name another directory";
+
 /// Run the server
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -121,7 +124,7 @@ impl Serve {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
         };
-        session.refuse_if_served(&data)?;
+        session.refuse_if_served(&data, IF_IN_USE)?;
         log(session);
         let config = self.config(data.clone(), session.global.insecure_http);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -184,7 +187,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
-        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error)),
+        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error, IF_IN_USE)),
         () = signals => Err(CliError::Interrupted),
     };
     drop(announcement);

@@ -125,10 +125,16 @@ fn dead_pid() -> u32 {
 fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
     let home = Home::new();
     let server = home.serve();
-    for arguments in [&["--data", "store", "list"][..], &["serve", "--data", "./store"]] {
-        let run = home.run(arguments).expect(5);
+    let here = [("FORMS_DATA", "store")];
+    for (variables, arguments, help) in [
+        (&[][..], &["--data", "store", "list"][..], "drop --data, or stop it"),
+        (&here, &["list"], "unset FORMS_DATA, or stop it"),
+        (&[], &["serve", "--data", "./store"], "stop it, or name another directory"),
+    ] {
+        let run = home.run_with(variables, arguments).expect(5);
         let holder = format!("(pid {}, {})", server.child.id(), server.url);
-        assert!(run.stderr.contains(&holder) && run.stderr.contains("help: "), "{run:?}");
+        assert!(run.stderr.contains(&holder), "{run:?}");
+        assert!(run.stderr.ends_with(&format!("help: {help}\n")), "{run:?}");
     }
 }
 
