@@ -45,10 +45,10 @@ pub struct Create {
 }
 
 impl Create {
-    /// Creates each form of the file. Nothing is sent unless all of them are fit.
+    /// Creates each form of the file. Nothing is sent unless all of them are fit; sizes are for the server to say.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         session.warn_of_terminal(&self.file);
-        let documents = document::read(&self.file, &BOUNDLESS)?;
+        let documents = document::read(&self.file, &Limits::BOUNDLESS)?;
         let client = if self.dry_run { session.client().await } else { session.connect().await }?;
         let mut several = Several::begin(session, documents.len());
         for document in &documents {
@@ -86,10 +86,6 @@ impl Create {
         Ok(())
     }
 }
-
-/// How many questions a form may have is for the server to say.
-const BOUNDLESS: Limits =
-    Limits { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
 
 /// The server's problems, drawn in the file they are about.
 fn in_file(document: &Document, error: ClientError) -> CliError {

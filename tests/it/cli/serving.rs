@@ -294,3 +294,14 @@ fn a_server_of_this_user_under_another_name_gets_no_key_and_is_named() {
     let run = home.run(&["--url", &other_name, "list"]).expect(4);
     assert!(run.stderr.contains(&format!("a server of yours is at --url {}\n", server.url)), "{run:?}");
 }
+
+#[test]
+fn how_large_an_answer_may_be_is_for_the_server_to_say() {
+    let home = Home::new();
+    let data = ["--data", "store", "--listen", "127.0.0.1:0"];
+    let _server = home.serve_with(&[&["serve", "--max-answer", "100KiB"], &data[..]].concat());
+    let form = home.published(&[]);
+    home.ok(&["submit", &form, &format!("q1={}", "x".repeat(70 << 10))]);
+    let run = home.run(&["submit", &form, &format!("q1={}", "x".repeat(101 << 10))]).expect(6);
+    assert!(run.stderr.contains("102400 bytes at most"), "{run:?}");
+}
