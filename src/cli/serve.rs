@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::args::{duration, size};
 use crate::cli::exit::CliError;
@@ -124,8 +124,9 @@ impl Serve {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
         };
+        let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
         session.refuse_if_served(&data, IF_IN_USE)?;
-        log(session);
+        log(session, level);
         let config = self.config(data.clone(), session.global.insecure_http);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -249,12 +250,18 @@ fn write_runtime_file(
     }
 }
 
+/// The least weighty lines to log.
+fn level(text: &str) -> Result<LevelFilter, CliError> {
+    text.parse().map_err(|_no_level| {
+        let message = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{text}`");
+        CliError::usage(message)
+    })
+}
+
 /// Logs to stderr: text where a person reads, else JSON lines.
-fn log(session: &Session) {
-    let level = session.environment.get("FORMS_LOG").unwrap_or("info");
-    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+fn log(session: &Session, level: LevelFilter) {
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(level)
         .with_writer(io::stderr)
         .log_internal_errors(false)
         .with_target(false);

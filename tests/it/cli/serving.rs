@@ -305,3 +305,21 @@ fn how_large_an_answer_may_be_is_for_the_server_to_say() {
     let run = home.run(&["submit", &form, &format!("q1={}", "x".repeat(101 << 10))]).expect(6);
     assert!(run.stderr.contains("102400 bytes at most"), "{run:?}");
 }
+
+#[test]
+fn a_level_of_logs_that_is_none_is_a_mistake() {
+    let home = Home::new();
+    let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0"];
+    for level in ["inof", "forms=debug"] {
+        let mut command = home.command(&serve);
+        let mut child =
+            command.env("FORMS_LOG", level).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        drop(child.kill());
+        let run = super::Run::from(child.wait_with_output().unwrap()).expect(2);
+        let expected = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{level}`");
+        assert!(run.stderr.contains(&expected), "{run:?}");
+    }
+    assert!(!home.path().join("store").exists());
+}
