@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::{FormCreated, FormDetail, FormEntry};
@@ -116,7 +117,7 @@ Examples:
   forms publish frm_7k2m9q4x1abz")]
 pub struct Publish {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 
@@ -130,7 +131,7 @@ Examples:
   forms unpublish frm_7k2m9q4x1abz")]
 pub struct Unpublish {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 
@@ -249,6 +250,7 @@ Examples:
 )]
 pub struct Show {
     /// Form id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
 
@@ -310,7 +312,7 @@ Examples:
 )]
 pub struct Delete {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
     /// Do not ask
     #[arg(short, long)]

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::args::{duration, size};
+use crate::cli::context::{self, Sourced};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::{local, runtime};
@@ -118,9 +119,7 @@ fn rate(text: &str) -> Result<RateFlag, String> {
 impl Serve {
     /// Serves until a signal says otherwise.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
-        let data = session.global.data.clone();
-        let data = data.or_else(|| session.environment.get("FORMS_DATA").map(PathBuf::from));
-        let Some(data) = data else {
+        let Some(Sourced { value: data, .. }) = context::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
         };

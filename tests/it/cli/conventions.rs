@@ -215,6 +215,8 @@ fn contradictions_are_refused() {
     let home = Home::new();
     let both = ["--data", "store", "--url", "http://127.0.0.1:1", "list"];
     assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
+    let both = ["serve", "--data", "store", "--listen", "0.0.0.0:0", "--url", "http://127.0.0.1:1"];
+    assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
     home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
     home.empty_store();
     home.run_with(&[("FORMS_DATA", "store")], &["list"]).expect(0);
