@@ -300,9 +300,11 @@ fn how_large_an_answer_may_be_is_for_the_server_to_say() {
     let home = Home::new();
     let data = ["--data", "store", "--listen", "127.0.0.1:0"];
     let _server = home.serve_with(&[&["serve", "--max-answer", "100KiB"], &data[..]].concat());
+    home.write("survey.yaml", "title: A\nquestions: [{type: long_text, title: T, max_length: 60000}]\n");
     let form = home.published(&[]);
-    home.ok(&["submit", &form, &format!("q1={}", "x".repeat(70 << 10))]);
-    let run = home.run(&["submit", &form, &format!("q1={}", "x".repeat(101 << 10))]).expect(6);
+    // Two bytes each.
+    home.ok(&["submit", &form, &format!("q1={}", "é".repeat(40_000))]);
+    let run = home.run(&["submit", &form, &format!("q1={}", "é".repeat(55_000))]).expect(6);
     assert!(run.stderr.contains("102400 bytes at most"), "{run:?}");
 }
 
