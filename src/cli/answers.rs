@@ -42,7 +42,7 @@ pub fn parse(arguments: &[String]) -> Result<Vec<Given>, CliError> {
     Ok(given)
 }
 
-/// The answers as a JSON object for `form`, if it takes them.
+/// The answers as a JSON object for `form`, if it takes them; sizes are for the server to say.
 pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
     if !form.accepting {
         return Err(draft(form));
@@ -61,7 +61,7 @@ pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
     for question in &questions {
         let answer = answers.iter().find(|(key, _)| *key == question.id).map(|(_, value)| value);
         let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(&question.id));
-        for fault in question.check(answer, &Limits::default()) {
+        for fault in question.check(answer, &Limits::BOUNDLESS) {
             if fault.rule == Rule::Required && findings.iter().any(near_miss) {
                 continue;
             }
@@ -101,8 +101,7 @@ pub fn question_ids(form: &FormDetail) -> Vec<String> {
 fn questions(form: &FormDetail) -> Vec<Question> {
     let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return Vec::new() };
     let read = |(place, question): (usize, &Value)| {
-        let limits = Limits { title: usize::MAX, ..Limits::default() };
-        let draft = QuestionDraft::read(question, "", place, &limits, &mut Vec::new())?;
+        let draft = QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?;
         let id = draft.id.clone()?;
         Some(draft.named(id))
     };

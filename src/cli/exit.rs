@@ -109,8 +109,8 @@ pub enum CliError {
     Rejected(Box<Report>),
     /// The server said no, or did not answer.
     Client { error: ClientError, notes: Vec<String>, help: Option<String> },
-    /// Another process holds the store.
-    InUse { data: PathBuf, holder: Option<(u32, Option<String>)> },
+    /// Another process holds the store; the help is for whoever named it.
+    InUse { data: PathBuf, holder: Option<(u32, Option<String>)>, help: &'static str },
     /// The address to listen at is taken.
     AddressInUse { address: String },
     /// Reading or writing failed on this machine.

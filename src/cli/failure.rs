@@ -57,14 +57,14 @@ pub fn tell(error: &CliError) -> Finding {
             finding.help = help.clone().or(finding.help);
             finding
         }
-        CliError::InUse { data, holder } => {
+        CliError::InUse { data, holder, help } => {
             let by = match holder {
                 Some((pid, Some(url))) => format!("a running server (pid {pid}, {url})"),
                 Some((pid, None)) => format!("another process (pid {pid})"),
                 None => "another process".to_owned(),
             };
             coded("store_in_use", &format!("{} is in use by {by}", data.display()))
-                .help(Some("drop --data, or stop it".to_owned()))
+                .help(Some((*help).to_owned()))
         }
         CliError::AddressInUse { address } => {
             coded("address_in_use", &format!("{address} is in use by another program"))

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::document;
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::domain::limits::Limits;
@@ -38,13 +38,7 @@ impl Validate {
             });
             several.note(&file, checked)?;
         }
-        several.end().map_err(|error| match error {
-            // That some files are fit does not help those that are not.
-            CliError::Partial { failed, of, exit: Exit::Partial } => {
-                CliError::Partial { failed, of, exit: Exit::Rejected }
-            }
-            other => other,
-        })
+        several.end_as_worst()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::{FormCreated, FormDetail, FormEntry};
@@ -45,10 +46,10 @@ pub struct Create {
 }
 
 impl Create {
-    /// Creates each form of the file. Nothing is sent unless all of them are fit.
+    /// Creates each form of the file. Nothing is sent unless all of them are fit; sizes are for the server to say.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         session.warn_of_terminal(&self.file);
-        let documents = document::read(&self.file, &BOUNDLESS)?;
+        let documents = document::read(&self.file, &Limits::BOUNDLESS)?;
         let client = if self.dry_run { session.client().await } else { session.connect().await }?;
         let mut several = Several::begin(session, documents.len());
         for document in &documents {
@@ -87,10 +88,6 @@ impl Create {
     }
 }
 
-/// How many questions a form may have is for the server to say.
-const BOUNDLESS: Limits =
-    Limits { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
-
 /// The server's problems, drawn in the file they are about.
 fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
@@ -120,7 +117,7 @@ Examples:
   forms publish frm_7k2m9q4x1abz")]
 pub struct Publish {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 
@@ -134,7 +131,7 @@ Examples:
   forms unpublish frm_7k2m9q4x1abz")]
 pub struct Unpublish {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 
@@ -253,6 +250,7 @@ Examples:
 )]
 pub struct Show {
     /// Form id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
 
@@ -314,7 +312,7 @@ Examples:
 )]
 pub struct Delete {
     /// Form ids
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
     /// Do not ask
     #[arg(short, long)]

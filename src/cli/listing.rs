@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use crate::api::{FormEntry, SubmissionDetail};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output, json_line, value_of};
 use crate::cli::table::{Cell, Table};
-use crate::client::{ClientError, Forms, MAX_PAGE, Submissions};
+use crate::client::{MAX_PAGE, Pages};
 use crate::domain::json::Value;
 
 /// Rows that a table has unless more are asked for.
@@ -46,42 +45,6 @@ impl Want {
     }
 }
 
-/// A list that comes page by page.
-#[expect(async_fn_in_trait, reason = "commands run on one thread: nobody needs the futures to be Send")]
-pub trait Pages {
-    type Item: Serialize;
-
-    /// The next page; `None` behind the last.
-    async fn next(&mut self) -> Result<Option<Vec<Self::Item>>, ClientError>;
-
-    /// Whether there are more pages.
-    fn has_more(&self) -> bool;
-}
-
-impl Pages for Forms<'_> {
-    type Item = FormEntry;
-
-    async fn next(&mut self) -> Result<Option<Vec<FormEntry>>, ClientError> {
-        Forms::next(self).await
-    }
-
-    fn has_more(&self) -> bool {
-        Forms::has_more(self)
-    }
-}
-
-impl Pages for Submissions<'_> {
-    type Item = SubmissionDetail;
-
-    async fn next(&mut self) -> Result<Option<Vec<SubmissionDetail>>, ClientError> {
-        Submissions::next(self).await
-    }
-
-    fn has_more(&self) -> bool {
-        Submissions::has_more(self)
-    }
-}
-
 /// How a list is shown.
 pub struct Listing<'a, T> {
     pub output: &'a Output,
@@ -96,7 +59,7 @@ pub struct Listing<'a, T> {
 
 impl<T: Serialize> Listing<'_, T> {
     /// Shows the list. Gives the number of rows shown if there are more that nobody asked to leave out.
-    pub async fn show<P: Pages<Item = T>>(&self, pages: &mut P) -> Result<Option<usize>, CliError> {
+    pub async fn show(&self, pages: &mut Pages<'_, T>) -> Result<Option<usize>, CliError> {
         let mut left = self.want.most(self.output.format);
         let mut taken: Vec<T> = Vec::new();
         let mut cut = false;

@@ -9,8 +9,9 @@ use crate::cli::exit::CliError;
 use crate::server::ServerError;
 use crate::store::{OpenError, holds_store};
 
-/// Why the store in `data` cannot be served, as the command line tells it.
-pub fn failed(data: &Path, error: ServerError) -> CliError {
+/// Why the store in `data` cannot be served, as the command line tells it; `if_in_use` is the help if another process
+/// holds it.
+pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
     match error {
         ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -18,7 +19,7 @@ pub fn failed(data: &Path, error: ServerError) -> CliError {
         }
         ServerError::Open(OpenError::Locked { holder, .. }) => {
             let holder = holder.map(|holder| (holder.pid, holder.address));
-            CliError::InUse { data: data.to_owned(), holder }
+            CliError::InUse { data: data.to_owned(), holder, help: if_in_use }
         }
         ServerError::Open(OpenError::Io { source, .. }) if is_mistake(source.kind()) => {
             no_folder(data, &source)

@@ -159,19 +159,21 @@ async fn talk(session: &Session, command: Command) -> Result<(), CliError> {
 
 /// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.
 fn early_format(arguments: &[OsString]) -> Option<Format> {
-    early(arguments, &["-o", "--output"])
+    early(arguments, Some('o'), "--output")
 }
 
 /// `--color` likewise.
 fn early_colour(arguments: &[OsString]) -> Colour {
-    early(arguments, &["--color"]).unwrap_or_default()
+    early(arguments, None, "--color").unwrap_or_default()
 }
 
-fn early<T: clap::ValueEnum>(arguments: &[OsString], names: &[&str]) -> Option<T> {
+fn early<T: clap::ValueEnum>(arguments: &[OsString], short: Option<char>, long: &str) -> Option<T> {
     let arguments: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let found = arguments.iter().enumerate().find_map(|(place, argument)| {
-        let name = names.iter().find(|name| argument.starts_with(**name))?;
-        match argument[name.len()..].trim_start_matches('=') {
+        // Flags without a value may stand before one that has one: `-qo json`.
+        let flags = || argument.strip_prefix('-').map(|flags| flags.trim_start_matches(['q', 'v', 'y']));
+        let value = argument.strip_prefix(long).or_else(|| flags()?.strip_prefix(short?))?;
+        match value.trim_start_matches('=') {
             "" => arguments.get(place + 1).copied(),
             value => Some(value),
         }

@@ -54,6 +54,8 @@ pub struct Output {
     width: usize,
     /// While a command works on several items.
     series: RefCell<Option<Series>>,
+    /// What a command found before it failed.
+    found: RefCell<Option<serde_json::Value>>,
 }
 
 /// What a command on several items has to say once it is over.
@@ -78,8 +80,9 @@ impl Output {
         let (_, columns) = console::Term::stderr().size();
         let width = if talk.is_terminal { usize::from(columns).clamp(60, 140) } else { 100 };
         let result = stream(io::stdout().is_terminal());
-        let (format, series) = (format.unwrap_or(Format::Table), RefCell::new(None));
-        Self { format, quiet: false, verbose: 0, result, talk, width, series }
+        let format = format.unwrap_or(Format::Table);
+        let (series, found) = (RefCell::new(None), RefCell::new(None));
+        Self { format, quiet: false, verbose: 0, result, talk, width, series, found }
     }
 
     /// Whether a person reads the result.
@@ -144,6 +147,15 @@ impl Output {
         }
     }
 
+    /// Shows what a command found that will fail: people read `text` at once, programs `object` with the failure.
+    pub fn found(&self, object: serde_json::Value, text: impl FnOnce() -> String) -> Result<(), CliError> {
+        if self.format == Format::Table {
+            return self.write(&text());
+        }
+        *self.found.borrow_mut() = Some(object);
+        Ok(())
+    }
+
     /// Writes rows for people: columns on a terminal, tabs in a pipe.
     pub fn table(&self, table: &Table) -> Result<(), CliError> {
         if self.result.is_terminal {
@@ -195,6 +207,9 @@ impl Output {
                 let failures = self.series.take().unwrap_or_default().failures;
                 if !failures.is_empty() {
                     document["failures"] = failures.into();
+                }
+                if let Some(found) = self.found.take() {
+                    document["found"] = found;
                 }
                 self.talk(&document.to_string());
             }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, getuid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
+use crate::cli::context::is_loopback;
 use crate::cli::environment::Environment;
 use crate::client::Url;
 use crate::secret::Secret;
@@ -134,6 +135,15 @@ impl Live {
         Url::parse(&self.url).is_ok_and(|own| {
             own.scheme() == url.scheme()
                 && own.host() == url.host()
+                && own.port_or_known_default() == url.port_or_known_default()
+        })
+    }
+
+    /// Whether `url` may be another name of this server: the same port of this machine.
+    pub fn may_be_at(&self, url: &Url) -> bool {
+        Url::parse(&self.url).is_ok_and(|own| {
+            is_loopback(&own)
+                && is_loopback(url)
                 && own.port_or_known_default() == url.port_or_known_default()
         })
     }

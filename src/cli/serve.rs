@@ -8,9 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::args::{duration, size};
+use crate::cli::context::{self, Sourced};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::{local, runtime};
@@ -18,6 +19,9 @@ use crate::client::Url;
 use crate::config::{Config, HttpLimits, NoRate, Rate};
 use crate::domain::limits::Limits;
 use crate::server::{self, Serving};
+
+/// What to do where another process holds the data directory.
+const IF_IN_USE: &str = "stop it, or name another directory";
 
 /// Run the server
 #[derive(Debug, Args)]
@@ -115,14 +119,13 @@ fn rate(text: &str) -> Result<RateFlag, String> {
 impl Serve {
     /// Serves until a signal says otherwise.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
-        let data = session.global.data.clone();
-        let data = data.or_else(|| session.environment.get("FORMS_DATA").map(PathBuf::from));
-        let Some(data) = data else {
+        let Some(Sourced { value: data, .. }) = context::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
         };
-        session.refuse_if_served(&data)?;
-        log(session);
+        let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
+        session.refuse_if_served(&data, IF_IN_USE)?;
+        log(session, level);
         let config = self.config(data.clone(), session.global.insecure_http);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -184,7 +187,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
-        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error)),
+        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error, IF_IN_USE)),
         () = signals => Err(CliError::Interrupted),
     };
     drop(announcement);
@@ -246,12 +249,18 @@ fn write_runtime_file(
     }
 }
 
+/// The least weighty lines to log.
+fn level(text: &str) -> Result<LevelFilter, CliError> {
+    text.parse().map_err(|_no_level| {
+        let message = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{text}`");
+        CliError::usage(message)
+    })
+}
+
 /// Logs to stderr: text where a person reads, else JSON lines.
-fn log(session: &Session) {
-    let level = session.environment.get("FORMS_LOG").unwrap_or("info");
-    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+fn log(session: &Session, level: LevelFilter) {
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(level)
         .with_writer(io::stderr)
         .log_internal_errors(false)
         .with_target(false);

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::api::Code;
 use crate::cli::args::Global;
-use crate::cli::context::{self, Source, Surroundings, Target};
+use crate::cli::context::{self, Source, Sourced, Surroundings, Target};
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::local;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
-use crate::client::{Client, ClientError, Patience, Transport};
+use crate::client::{Client, ClientError, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
@@ -104,7 +104,7 @@ impl Session {
                 let transport = Transport::http(url.value.clone(), context::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
-            Target::Data(data) => self.open(&data.value).await?,
+            Target::Data(data) => self.open(data).await?,
         };
         let patience = Patience { timeout: self.global.timeout, retries: self.global.retries };
         let client = Client::new(transport, key, patience, Box::new(SystemRandomness::new()));
@@ -113,19 +113,20 @@ impl Session {
     }
 
     /// Fails at once if a server of this user is known to hold the store: waiting for it would be in vain.
-    pub fn refuse_if_served(&self, data: &Path) -> Result<(), CliError> {
+    pub fn refuse_if_served(&self, data: &Path, help: &'static str) -> Result<(), CliError> {
         match self.live().into_iter().find(|server| server.holds(data)) {
             Some(server) => {
                 let holder = Some((server.pid, Some(server.url)));
-                Err(CliError::InUse { data: data.to_owned(), holder })
+                Err(CliError::InUse { data: data.to_owned(), holder, help })
             }
             None => Ok(()),
         }
     }
 
-    async fn open(&self, data: &Path) -> Result<(Transport, Option<Secret<String>>), CliError> {
-        self.refuse_if_served(data)?;
-        let opened = server::open_local(data).await.map_err(|error| local::failed(data, error))?;
+    async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
+        let (data, help) = (&data.value, if_in_use(data.source));
+        self.refuse_if_served(data, help)?;
+        let opened = server::open_local(data).await.map_err(|error| local::failed(data, error, help))?;
         let router = opened.api.clone().into_router();
         let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
         // A command opens one client.
@@ -136,8 +137,8 @@ impl Session {
     /// Closes the store, if the command opened one.
     pub async fn close(&mut self) -> Result<(), CliError> {
         let Some(local) = self.local.take() else { return Ok(()) };
-        let data = PathBuf::from(self.target_name()?);
-        local.close().await.map_err(|error| local::failed(&data, error))
+        let Target::Data(data) = self.target()? else { return Ok(()) };
+        local.close().await.map_err(|error| local::failed(&data.value, error, if_in_use(data.source)))
     }
 
     /// Where the command works, for a person.
@@ -177,19 +178,35 @@ impl Session {
                     Some(start.to_owned())
                 });
             }
-            (ClientError::Problem(problem), Some(Target::Server { key, .. }))
+            (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
             {
                 notes.push(match key {
                     Some(key) => format!("key {} from: {}", key.redacted(), key.origin),
-                    None => {
-                        "no key was sent: none is set, and no server of this user is running there".to_owned()
-                    }
+                    None => self.why_no_key(&url.value),
                 });
             }
             _ => {}
         }
         CliError::Client { error, notes, help }
+    }
+
+    /// A server's key goes to the very address it told of: under another name, another server may answer.
+    fn why_no_key(&self, url: &Url) -> String {
+        match self.live().iter().find(|server| server.may_be_at(url)) {
+            Some(server) => {
+                format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
+            }
+            None => "no key was sent: none is set, and no server of this user is running there".to_owned(),
+        }
+    }
+}
+
+/// What a command can do about a data directory that another process holds.
+fn if_in_use(named_by: Source) -> &'static str {
+    match named_by {
+        Source::Env => "unset FORMS_DATA, or stop it",
+        Source::Flag | Source::Runtime | Source::Default => "drop --data, or stop it",
     }
 }
 

@@ -60,4 +60,15 @@ impl<'a> Several<'a> {
         let exit = if is_partial { Exit::Partial } else { first };
         Err(CliError::Partial { failed, of, exit })
     }
+
+    /// How the command ends where what was done does not help what failed: as the worst failure.
+    ///
+    /// # Errors
+    /// If an item failed.
+    pub fn end_as_worst(self) -> Result<(), CliError> {
+        match self.exits.iter().max_by_key(|exit| exit.code()) {
+            Some(worst) => Err(CliError::Partial { failed: self.exits.len(), of: self.of, exit: *worst }),
+            None => Ok(()),
+        }
+    }
 }

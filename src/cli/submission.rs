@@ -1,5 +1,6 @@
 //! Commands on submissions.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use crate::api::SubmissionDetail;
@@ -28,6 +29,7 @@ Examples:
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Answers
     #[arg(value_name = "KEY=VALUE")]
@@ -97,6 +99,7 @@ Examples:
   forms responses list frm_7k2m9q4x1abz --limit 10 -o json")]
 struct ResponsesList {
     /// Form id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Show so many at most
     #[arg(long, value_name = "N", conflicts_with = "all")]
@@ -116,8 +119,10 @@ Examples:
   forms responses show frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
 struct ResponsesShow {
     /// Form id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Submission id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     submission: String,
 }
 

@@ -35,7 +35,11 @@ impl Whoami {
         };
         let target = session.target()?;
         let answer = asked.as_ref().ok();
-        session.output.object(&view(target, answer), || text(target, answer))?;
+        let (view, text) = (view(target, answer), || text(target, answer));
+        match asked {
+            Ok(_) => session.output.object(&view, text),
+            Err(_) => session.output.found(view, text),
+        }?;
         asked.map(drop)
     }
 }
@@ -56,7 +60,10 @@ fn view(target: &Target, answer: Option<&Answer>) -> Value {
             let key = found.as_ref().map(|found| key(json!(found.source)));
             json!({"url": {"value": address(url), "source": url.source}, "key": key, "workspace": workspace})
         }
-        Target::Data(data) => json!({"data": data, "key": key(json!("data")), "workspace": workspace}),
+        Target::Data(data) => {
+            let key = answer.map(|_| key(json!("data")));
+            json!({"data": data, "key": key, "workspace": workspace})
+        }
     }
 }
 

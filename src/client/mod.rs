@@ -15,14 +15,15 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::api::{
-    FormCreated, FormDetail, Problem, SubmissionBody, SubmissionDetail, SubmissionTried, Whoami,
+    FormCreated, FormDetail, FormEntry, FormList, Problem, SubmissionBody, SubmissionDetail, SubmissionList,
+    SubmissionTried, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
 
 pub use reqwest::Url;
 
-pub use pages::{Forms, MAX_PAGE, Submissions};
+pub use pages::{MAX_PAGE, Pages};
 pub use transport::Transport;
 
 use transport::Reply;
@@ -158,8 +159,9 @@ impl Client {
     }
 
     /// The workspace's forms, newest first, `page` at a time.
-    pub fn list_forms(&self, page: usize) -> Forms<'_> {
-        Forms::new(self, page)
+    pub fn list_forms(&self, page: usize) -> Pages<'_, FormEntry> {
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormList>(body)?.forms);
+        Pages::new(self, "/api/v1/forms", page, read)
     }
 
     /// One form.
@@ -196,8 +198,9 @@ impl Client {
     }
 
     /// The form's submissions, newest first, `page` at a time.
-    pub fn list_submissions(&self, form: &str, page: usize) -> Submissions<'_> {
-        Submissions::new(self, form, page)
+    pub fn list_submissions(&self, form: &str, page: usize) -> Pages<'_, SubmissionDetail> {
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionList>(body)?.submissions);
+        Pages::new(self, &(form_path(form) + "/submissions"), page, read)
     }
 
     /// One submission.

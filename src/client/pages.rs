@@ -2,62 +2,35 @@
 
 use reqwest::header::{HeaderMap, LINK};
 
-use super::{Client, ClientError, Request, form_path};
-use crate::api::{FormEntry, FormList, SubmissionDetail, SubmissionList};
+use super::{Client, ClientError, Request};
 
 /// The most items a page may have.
 pub const MAX_PAGE: usize = 1_000;
 
-/// The workspace's forms.
+/// A list that comes page by page.
 #[derive(Debug)]
-pub struct Forms<'a> {
+pub struct Pages<'a, T> {
     client: &'a Client,
     /// Path and query of the next page; `None` behind the last.
     next: Option<String>,
+    read: Read<T>,
 }
 
-/// The submissions of a form.
-#[derive(Debug)]
-pub struct Submissions<'a> {
-    client: &'a Client,
-    path: String,
-    next: Option<String>,
-}
+/// Takes the items out of a page's body.
+type Read<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 
-impl<'a> Forms<'a> {
-    pub(super) fn new(client: &'a Client, page: usize) -> Self {
-        let next = Some(format!("/api/v1/forms?limit={}", page.clamp(1, MAX_PAGE)));
-        Self { client, next }
+impl<'a, T> Pages<'a, T> {
+    pub(super) fn new(client: &'a Client, list: &str, page: usize, read: Read<T>) -> Self {
+        let next = Some(format!("{list}?limit={}", page.clamp(1, MAX_PAGE)));
+        Self { client, next, read }
     }
 
     /// The next page; `None` behind the last.
-    pub async fn next(&mut self) -> Result<Option<Vec<FormEntry>>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<Vec<T>>, ClientError> {
         let Some(path) = self.next.take() else { return Ok(None) };
         let answer = self.client.send(&Request::get(path)).await?;
         self.next = next_link(&answer.headers);
-        let page: FormList = self.client.decode(&answer.body)?;
-        Ok(Some(page.forms))
-    }
-
-    /// Whether there are more pages.
-    pub fn has_more(&self) -> bool {
-        self.next.is_some()
-    }
-}
-
-impl<'a> Submissions<'a> {
-    pub(super) fn new(client: &'a Client, form: &str, page: usize) -> Self {
-        let path = format!("{}/submissions?limit={}", form_path(form), page.clamp(1, MAX_PAGE));
-        Self { client, next: Some(path.clone()), path }
-    }
-
-    /// The next page; `None` behind the last.
-    pub async fn next(&mut self) -> Result<Option<Vec<SubmissionDetail>>, ClientError> {
-        let Some(path) = self.next.take() else { return Ok(None) };
-        let answer = self.client.send(&Request::get(path)).await?;
-        let page: SubmissionList = self.client.decode(&answer.body)?;
-        self.next = page.next_cursor.map(|cursor| format!("{}&cursor={cursor}", self.path));
-        Ok(Some(page.submissions))
+        (self.read)(self.client, &answer.body).map(Some)
     }
 
     /// Whether there are more pages.

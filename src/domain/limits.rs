@@ -16,6 +16,12 @@ pub struct Limits {
     pub answers: usize,
 }
 
+impl Limits {
+    /// No bounds: for what was accepted before, and where it is for a server to say.
+    pub const BOUNDLESS: Self =
+        Self { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { questions: 500, title: 300, answer: 64 * 1024, answers: 1_000 }

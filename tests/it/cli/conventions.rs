@@ -153,9 +153,15 @@ fn whoami_shows_what_was_found_also_without_a_server() {
     let key = ("FORMS_API_KEY", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
     let refused =
         home.run_with(&[("FORMS_URL", "http://a"), key], &["--url", "http://b", "whoami", "-o", "json"]);
-    let found = refused.expect(2).json();
+    let refused = refused.expect(2);
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    let found = &refused.problem()["found"];
     assert_eq!(found["url"], serde_json::json!({"value": "http://b", "source": "flag"}));
     assert_eq!((&found["key"]["source"], &found["workspace"]), (&"env".into(), &serde_json::Value::Null));
+    let nowhere = home.run(&["--data", "store", "whoami", "-o", "json"]).expect(2);
+    let data = serde_json::json!({"value": "store", "source": "flag"});
+    let expected = serde_json::json!({"data": data, "key": null, "workspace": null});
+    assert_eq!(nowhere.problem()["found"], expected);
     let silent =
         home.run_with(&[key], &["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
     let lines = "url        http://127.0.0.1:1  (flag)\nkey        fk_…1234  (env)\nworkspace  unknown\n";
@@ -208,6 +214,8 @@ fn a_key_is_not_sent_in_the_clear_beyond_this_machine() {
 fn contradictions_are_refused() {
     let home = Home::new();
     let both = ["--data", "store", "--url", "http://127.0.0.1:1", "list"];
+    assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
+    let both = ["serve", "--data", "store", "--listen", "0.0.0.0:0", "--url", "http://127.0.0.1:1"];
     assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
     home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
     home.empty_store();

@@ -22,6 +22,12 @@ fn each_exit_code_is_reached() {
         (2, "usage", &["submit", &id, "no-equals-sign"]),
         (2, "usage", &["create", "-f", "missing.yaml"]),
         (2, "usage", &["delete", &id]),
+        (2, "usage", &["delete", "--yes", ""]),
+        (2, "usage", &["publish", &id, ""]),
+        (2, "usage", &["show", ""]),
+        (2, "usage", &["submit", "", "q1=x"]),
+        (2, "usage", &["responses", ""]),
+        (2, "usage", &["responses", "show", &id, ""]),
         (3, "form_not_found", &["show", "frm_000000000000"]),
         (3, "form_not_found", &["show", "nope"]),
         (3, "submission_not_found", &["responses", "show", &id, "sub_00000000000000000000000000"]),
@@ -60,6 +66,10 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
     let usage = home.run(&["-o", "json", "publsh"]).expect(2).problem();
     assert_eq!(usage["code"], "usage");
     assert_eq!(usage["hint"], "some similar subcommands exist: 'unpublish', 'publish'");
+    for format in ["-ojson", "-qo=json", "-qvojson", "--output=json"] {
+        assert_eq!(home.run(&[format, "publsh"]).expect(2).problem()["code"], "usage", "{format}");
+    }
+    assert_eq!(home.run(&["-vqo", "json", "publsh"]).expect(2).problem()["code"], "usage");
     let usage = home.run(&["-o", "json", "show"]).expect(2).problem();
     assert_eq!(usage["title"], "the following required arguments were not provided: <FORM>");
 }

@@ -125,10 +125,16 @@ fn dead_pid() -> u32 {
 fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
     let home = Home::new();
     let server = home.serve();
-    for arguments in [&["--data", "store", "list"][..], &["serve", "--data", "./store"]] {
-        let run = home.run(arguments).expect(5);
+    let here = [("FORMS_DATA", "store")];
+    for (variables, arguments, help) in [
+        (&[][..], &["--data", "store", "list"][..], "drop --data, or stop it"),
+        (&here, &["list"], "unset FORMS_DATA, or stop it"),
+        (&[], &["serve", "--data", "./store"], "stop it, or name another directory"),
+    ] {
+        let run = home.run_with(variables, arguments).expect(5);
         let holder = format!("(pid {}, {})", server.child.id(), server.url);
-        assert!(run.stderr.contains(&holder) && run.stderr.contains("help: "), "{run:?}");
+        assert!(run.stderr.contains(&holder), "{run:?}");
+        assert!(run.stderr.ends_with(&format!("help: {help}\n")), "{run:?}");
     }
 }
 
@@ -278,4 +284,44 @@ fn several_failures_alike_are_that_failure() {
     let missing = ["frm_000000000000", "frm_000000000001"];
     assert_eq!(home.run(&["--data", "store", "publish", missing[0], missing[1]]).code, Some(3));
     assert_eq!(home.run(&["--data", "store", "publish", missing[0], &form]).code, Some(8));
+}
+
+#[test]
+fn a_server_of_this_user_under_another_name_gets_no_key_and_is_named() {
+    let home = Home::new();
+    let server = home.serve();
+    let other_name = server.url.replace("127.0.0.1", "localhost");
+    let run = home.run(&["--url", &other_name, "list"]).expect(4);
+    assert!(run.stderr.contains(&format!("a server of yours is at --url {}\n", server.url)), "{run:?}");
+}
+
+#[test]
+fn how_large_an_answer_may_be_is_for_the_server_to_say() {
+    let home = Home::new();
+    let data = ["--data", "store", "--listen", "127.0.0.1:0"];
+    let _server = home.serve_with(&[&["serve", "--max-answer", "100KiB"], &data[..]].concat());
+    home.write("survey.yaml", "title: A\nquestions: [{type: long_text, title: T, max_length: 60000}]\n");
+    let form = home.published(&[]);
+    // Two bytes each.
+    home.ok(&["submit", &form, &format!("q1={}", "é".repeat(40_000))]);
+    let run = home.run(&["submit", &form, &format!("q1={}", "é".repeat(55_000))]).expect(6);
+    assert!(run.stderr.contains("102400 bytes at most"), "{run:?}");
+}
+
+#[test]
+fn a_level_of_logs_that_is_none_is_a_mistake() {
+    let home = Home::new();
+    let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0"];
+    for level in ["inof", "forms=debug"] {
+        let mut command = home.command(&serve);
+        let mut child =
+            command.env("FORMS_LOG", level).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        drop(child.kill());
+        let run = super::Run::from(child.wait_with_output().unwrap()).expect(2);
+        let expected = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{level}`");
+        assert!(run.stderr.contains(&expected), "{run:?}");
+    }
+    assert!(!home.path().join("store").exists());
 }

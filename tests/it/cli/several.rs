@@ -98,3 +98,14 @@ fn files_are_checked_one_by_one_and_told_together() {
     assert_eq!(text.stdout, "survey.yaml: ok\n");
     assert!(text.stderr.contains("bad.yaml: 2 problems found\nerror: 1 of 2 failed\n"), "{text:?}");
 }
+
+#[test]
+fn a_missing_file_is_no_unfit_one() {
+    let home = Home::new();
+    let validate = |files: &[&str]| run(&home, "jsonl", &[&["validate"], files].concat());
+    home.write("bad.yaml", "titel: A\n");
+    validate(&["survey.yaml", "missing.yaml"]).expect(2);
+    validate(&["missing.yaml", "missing.yaml"]).expect(2);
+    validate(&["survey.yaml", "missing.yaml", "bad.yaml"]).expect(6);
+    validate(&["missing.yaml", "bad.yaml"]).expect(6);
+}
