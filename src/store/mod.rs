@@ -7,9 +7,9 @@
 mod error;
 pub mod sled;
 
+pub use self::sled::engine::disk::holds_store;
+pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
-pub use sled::engine::disk::holds_store;
-pub use sled::engine::options::OpenError;
 
 use std::sync::Arc;
 
