@@ -1,5 +1,7 @@
 //! `q1=hello` on the command line: answers read by the type of the question they are for.
 
+use serde_json::value::RawValue;
+
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::exit::{CliError, Exit};
@@ -47,7 +49,8 @@ pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
     if !form.accepting {
         return Err(draft(form));
     }
-    let (questions, ids) = (questions(form), question_ids(form));
+    let listed = questions(&form.questions);
+    let (questions, ids) = (known(&listed), ids(&listed));
     let mut findings = Vec::new();
     let mut answers = Object::new();
     for Given { key, text } in given {
@@ -87,9 +90,16 @@ pub fn refused(form: &FormDetail, error: ClientError) -> CliError {
     }
 }
 
-/// The ids of the form's questions.
-pub fn question_ids(form: &FormDetail) -> Vec<String> {
-    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return Vec::new() };
+/// The questions of a form, as the API gave them.
+pub fn questions(list: &RawValue) -> Vec<Value> {
+    match json::parse(list.get()) {
+        Ok(Value::Array(questions)) => questions,
+        _ => Vec::new(),
+    }
+}
+
+/// Their ids.
+pub fn ids(questions: &[Value]) -> Vec<String> {
     let id = |question: &Value| match question.get("id") {
         Some(Value::String(id)) => Some(id.clone()),
         _ => None,
@@ -97,9 +107,8 @@ pub fn question_ids(form: &FormDetail) -> Vec<String> {
     questions.iter().filter_map(id).collect()
 }
 
-/// The form's questions, as far as this version knows their types: the server checks the rest.
-fn questions(form: &FormDetail) -> Vec<Question> {
-    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return Vec::new() };
+/// Those of a type that this version knows: the server checks the rest.
+fn known(questions: &[Value]) -> Vec<Question> {
     let read = |(place, question): (usize, &Value)| {
         let draft = QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?;
         let id = draft.id.clone()?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::Global;
@@ -179,15 +180,8 @@ fn checked(text: &str, source: Source, origin: String) -> Result<Key, CliError> 
     Ok(Key { text: Secret::new(text.to_owned()), source, origin })
 }
 
-#[cfg(unix)]
 fn is_readable_by_others(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_readable_by_others(_: &Path) -> bool {
-    false
 }
 
 impl Key {

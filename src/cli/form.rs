@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::{FormCreated, FormDetail, FormEntry};
+use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
 use crate::cli::exit::CliError;
@@ -19,7 +20,7 @@ use crate::cli::several::Several;
 use crate::cli::table::{Cell, Table};
 use crate::client::{Client, ClientError, MAX_PAGE};
 use crate::domain::form::Status;
-use crate::domain::json::{self, Value};
+use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 
 /// Create a form from a file
@@ -101,10 +102,9 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
 }
 
 fn questions(form: &FormCreated) -> String {
-    match json::parse(form.questions.get()) {
-        Ok(Value::Array(questions)) if questions.len() == 1 => "1 question".to_owned(),
-        Ok(Value::Array(questions)) => format!("{} questions", questions.len()),
-        _ => "no questions".to_owned(),
+    match answers::questions(&form.questions).len() {
+        1 => "1 question".to_owned(),
+        count => format!("{count} questions"),
     }
 }
 
@@ -286,10 +286,9 @@ fn summary(form: &FormDetail) -> String {
 }
 
 fn question_lines(form: &FormDetail) -> String {
-    let Ok(Value::Array(questions)) = json::parse(form.questions.get()) else { return String::new() };
     let cell = |question: &Value, name| question.get(name).map_or_else(|| Cell::text(""), Cell::value);
     let mut table = Table::default();
-    for question in &questions {
+    for question in &answers::questions(&form.questions) {
         let required = question.get("required") == Some(&Value::Bool(true));
         let mark = Cell::text(if required { "required" } else { "" });
         table.rows.push(vec![cell(question, "id"), cell(question, "type"), mark, cell(question, "title")]);

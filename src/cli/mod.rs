@@ -95,19 +95,31 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let mut output = Output::new(global.output, global.color, &environment);
     output.quiet = global.quiet;
     output.verbose = global.verbose;
-    let mut session = Session::new(global, environment, output);
-    let ended = match command {
-        Command::Serve(serve) => serve.run(&session),
-        Command::Validate(validate) => validate.run(&session),
-        Command::Explain(explain) => explain.run(&session),
-        Command::Completions(completions) => completions.run(&session),
-        Command::Help(help) => help.run(&session),
-        command => block_on(&mut session, command),
-    };
+    let session = Session::new(global, environment, output);
+    let ended = carry_out(&session, command);
     let finished = session.output.finish();
     match ended.map_err(|error| session.annotate(error)).and(finished) {
         Ok(()) => Exit::Done,
         Err(error) => end(&session.output, &error),
+    }
+}
+
+fn carry_out(session: &Session, command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Serve(serve) => serve.run(session),
+        Command::Validate(validate) => validate.run(session),
+        Command::Explain(explain) => explain.run(session),
+        Command::Completions(completions) => completions.run(session),
+        Command::Help(help) => help.run(session),
+        Command::Create(create) => block_on(session, create.run(session)),
+        Command::Publish(publish) => block_on(session, publish.run(session)),
+        Command::Unpublish(unpublish) => block_on(session, unpublish.run(session)),
+        Command::List(list) => block_on(session, list.run(session)),
+        Command::Show(show) => block_on(session, show.run(session)),
+        Command::Delete(delete) => block_on(session, delete.run(session)),
+        Command::Submit(submit) => block_on(session, submit.run(session)),
+        Command::Responses(responses) => block_on(session, responses.run(session)),
+        Command::Whoami(whoami) => block_on(session, whoami.run(session)),
     }
 }
 
@@ -117,7 +129,7 @@ fn end(output: &Output, error: &CliError) -> Exit {
 }
 
 /// Runs a command that talks to a server, until it ends or Ctrl-C is pressed.
-fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
+fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -127,7 +139,7 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
         let mut interrupt = signal(SignalKind::interrupt())
             .map_err(|error| CliError::io("cannot listen for Ctrl-C", error))?;
         let ended = tokio::select! {
-            ended = talk(session, command) => ended,
+            ended = talk => ended,
             _ = interrupt.recv() => Err(CliError::Interrupted),
         };
         let closed = session.close().await;
@@ -136,25 +148,6 @@ fn block_on(session: &mut Session, command: Command) -> Result<(), CliError> {
     // A question that nobody will answer must not keep the process.
     runtime.shutdown_background();
     ended
-}
-
-async fn talk(session: &Session, command: Command) -> Result<(), CliError> {
-    match command {
-        Command::Create(create) => create.run(session).await,
-        Command::Publish(publish) => publish.run(session).await,
-        Command::Unpublish(unpublish) => unpublish.run(session).await,
-        Command::List(list) => list.run(session).await,
-        Command::Show(show) => show.run(session).await,
-        Command::Delete(delete) => delete.run(session).await,
-        Command::Submit(submit) => submit.run(session).await,
-        Command::Responses(responses) => responses.run(session).await,
-        Command::Whoami(whoami) => whoami.run(session).await,
-        Command::Serve(_)
-        | Command::Validate(_)
-        | Command::Explain(_)
-        | Command::Completions(_)
-        | Command::Help(_) => Ok(()),
-    }
 }
 
 /// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.

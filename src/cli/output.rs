@@ -85,11 +85,6 @@ impl Output {
         Self { format, quiet: false, verbose: 0, result, talk, width, series, found }
     }
 
-    /// Whether a person reads the result.
-    pub fn result_is_terminal(&self) -> bool {
-        self.result.is_terminal
-    }
-
     /// Whether a person reads the talk.
     pub fn talk_is_terminal(&self) -> bool {
         self.talk.is_terminal

@@ -271,3 +271,19 @@ fn log(session: &Session, level: LevelFilter) {
     };
     drop(installed);
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::Config;
+    use crate::cli::args::{Cli, Command};
+
+    #[test]
+    fn without_flags_the_settings_are_the_defaults() {
+        let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
+            panic!("`forms serve` is a command");
+        };
+        assert_eq!(serve.config("store".into(), false), Config::new("store"));
+    }
+}

@@ -1,6 +1,6 @@
 //! What a command works with: the flags, the output, and the connection, which is made when it is first needed.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -33,13 +33,13 @@ pub struct Session {
     pub output: Rc<Output>,
     target: OnceCell<Target>,
     /// The store, if this process has opened it.
-    local: OnceCell<Local>,
+    local: RefCell<Option<Local>>,
 }
 
 impl Session {
     /// A run with these flags in this environment.
     pub fn new(global: Global, environment: Environment, output: Output) -> Self {
-        let (target, local) = (OnceCell::new(), OnceCell::new());
+        let (target, local) = (OnceCell::new(), RefCell::new(None));
         Self { global, environment, output: Rc::new(output), target, local }
     }
 
@@ -129,13 +129,12 @@ impl Session {
         let opened = server::open_local(data).await.map_err(|error| local::failed(data, error, help))?;
         let router = opened.api.clone().into_router();
         let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
-        // A command opens one client.
-        drop(self.local.set(opened));
+        *self.local.borrow_mut() = Some(opened);
         Ok((Transport::InProcess(router), key))
     }
 
     /// Closes the store, if the command opened one.
-    pub async fn close(&mut self) -> Result<(), CliError> {
+    pub async fn close(&self) -> Result<(), CliError> {
         let Some(local) = self.local.take() else { return Ok(()) };
         let Target::Data(data) = self.target()? else { return Ok(()) };
         local.close().await.map_err(|error| local::failed(&data.value, error, if_in_use(data.source)))

@@ -143,7 +143,7 @@ impl ResponsesList {
         let form = client.get_form(&self.form).await?;
         let want = Want::of(self.limit, self.all);
         let mut pages = client.list_submissions(&self.form, want.page(session.output.format));
-        let ids = answers::question_ids(&form);
+        let ids = answers::ids(&answers::questions(&form.questions));
         let now = session.now();
         let others = std::cell::Cell::new(false);
         let row = |submission: &SubmissionDetail| {

@@ -55,23 +55,23 @@ pub(super) async fn get_limits(
 }
 
 fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
-    let bytes = |size: usize| size as u64;
+    let number = |size: usize| size as u64;
     LimitsView {
-        max_body: bytes(http.max_body),
-        max_definition: bytes(http.max_definition),
-        max_questions: bytes(content.questions),
-        max_title: bytes(content.title),
-        max_answer: bytes(content.answer),
-        max_answers: bytes(content.answers),
-        max_uri: bytes(http.max_uri),
-        max_head: bytes(http.max_head),
-        max_headers: bytes(http.max_headers),
+        max_body: number(http.max_body),
+        max_definition: number(http.max_definition),
+        max_questions: number(content.questions),
+        max_title: number(content.title),
+        max_answer: number(content.answer),
+        max_answers: number(content.answers),
+        max_uri: number(http.max_uri),
+        max_head: number(http.max_head),
+        max_headers: number(http.max_headers),
         head_timeout: http.head_timeout.as_secs_f64(),
         first_byte_timeout: http.first_byte_timeout.as_secs_f64(),
         body_timeout: http.body_timeout.as_secs_f64(),
         min_body_rate: u64::from(http.min_body_rate),
         idle_timeout: http.idle_timeout.as_secs_f64(),
-        max_connections: bytes(http.max_connections),
+        max_connections: number(http.max_connections),
         auth_failures: http.auth_failures.map(|rate| rate.to_string()),
     }
 }
