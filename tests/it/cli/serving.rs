@@ -300,7 +300,7 @@ fn how_large_an_answer_may_be_is_for_the_server_to_say() {
     let home = Home::new();
     let data = ["--data", "store", "--listen", "127.0.0.1:0"];
     let _server = home.serve_with(&[&["serve", "--max-answer", "100KiB"], &data[..]].concat());
-    home.write("survey.yaml", "title: A\nquestions: [{type: long_text, title: T, max_length: 60000}]\n");
+    home.write("survey.yaml", "title: A\nquestions: [{type: short_text, title: T, max_length: 60000}]\n");
     let form = home.published(&[]);
     // Two bytes each.
     home.ok(&["submit", &form, &format!("q1={}", "é".repeat(40_000))]);
