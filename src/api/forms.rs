@@ -62,6 +62,24 @@ pub struct FormList {
     pub forms: Vec<FormEntry>,
 }
 
+/// The questions of a form as they were at one time.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct VersionView {
+    /// Counts from 1.
+    pub version: u32,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
+    #[schema(value_type = Vec<Object>)]
+    pub questions: Box<RawValue>,
+}
+
+/// A page of versions, newest first. Where the next begins stands in the header `Link`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct VersionList {
+    pub versions: Vec<VersionView>,
+}
+
 /// Why a form takes no answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -140,12 +158,24 @@ impl FormEntry {
     }
 }
 
+impl VersionView {
+    /// `version`, whole.
+    pub fn new(version: &Version) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            version: version.number,
+            created_at: version.created_at,
+            questions: serde_json::value::to_raw_value(&version.questions)?,
+        })
+    }
+}
+
 impl FormDetail {
     /// `form` with its questions and its number of submissions.
     pub fn new(form: &Form, version: &Version, response_count: u64) -> Result<Self, serde_json::Error> {
         let reason = accepting(form).err().and_then(|why| match why {
             Refusal::NotPublished => Some(AcceptingReason::Draft),
             Refusal::NoQuestions
+            | Refusal::Moved
             | Refusal::InvalidDefinition(_)
             | Refusal::InvalidAnswers(_)
             | Refusal::KeyReused => None,

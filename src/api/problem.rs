@@ -60,6 +60,8 @@ codes! {
         "No form of this workspace has that id. It may be in the trash, be erased, or belong to another workspace. `forms list` shows those there are.";
     SubmissionNotFound "submission_not_found" 404 "There is no such submission"
         "No submission of this form has that id. `forms responses <form>` shows those there are.";
+    VersionNotFound "version_not_found" 404 "The form has no such version"
+        "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"
         "The path belongs to no operation. `GET /api/v1/openapi.json` lists them all.";
     MethodNotAllowed "method_not_allowed" 405 "This address does not take that method"
@@ -70,6 +72,8 @@ codes! {
         "The body did not arrive in time. `GET /api/v1/limits` shows how long it may take; send it again.";
     FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
+    VersionMismatch "version_mismatch" 412 "The form has changed since it was read"
+        "`If-Match` names the revision that the change was made for, and the form is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
         "`GET /api/v1/limits` shows how large it may be (`max_body`, `max_definition`).";
     UriTooLong "uri_too_long" 414 "The address is too long"

@@ -8,6 +8,7 @@ use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::form::{Form, Version};
 use crate::domain::json;
+use crate::domain::revision::Expected;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
 use crate::store::{Current, NewForm, Operation, Step};
@@ -16,6 +17,14 @@ use crate::store::{Current, NewForm, Operation, Step};
 #[derive(Debug, Clone)]
 pub struct FormPage {
     pub forms: Vec<(Arc<Form>, u64)>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A page of a form's versions, newest first.
+#[derive(Debug, Clone)]
+pub struct VersionPage {
+    pub versions: Vec<Version>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
 }
@@ -89,19 +98,20 @@ impl App {
         Ok(FormPage { forms, next })
     }
 
-    /// Changes the form by the merge patch in the body.
+    /// Changes the form by the merge patch in the body, if it is at the revision expected.
     pub async fn update_form(
         &self,
         caller: &Caller,
         form: &str,
         body: &str,
+        expected: Expected,
     ) -> Result<(Current, u64), AppError> {
         require(caller, Scope::Write)?;
         let id = self.current(caller, form).await?.form.id;
         let body = json::parse(body).map_err(AppError::Malformed)?;
         let change = Change::read(&body, &self.limits)
             .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
-        match self.store.update_form(caller.workspace, id, change, self.now()).await? {
+        match self.store.update_form(caller.workspace, id, change, expected, self.now()).await? {
             Step::Done(current) | Step::Replayed(current) => {
                 let count = self.store.count_submissions(caller.workspace, id).await?;
                 Ok((current, count))
@@ -112,18 +122,70 @@ impl App {
         }
     }
 
-    /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too).
-    pub async fn delete_form(&self, caller: &Caller, form: &str, purge: bool) -> Result<(), AppError> {
+    /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too), if it is at
+    /// the revision expected.
+    pub async fn delete_form(
+        &self,
+        caller: &Caller,
+        form: &str,
+        purge: bool,
+        expected: Expected,
+    ) -> Result<(), AppError> {
         require(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id: FormId = form.parse().map_err(|_unfit| missing())?;
-        let found = if purge {
-            self.store.purge_form(caller.workspace, id).await?
+        let step = if purge {
+            self.store.purge_form(caller.workspace, id, expected).await?
         } else {
-            self.store.trash_form(caller.workspace, id, self.now()).await?
+            self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        if found { Ok(()) } else { Err(missing()) }
+        match step {
+            Step::Done(()) | Step::Replayed(()) => Ok(()),
+            Step::Refused(why) => Err(AppError::Refused(why)),
+            Step::Recheck => Err(AppError::Contended),
+            Step::Missing => Err(missing()),
+        }
     }
+
+    /// A page of the form's versions, `limit` at most, from `cursor` on.
+    pub async fn list_versions(
+        &self,
+        caller: &Caller,
+        form: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<VersionPage, AppError> {
+        require(caller, Scope::Read)?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let list = format!("versions {} {id}", caller.workspace);
+        let cursors = self.cursors().await?;
+        let before = cursor.map(|text| version_position(&cursors, &list, text)).transpose()?;
+        let page =
+            self.store.list_versions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
+        let last = page.rows.last().filter(|_| page.more);
+        let next = last.map(|last| cursors.write(&list, &last.number.to_be_bytes()));
+        Ok(VersionPage { versions: page.rows, next })
+    }
+
+    /// One version of the form's questions.
+    pub async fn get_version(
+        &self,
+        caller: &Caller,
+        form: &str,
+        number: &str,
+    ) -> Result<Arc<Version>, AppError> {
+        require(caller, Scope::Read)?;
+        let form = self.current(caller, form).await?.form.id;
+        let missing = || AppError::NotFound(What::Version(number.to_owned()));
+        let number: u32 = number.parse().map_err(|_unfit| missing())?;
+        self.store.find_version(caller.workspace, form, number).await?.ok_or_else(missing)
+    }
+}
+
+fn version_position(cursors: &Cursors, list: &str, text: &str) -> Result<u32, AppError> {
+    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
+    position.try_into().map(u32::from_be_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
 fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {

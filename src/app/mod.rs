@@ -19,7 +19,7 @@ use crate::id::{FormId, Random};
 use crate::store::{Current, Operation, Retry, Store, StoreError};
 
 pub use cursor::Cursors;
-pub use forms::FormPage;
+pub use forms::{FormPage, VersionPage};
 pub use keys::bootstrap;
 pub use submissions::{Accepted, SubmissionPage};
 
@@ -65,6 +65,7 @@ pub enum AppError {
 pub enum What {
     Form(String),
     Submission(String),
+    Version(String),
 }
 
 impl std::fmt::Display for What {
@@ -72,6 +73,7 @@ impl std::fmt::Display for What {
         match self {
             Self::Form(id) => write!(f, "form `{id}`"),
             Self::Submission(id) => write!(f, "submission `{id}`"),
+            Self::Version(number) => write!(f, "version `{number}`"),
         }
     }
 }

@@ -11,6 +11,8 @@ pub enum Refusal {
     NotPublished,
     /// A form that asks for no answer cannot be published.
     NoQuestions,
+    /// The form is at another revision than the change was made for.
+    Moved,
     /// The definition breaks rules.
     InvalidDefinition(Vec<Violation>),
     /// The answers break rules.

@@ -10,6 +10,7 @@ pub mod form;
 pub mod json;
 pub mod limits;
 pub mod question;
+pub mod revision;
 pub mod submission;
 pub mod violation;
 pub mod workspace;

@@ -9,12 +9,14 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{created, json, page};
 use super::auth::Signed;
+use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
 use super::extract::{DefinitionText, IdempotencyKey, PatchText, Segments};
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried};
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 use crate::app::Attempt;
+use crate::store::Current;
 
 /// Of an operation that can be tried out.
 #[derive(IntoParams)]
@@ -129,7 +131,7 @@ pub(super) async fn get_form(
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.get_form(&caller, &form).await?;
-    json(&FormDetail::new(&current.form, &current.version, count)?)
+    shown(&current, count)
 }
 
 /// Update a form
@@ -137,7 +139,8 @@ pub(super) async fn get_form(
 /// A JSON merge patch (RFC 7396) of `title`, `description`, `status` and `questions`. `{"status":"published"}`
 /// publishes. `questions` replaces them all; those with the id of a present one are that question.
 #[utoipa::path(
-    patch, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
+    patch, path = "/api/v1/forms/{form}", tag = "forms",
+    params(("form" = String, Path), ("If-Match" = Option<String>, Header)),
     request_body(content = Object, content_type = "application/merge-patch+json"),
     responses(
         (status = 200, body = FormDetail, description = "the form"),
@@ -149,17 +152,19 @@ pub(super) async fn update_form(
     Signed(caller): Signed,
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
+    IfMatch(expected): IfMatch,
     PatchText(body): PatchText,
 ) -> Result<Response, Failure> {
-    let (current, count) = shared.app.update_form(&caller, &form, body.as_str()).await?;
-    json(&FormDetail::new(&current.form, &current.version, count)?)
+    let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected).await?;
+    shown(&current, count)
 }
 
 /// Delete a form
 ///
 /// The form and its submissions go to the trash; with `purge=true` they are erased.
 #[utoipa::path(
-    delete, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), Purging),
+    delete, path = "/api/v1/forms/{form}", tag = "forms",
+    params(("form" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
     responses(
         (status = 204, description = "the form is gone"),
         AnyProblem
@@ -170,7 +175,73 @@ pub(super) async fn delete_form(
     Signed(caller): Signed,
     Segments(form): Segments<String>,
     Parameters(Purging { purge }): Parameters<Purging>,
+    IfMatch(expected): IfMatch,
 ) -> Result<Response, Failure> {
-    shared.app.delete_form(&caller, &form, purge).await?;
+    shared.app.delete_form(&caller, &form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Which part of the list of versions.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct VersionsPage {
+    /// How many at most; fewer where they are large.
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    limit: usize,
+    /// Where to continue: from the header `Link` of the page before.
+    cursor: Option<String>,
+}
+
+impl FromQuery for VersionsPage {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+    }
+}
+
+/// List a form's versions
+///
+/// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
+/// first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), VersionsPage),
+    responses(
+        (status = 200, body = VersionList, description = "a page of versions"),
+        AnyProblem
+    )
+)]
+pub(super) async fn list_versions(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(VersionsPage { limit, cursor }): Parameters<VersionsPage>,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
+    let versions = found.versions.iter().map(VersionView::new).collect::<Result<_, _>>()?;
+    Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
+}
+
+/// Get one version of a form
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms",
+    params(("form" = String, Path), ("version" = u32, Path)),
+    responses(
+        (status = 200, body = VersionView, description = "the version"),
+        AnyProblem
+    )
+)]
+pub(super) async fn get_version(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, version)): Segments<(String, String)>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let version = shared.app.get_version(&caller, &form, &version).await?;
+    json(&VersionView::new(&version)?)
+}
+
+/// A form, whole, with the tag of its revision.
+fn shown(current: &Current, responses: u64) -> Result<Response, Failure> {
+    let body = json(&FormDetail::new(&current.form, &current.version, responses)?)?;
+    Ok(tagged(body, current.form.revision))
 }

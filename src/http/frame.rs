@@ -132,7 +132,7 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
     if request.extensions().get::<Peer>().is_some() {
         check_host(request.version(), headers)?;
     }
-    check_headers(headers)
+    check_headers(request.method(), headers)
 }
 
 /// The answer of `work`, or that of a failure if it panics.

@@ -3,24 +3,32 @@
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, TRANSFER_ENCODING,
 };
-use axum::http::{HeaderMap, HeaderValue, Version};
+use axum::http::{HeaderMap, HeaderValue, Method, Version};
 
 use super::extract::IDEMPOTENCY_KEY;
 use super::problem::Failure;
 use crate::api::Code;
 
 /// Headers that are read as one value. Of two lines, a proxy may have believed the one that is not read here.
-const SINGLE: [HeaderName; 7] =
-    [HOST, AUTHORIZATION, CONTENT_TYPE, CONTENT_ENCODING, TRANSFER_ENCODING, EXPECT, IDEMPOTENCY_KEY];
+const SINGLE: [HeaderName; 8] = [
+    HOST,
+    AUTHORIZATION,
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    TRANSFER_ENCODING,
+    EXPECT,
+    IF_MATCH,
+    IDEMPOTENCY_KEY,
+];
 
 /// Refuses headers that stand twice, codings of a body besides `chunked`, and conditions that are not evaluated.
-pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
     check_single(headers)?;
     if headers.get(TRANSFER_ENCODING).is_some_and(|coding| !is(coding, "chunked")) {
         return Err(invalid("`Transfer-Encoding` can only be `chunked`"));
     }
-    if headers.contains_key(IF_MATCH) {
-        return Err(invalid("`If-Match` is not known yet; send the request without it"));
+    if headers.contains_key(IF_MATCH) && !matches!(*method, Method::PATCH | Method::DELETE) {
+        return Err(invalid(format!("`If-Match` has no effect on {method}; send the request without it")));
     }
     match headers.get(EXPECT) {
         Some(value) if !is(value, "100-continue") => {

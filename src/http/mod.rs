@@ -9,6 +9,7 @@ mod auth;
 mod auth_failures;
 mod body;
 mod compress;
+mod conditional;
 mod connection;
 mod document;
 mod extract;
@@ -98,6 +99,8 @@ fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(document::Api::openapi())
         .routes(routes!(forms::list_forms, forms::create_form))
         .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
+        .routes(routes!(forms::list_versions))
+        .routes(routes!(forms::get_version))
         .routes(routes!(submissions::list_submissions, submissions::create_submission))
         .routes(routes!(submissions::get_submission))
         .routes(routes!(about::whoami))

@@ -133,6 +133,7 @@ impl From<AppError> for Failure {
                 let code = match what {
                     What::Form(_) => Code::FormNotFound,
                     What::Submission(_) => Code::SubmissionNotFound,
+                    What::Version(_) => Code::VersionNotFound,
                 };
                 Self::because(code, format!("no {what}"))
             }
@@ -156,6 +157,10 @@ impl From<Refusal> for Failure {
             Refusal::NoQuestions => {
                 Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
             }
+            Refusal::Moved => Self::because(
+                Code::VersionMismatch,
+                "the form has changed since `If-Match` was read; get it again",
+            ),
             Refusal::InvalidDefinition(violations) => Self::invalid(
                 match violations.len() {
                     1 => "1 problem in the definition".to_owned(),

@@ -19,6 +19,7 @@ use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::domain::definition::{Change, Definition};
 use crate::domain::form::{Form, Version};
+use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -132,26 +133,51 @@ pub trait Forms: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(Arc<Form>, u64)>, StoreError>;
 
-    /// Applies `change`; what is that way already stays untouched.
+    /// One version of a form outside the trash.
+    async fn find_version(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        number: u32,
+    ) -> Result<Option<Arc<Version>>, StoreError>;
+
+    /// A page of versions, newest first, from the first one below `before` on: `limit` at most, at least one if there
+    /// is any, and fewer where they are large. `None` if there is no such form outside the trash.
+    async fn list_versions(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<Version>>, StoreError>;
+
+    /// Applies `change` to a form at the revision expected; what is that way already stays untouched.
     async fn update_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         change: Change,
+        expected: Expected,
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError>;
 
-    /// Moves the form and its submissions to the trash. False if there is no such form outside it.
+    /// Moves a form at the revision expected, and its submissions, to the trash.
     async fn trash_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
+        expected: Expected,
         now: Timestamp,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<Step<()>, StoreError>;
 
-    /// Erases the form, in the trash or not: at once for whoever looks, then its submissions bit by bit, also across
-    /// a restart. False if there is no such form.
-    async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError>;
+    /// Erases a form at the revision expected, in the trash or not: at once for whoever looks, then its submissions
+    /// bit by bit, also across a restart.
+    async fn purge_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        expected: Expected,
+    ) -> Result<Step<()>, StoreError>;
 }
 
 /// Submissions of a form.

@@ -9,6 +9,7 @@ use forms::domain::definition::{Change, Definition};
 use forms::domain::form::Status;
 use forms::domain::json;
 use forms::domain::limits::Limits;
+use forms::domain::revision::Expected;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::{KeyId, KeyText};
@@ -76,6 +77,8 @@ conformance! { sled:
     forms_are_listed_newest_first_by_pages
     a_change_is_seen_at_once_and_after_reopening
     the_id_of_a_removed_question_never_comes_back
+    a_change_meets_the_revision_it_was_made_for_or_nothing_happens
+    versions_are_paged_newest_first
     a_submission_comes_back_to_the_letter
     large_answers_and_definitions_come_back
     submissions_are_paged_without_gaps_while_others_write
@@ -143,8 +146,10 @@ async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
 }
 
 async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
-    let step =
-        store.update_form(workspace(ws), form, change(r#"{"status":"published"}"#), at(1)).await.unwrap();
+    let step = store
+        .update_form(workspace(ws), form, change(r#"{"status":"published"}"#), Expected::Any, at(1))
+        .await
+        .unwrap();
     let Step::Done(current) = step else { panic!("{step:?}") };
     current.form.revision
 }
@@ -263,7 +268,9 @@ async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
     let id = make(&*store, 1, 11, 0).await;
     let edit =
         change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
-    let Step::Done(current) = store.update_form(workspace(1), id, edit.clone(), at(9)).await.unwrap() else {
+    let Step::Done(current) =
+        store.update_form(workspace(1), id, edit.clone(), Expected::Any, at(9)).await.unwrap()
+    else {
         panic!("not changed")
     };
     assert_eq!((current.form.revision, current.form.version, current.form.updated_at), (2, 2, at(9)));
@@ -271,14 +278,15 @@ async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
     let found = store.find_form(workspace(1), id).await.unwrap().unwrap();
     assert_eq!((found.form, found.version.number), (current.form.clone(), 2));
     let again = change(r#"{"title":"Dinner","status":"published"}"#);
-    let Step::Done(same) = store.update_form(workspace(1), id, again, at(99)).await.unwrap() else {
+    let Step::Done(same) = store.update_form(workspace(1), id, again, Expected::Any, at(99)).await.unwrap()
+    else {
         panic!("not the same")
     };
     assert_eq!(same.form, current.form);
     let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
-    let refused = store.update_form(workspace(1), id, retired, at(99)).await.unwrap();
+    let refused = store.update_form(workspace(1), id, retired, Expected::Any, at(99)).await.unwrap();
     assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
-    let missing = store.update_form(workspace(1), form_id(12), edit, at(9)).await.unwrap();
+    let missing = store.update_form(workspace(1), form_id(12), edit, Expected::Any, at(9)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     store.close().await.unwrap();
     drop(store);
@@ -290,21 +298,82 @@ async fn the_id_of_a_removed_question_never_comes_back(bench: &impl Bench) {
     let form = make(&*store, 1, 1, 0).await;
     let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
     for id in ["second", "third"] {
-        let step = store.update_form(workspace(1), form, asks(id), at(1)).await.unwrap();
+        let step = store.update_form(workspace(1), form, asks(id), Expected::Any, at(1)).await.unwrap();
         assert!(matches!(step, Step::Done(_)), "{step:?}");
     }
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     for id in ["q1", "second"] {
-        let step = store.update_form(workspace(1), form, asks(id), at(2)).await.unwrap();
+        let step = store.update_form(workspace(1), form, asks(id), Expected::Any, at(2)).await.unwrap();
         assert!(matches!(step, Step::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
     }
     let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
-    let Step::Done(current) = store.update_form(workspace(1), form, unnamed, at(3)).await.unwrap() else {
+    let Step::Done(current) =
+        store.update_form(workspace(1), form, unnamed, Expected::Any, at(3)).await.unwrap()
+    else {
         panic!("a new question is welcome")
     };
     assert_eq!(current.version.questions[0].id, "q2");
+}
+
+async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happens(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    let rename = |title: &str| change(&format!(r#"{{"title":"{title}"}}"#));
+    let seen = |revisions: &[u64]| Expected::OneOf(revisions.to_vec());
+    // Many have seen the same revision: one of them changes it.
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let (store, change, expected) = (Arc::clone(&store), rename(&format!("{number}")), seen(&[1]));
+        tasks.spawn(
+            async move { store.update_form(workspace(1), id, change, expected, at(1)).await.unwrap() },
+        );
+    }
+    let steps = tasks.join_all().await;
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 1);
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Moved))).count(), 15);
+    let same = store.update_form(workspace(1), id, rename("new"), seen(&[2, 9]), at(1)).await.unwrap();
+    assert!(matches!(same, Step::Done(current) if current.form.revision == 3));
+    for stale in [seen(&[2]), seen(&[])] {
+        let trashed = store.trash_form(workspace(1), id, stale.clone(), at(2)).await.unwrap();
+        assert!(matches!(trashed, Step::Refused(Refusal::Moved)));
+        let purged = store.purge_form(workspace(1), id, stale).await.unwrap();
+        assert!(matches!(purged, Step::Refused(Refusal::Moved)));
+    }
+    assert!(store.find_form(workspace(1), id).await.unwrap().is_some());
+    let trashed = store.trash_form(workspace(1), id, seen(&[3]), at(2)).await.unwrap();
+    assert!(matches!(trashed, Step::Done(())));
+    let purged = store.purge_form(workspace(1), id, seen(&[4])).await.unwrap();
+    assert!(matches!(purged, Step::Done(())));
+}
+
+async fn versions_are_paged_newest_first(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    for number in 2..=5 {
+        let edit = change(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
+        let step = store.update_form(workspace(1), id, edit, Expected::Any, at(number)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)));
+    }
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.list_versions(workspace(1), id, before, 2).await.unwrap().unwrap();
+        before = page.rows.last().map(|last| last.number);
+        for row in page.rows {
+            let found = store.find_version(workspace(1), id, row.number).await.unwrap().unwrap();
+            assert_eq!((found.number, found.created_at), (row.number, row.created_at));
+            seen.push((row.number, row.created_at.millis() - NOON, row.questions[0].title.clone()));
+        }
+        if !page.more {
+            break;
+        }
+    }
+    let expected = [(5, 5, "5"), (4, 4, "4"), (3, 3, "3"), (2, 2, "2"), (1, 0, "What?")];
+    assert_eq!(seen, expected.map(|(number, millis, title)| (number, millis, title.to_owned())));
+    assert!(store.find_version(workspace(1), id, 6).await.unwrap().is_none());
+    assert!(store.find_version(workspace(2), id, 1).await.unwrap().is_none());
+    assert!(store.list_versions(workspace(2), id, None, 2).await.unwrap().is_none());
 }
 
 async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
@@ -623,10 +692,11 @@ async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {
     let other = workspace(2);
     assert!(store.find_form(other, form).await.unwrap().is_none());
     assert!(store.list_forms(other, None, 10).await.unwrap().is_empty());
-    let edit = store.update_form(other, form, change(r#"{"title":"x"}"#), at(0)).await.unwrap();
+    let edit =
+        store.update_form(other, form, change(r#"{"title":"x"}"#), Expected::Any, at(0)).await.unwrap();
     assert!(matches!(edit, Step::Missing));
-    assert!(!store.trash_form(other, form, at(0)).await.unwrap());
-    assert!(!store.purge_form(other, form).await.unwrap());
+    assert!(matches!(store.trash_form(other, form, Expected::Any, at(0)).await.unwrap(), Step::Missing));
+    assert!(matches!(store.purge_form(other, form, Expected::Any).await.unwrap(), Step::Missing));
     let sent = store.accept_submission(other, answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
     assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);
@@ -639,17 +709,29 @@ async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let id = submit(&*store, form, "{}", 0).await;
-    assert!(store.trash_form(workspace(1), form, at(5)).await.unwrap());
-    assert!(!store.trash_form(workspace(1), form, at(6)).await.unwrap());
+    assert!(matches!(
+        store.trash_form(workspace(1), form, Expected::Any, at(5)).await.unwrap(),
+        Step::Done(())
+    ));
+    assert!(matches!(
+        store.trash_form(workspace(1), form, Expected::Any, at(6)).await.unwrap(),
+        Step::Missing
+    ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     assert!(store.list_forms(workspace(1), None, 10).await.unwrap().is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
     assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().is_none());
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
-    let edit = store.update_form(workspace(1), form, change(r#"{"title":"x"}"#), at(0)).await.unwrap();
+    let edit = store
+        .update_form(workspace(1), form, change(r#"{"title":"x"}"#), Expected::Any, at(0))
+        .await
+        .unwrap();
     assert!(matches!(edit, Step::Missing));
-    assert!(store.purge_form(workspace(1), form).await.unwrap(), "the trash can be emptied");
+    assert!(
+        matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())),
+        "the trash can be emptied"
+    );
 }
 
 async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
@@ -660,8 +742,8 @@ async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
         submit(&*store, form, "{}", number).await;
     }
     let id = submit(&*store, kept, "{}", 0).await;
-    assert!(store.purge_form(workspace(1), form).await.unwrap());
-    assert!(!store.purge_form(workspace(1), form).await.unwrap());
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Missing));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     store.close().await.unwrap();
     drop(store);

@@ -7,12 +7,13 @@ use async_trait::async_trait;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::{SledStore, retries};
+use super::{PAGE_BYTES, SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
-use crate::domain::form::{Edit, Form, Retired};
+use crate::domain::form::{Edit, Form, Retired, Version};
+use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Forms, NewForm, Retry, Step, StoreError};
+use crate::store::{Current, Forms, NewForm, Page, Retry, Step, StoreError};
 
 /// Keys a slice of a purge deletes at most.
 const SLICE: usize = 100;
@@ -70,15 +71,42 @@ impl Forms for SledStore {
         .await
     }
 
+    async fn find_version(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        number: u32,
+    ) -> Result<Option<Arc<Version>>, StoreError> {
+        match self.live_form(workspace, form)? {
+            Some(_) => self.engine.get_decoded(&layout::version(form, number), layout::decode_version),
+            None => Ok(None),
+        }
+    }
+
+    async fn list_versions(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<Version>>, StoreError> {
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(None);
+        }
+        // A version may be as long as a thousand submissions.
+        self.scan_apart(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
+    }
+
     async fn update_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         change: Change,
+        expected: Expected,
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError> {
         let large = change.questions.is_some();
-        let work = move |tx: &mut Tx<'_>| update(tx, workspace, form, &change, now);
+        let work = move |tx: &mut Tx<'_>| update(tx, workspace, form, &change, &expected, now);
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
@@ -86,14 +114,20 @@ impl Forms for SledStore {
         &self,
         workspace: WorkspaceId,
         form: FormId,
+        expected: Expected,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.engine.write_freeing(move |tx| trash(tx, workspace, form, now)).await
+    ) -> Result<Step<()>, StoreError> {
+        self.engine.write_freeing(move |tx| trash(tx, workspace, form, &expected, now)).await
     }
 
-    async fn purge_form(&self, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
-        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form)).await?;
-        if begun {
+    async fn purge_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        expected: Expected,
+    ) -> Result<Step<()>, StoreError> {
+        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form, &expected)).await?;
+        if matches!(begun, Step::Done(())) {
             self.go_on_purging(form);
         }
         Ok(begun)
@@ -109,6 +143,21 @@ impl SledStore {
     ) -> Result<Option<Arc<Form>>, StoreError> {
         let form = self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)?;
         Ok(form.filter(|form| form.deleted_at.is_none()))
+    }
+
+    fn read_versions(
+        &self,
+        form: FormId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Page<Version>, StoreError> {
+        let range = layout::versions(form, before);
+        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let rows: Vec<_> =
+            rows.iter().map(|(_, body)| layout::decode_version(body)).collect::<Result<_, _>>()?;
+        // Their numbers have no gaps.
+        let more = rows.last().is_some_and(|last| last.number > 1);
+        Ok(Page { rows, more })
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
@@ -190,9 +239,13 @@ fn update(
     workspace: WorkspaceId,
     form: FormId,
     change: &Change,
+    expected: &Expected,
     now: Timestamp,
 ) -> Result<Step<Current>, StoreError> {
     let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(&form) {
+        return Ok(Step::Refused(why));
+    }
     let current = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
     let current = current.ok_or_else(|| missing_version(&form))?;
     let retired = match change.questions {
@@ -216,18 +269,35 @@ fn update(
     }
 }
 
-fn trash(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, now: Timestamp) -> Result<bool, StoreError> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(false) };
+fn trash(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    expected: &Expected,
+    now: Timestamp,
+) -> Result<Step<()>, StoreError> {
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(&live) {
+        return Ok(Step::Refused(why));
+    }
     let form = Form { deleted_at: Some(now), revision: live.revision + 1, ..Form::clone(&live) };
     tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
     tx.put(layout::trashed(workspace, now, form.id), Vec::new());
-    Ok(true)
+    Ok(Step::Done(()))
 }
 
 /// Takes the form out of everyone's sight, and notes that its rows are to go.
-fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<bool, StoreError> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(false) };
+fn begin_purge(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    expected: &Expected,
+) -> Result<Step<()>, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(&form) {
+        return Ok(Step::Refused(why));
+    }
     tx.delete(layout::form(workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
@@ -237,12 +307,12 @@ fn begin_purge(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<
         None => tx.delete(layout::live(workspace, form.created_at, form.id)),
     }
     tx.put(layout::purge(form.id), Vec::new());
-    Ok(true)
+    Ok(Step::Done(()))
 }
 
 /// Deletes some of what is left of `form`. What is left is its own record of progress.
 fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
-    for range in [layout::submissions(form, None), layout::versions(form)] {
+    for range in [layout::submissions(form, None), layout::versions(form, None)] {
         // Nobody else changes rows of a form that is gone, so what the index has is all there is.
         let keys = tx.stored_keys(range, SLICE)?;
         if !keys.is_empty() {

@@ -164,9 +164,10 @@ pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
     (below(key(b'S', &[&form.to_bytes()])).0, Bound::Included(submission(form, last)))
 }
 
-/// The versions of `form`.
-pub(super) fn versions(form: FormId) -> Range {
-    below(key(b'D', &[&form.to_bytes()]))
+/// The versions of `form`, those below `before` if it is given.
+pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
+    let (start, end) = below(key(b'D', &[&form.to_bytes()]));
+    (start, before.map_or(end, |before| Bound::Excluded(version(form, before))))
 }
 
 /// The live forms of `workspace`, those older than `after` if it is given.

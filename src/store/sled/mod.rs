@@ -27,6 +27,9 @@ use crate::id::Random;
 /// Rows up to which a page is read on the caller's own thread.
 const SHORT_SCAN: usize = 100;
 
+/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
+const PAGE_BYTES: usize = 4 << 20;
+
 /// The embedded store. Cheap to clone; all clones are one store.
 #[derive(Clone)]
 pub struct SledStore {

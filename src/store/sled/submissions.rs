@@ -9,7 +9,7 @@ use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
 use super::layout::{self, Counters};
 use super::run::{self, Entry};
-use super::{SledStore, retries};
+use super::{PAGE_BYTES, SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::submission::Submission;
@@ -18,9 +18,6 @@ use crate::store::{NewSubmission, Page, Retry, Step, StoreError, Submissions};
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
 const RIDDEN_OUT_MILLIS: i64 = 60_000;
-
-/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
-const PAGE_BYTES: usize = 4 << 20;
 
 #[async_trait]
 impl Submissions for SledStore {

@@ -42,6 +42,15 @@ async fn provoke(code: Code) -> Answer {
             let form = server.draft(questions()).await;
             server.post(format!("/api/v1/forms/{form}/submissions"), json!({"answers": {}})).send().await
         }
+        Code::VersionMismatch => {
+            let form = server.draft(questions()).await;
+            let rename = server.patch(format!("{FORMS}/{form}"), json!({"title": "Other"}));
+            rename.header("if-match", "\"r9\"").send().await
+        }
+        Code::VersionNotFound => {
+            let form = server.draft(questions()).await;
+            server.get(format!("{FORMS}/{form}/versions/2")).send().await
+        }
         Code::BodyTooLarge => {
             let body = " ".repeat(server.limits.max_definition + 1);
             server.post(FORMS, json!({})).body(body).send().await

@@ -5,6 +5,7 @@ mod codes; // every problem code is reached
 mod damage; // values that cannot be read
 mod forms; // forms
 mod headers; // what every answer bears
+mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
 mod malformed; // requests that are no HTTP, or that two readers read differently
 mod serving; // connections, times, shutdown

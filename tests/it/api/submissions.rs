@@ -201,10 +201,11 @@ async fn cursors_end_when_the_clock_is_set_back_and_submissions_follow_it() {
 async fn headers_that_have_no_effect_here_are_refused() {
     let server = Server::start().await;
     let form = server.published(questions()).await;
-    let rename = || server.patch(format!("/api/v1/forms/{form}"), json!({"title": "Other"}));
-    for (name, value) in [("if-match", "\"r999\""), ("transfer-encoding", "gzip, chunked")] {
-        assert_eq!(rename().header(name, value).send().await.code(), "invalid_header", "{name}");
-    }
+    let rename = server.patch(format!("/api/v1/forms/{form}"), json!({"title": "Other"}));
+    let refused = rename.header("transfer-encoding", "gzip, chunked").send().await;
+    assert_eq!(refused.code(), "invalid_header");
+    let read = server.get(format!("/api/v1/forms/{form}")).header("if-match", "\"r2\"").send().await;
+    assert_eq!(read.code(), "invalid_header");
     let title = server.get(format!("/api/v1/forms/{form}")).send().await.expect(200)["title"].clone();
     assert_ne!(title, "Other");
 }

@@ -1,0 +1,78 @@
+//! `ETag` and `If-Match`: a form's revision, `"r7"`, told and asked for.
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::Shared;
+use super::problem::Failure;
+use crate::api::Code;
+use crate::domain::revision::Expected;
+
+/// `response`, which shows the form at `revision`.
+pub(super) fn tagged(mut response: Response, revision: u64) -> Response {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"r{revision}\"")) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// The revisions that `If-Match` names; any, if it was not sent.
+pub(super) struct IfMatch(pub(super) Expected);
+
+impl FromRequestParts<Shared> for IfMatch {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(Expected::Any)) };
+        let expected = value.to_str().ok().and_then(read);
+        let detail = "`If-Match` is `*` or a list of entity tags, such as `\"r7\"`";
+        expected.map(Self).ok_or_else(|| Failure::because(Code::InvalidHeader, detail))
+    }
+}
+
+/// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Weak tags and those of others match no revision.
+fn read(text: &str) -> Option<Expected> {
+    if text.trim() == "*" {
+        return Some(Expected::Any);
+    }
+    let tags: Option<Vec<_>> = text.split(',').map(|tag| entity_tag(tag.trim())).collect();
+    Some(Expected::OneOf(tags?.into_iter().flatten().collect()))
+}
+
+/// The revision that an entity tag of ours names; `None` if `tag` is no entity tag.
+fn entity_tag(tag: &str) -> Option<Option<u64>> {
+    let quoted = tag.strip_prefix("W/").unwrap_or(tag);
+    let opaque = quoted.strip_prefix('"')?.strip_suffix('"').filter(|opaque| !opaque.contains(['"', ' ']))?;
+    let digits = opaque.strip_prefix('r').filter(|_| !tag.starts_with("W/"));
+    Some(digits.filter(|digits| !digits.starts_with(['0', '+'])).and_then(|digits| digits.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::domain::revision::Expected;
+
+    #[test]
+    fn a_condition_names_revisions() {
+        let one_of = |revisions: &[u64]| Some(Expected::OneOf(revisions.to_vec()));
+        for (text, expected) in [
+            ("*", Some(Expected::Any)),
+            ("\"r7\"", one_of(&[7])),
+            ("\"r7\", \"r12\"", one_of(&[7, 12])),
+            ("\"\"", one_of(&[])),
+            ("\"7\",\"r007\",\"r+7\",\"rx\"", one_of(&[])),
+            ("W/\"r7\"", one_of(&[])),
+            ("", None),
+            ("r7", None),
+            ("\"r7", None),
+            ("\"", None),
+            ("\"r7\" \"r8\"", None),
+            ("*, \"r7\"", None),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+}
