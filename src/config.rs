@@ -23,6 +23,8 @@ pub struct Config {
     pub min_free: u64,
     /// Bytes of memory for the store's cache.
     pub cache_size: u64,
+    /// Days that a deleted form can be restored.
+    pub trash_days: u32,
     /// Bounds on what a definition or a set of answers may hold.
     pub content: Limits,
     /// Bounds on requests and connections.
@@ -38,6 +40,7 @@ impl Config {
             insecure_http: false,
             min_free: 128 << 20,
             cache_size: 64 << 20,
+            trash_days: 30,
             content: Limits::default(),
             http: HttpLimits::default(),
         }

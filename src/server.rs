@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use tokio::net::TcpListener;
@@ -74,10 +75,28 @@ pub async fn run(
         return Ok(());
     };
     let local_url = local_url(address);
-    opened.store.announce(&local_url);
+    opened.app.store().announce(&local_url);
     ready(&Serving { address, local_url, key: opened.key.as_ref() });
-    serve(listener, opened.api, &config.http, shutdown).await;
-    Ok(opened.store.close().await?)
+    tokio::select! {
+        () = serve(listener, opened.api.clone(), &config.http, shutdown) => {}
+        () = keep_up(&opened.app, config.trash_days) => {}
+    }
+    opened.close().await
+}
+
+/// Does every hour what is to be done now and then. Never ends.
+async fn keep_up(app: &App, trash_days: u32) {
+    let mut hourly = tokio::time::interval(Duration::from_secs(60 * 60));
+    loop {
+        hourly.tick().await;
+        match app.empty_trash(trash_days).await {
+            Ok(0) => {}
+            Ok(forms) => tracing::info!(forms, "erased what was in the trash for {trash_days} days"),
+            Err(error) => {
+                tracing::warn!(%error, "the trash could not be emptied; it is tried again in an hour")
+            }
+        }
+    }
 }
 
 /// A data directory in this process: the same requests, without a network.
@@ -85,13 +104,13 @@ pub struct Local {
     pub api: Framed,
     /// The operator key, if it lies in the data directory.
     pub key: Option<KeyText>,
-    store: Arc<dyn Store>,
+    app: Arc<App>,
 }
 
 impl Local {
     /// Closes the store. Nothing is lost without it, but the next opening is slower.
     pub async fn close(self) -> Result<(), ServerError> {
-        Ok(self.store.close().await?)
+        Ok(self.app.store().close().await?)
     }
 }
 
@@ -190,9 +209,9 @@ async fn assemble(config: &Config, store: SledStore) -> Result<Local, ServerErro
     let key = operator_key(&store, &config.data, &*clock).await?;
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
-    let app = App::new(Arc::clone(&store), clock, random, config.content);
-    let api = router(Arc::new(app), config.http.clone(), config.content);
-    Ok(Local { api, key, store })
+    let app = Arc::new(App::new(store, clock, random, config.content));
+    let api = router(Arc::clone(&app), config.http.clone(), config.content);
+    Ok(Local { api, key, app })
 }
 
 /// The operator key that lies in `data`, if it opens the store. An empty store gets one, which is in its file for

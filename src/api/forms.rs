@@ -54,6 +54,10 @@ pub struct FormEntry {
     pub created_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// When it went to the trash, of one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// A page of forms, newest first. Where the next begins stands in the header `Link`.
@@ -154,6 +158,7 @@ impl FormEntry {
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,
+            deleted_at: form.deleted_at,
         }
     }
 }
@@ -176,6 +181,7 @@ impl FormDetail {
             Refusal::NotPublished => Some(AcceptingReason::Draft),
             Refusal::NoQuestions
             | Refusal::Moved
+            | Refusal::NotInTrash
             | Refusal::InvalidDefinition(_)
             | Refusal::InvalidAnswers(_)
             | Refusal::KeyReused => None,

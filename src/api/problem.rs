@@ -72,6 +72,8 @@ codes! {
         "The body did not arrive in time. `GET /api/v1/limits` shows how long it may take; send it again.";
     FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
+    NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"
+        "It was restored before, or never deleted. There is nothing to do.";
     VersionMismatch "version_mismatch" 412 "The form has changed since it was read"
         "`If-Match` names the revision that the change was made for, and the form is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"

@@ -6,6 +6,7 @@ use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
+use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Version};
 use crate::domain::json;
 use crate::domain::revision::Expected;
@@ -19,6 +20,19 @@ pub struct FormPage {
     pub forms: Vec<(Arc<Form>, u64)>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// How many forms all pages have together, if that was asked for.
+    pub total: Option<u64>,
+}
+
+/// Which part of which list of forms.
+#[derive(Debug, Clone)]
+pub struct FormsWanted {
+    pub filter: FormFilter,
+    pub cursor: Option<String>,
+    /// How many at most.
+    pub limit: usize,
+    /// Whether to count all of the list.
+    pub count: bool,
 }
 
 /// A page of a form's versions, newest first.
@@ -77,25 +91,25 @@ impl App {
         Ok((current, count))
     }
 
-    /// A page of the workspace's forms, `limit` at most, from `cursor` on.
-    pub async fn list_forms(
-        &self,
-        caller: &Caller,
-        cursor: Option<&str>,
-        limit: usize,
-    ) -> Result<FormPage, AppError> {
+    /// A page of the workspace's forms.
+    pub async fn list_forms(&self, caller: &Caller, wanted: FormsWanted) -> Result<FormPage, AppError> {
         require(caller, Scope::Read)?;
-        let list = format!("forms {}", caller.workspace);
+        let FormsWanted { filter, cursor, limit, count } = wanted;
+        let list = format!("forms {} {filter:?}", caller.workspace);
         let cursors = self.cursors().await?;
-        let after = cursor.map(|text| form_position(&cursors, &list, text)).transpose()?;
-        let mut forms = self.store.list_forms(caller.workspace, after, limit + 1).await?;
+        let after = cursor.map(|text| form_position(&cursors, &list, &text)).transpose()?;
+        let mut forms = self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
         let more = forms.len() > limit;
         forms.truncate(limit);
         let next = forms.last().filter(|_| more).map(|(last, _)| {
-            let created = last.created_at.millis().to_be_bytes();
-            cursors.write(&list, &[&created[..], &last.id.to_bytes()].concat())
+            let moment = filter.moment(last).millis().to_be_bytes();
+            cursors.write(&list, &[&moment[..], &last.id.to_bytes()].concat())
         });
-        Ok(FormPage { forms, next })
+        let total = match count {
+            true => Some(self.store.count_forms(caller.workspace, &filter).await?),
+            false => None,
+        };
+        Ok(FormPage { forms, next, total })
     }
 
     /// Changes the form by the merge patch in the body, if it is at the revision expected.
@@ -145,6 +159,29 @@ impl App {
             Step::Recheck => Err(AppError::Contended),
             Step::Missing => Err(missing()),
         }
+    }
+
+    /// Takes the form out of the trash again.
+    pub async fn restore_form(
+        &self,
+        caller: &Caller,
+        form: &str,
+        attempt: Attempt<'_>,
+    ) -> Result<(Current, u64, bool), AppError> {
+        require(caller, Scope::Write)?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let retry = attempt.retry(caller, Operation::RestoreForm(id));
+        let (current, replayed) =
+            match self.store.restore_form(caller.workspace, id, retry, self.now()).await? {
+                Step::Done(current) => (current, false),
+                Step::Replayed(current) => (current, true),
+                Step::Refused(why) => return Err(AppError::Refused(why)),
+                Step::Recheck => return Err(AppError::Contended),
+                Step::Missing => return Err(missing()),
+            };
+        let count = self.store.count_submissions(caller.workspace, id).await?;
+        Ok((current, count, replayed))
     }
 
     /// A page of the form's versions, `limit` at most, from `cursor` on.

@@ -7,6 +7,7 @@ mod cursor;
 mod forms;
 mod keys;
 mod submissions;
+mod upkeep;
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::id::{FormId, Random};
 use crate::store::{Current, Operation, Retry, Store, StoreError};
 
 pub use cursor::Cursors;
-pub use forms::{FormPage, VersionPage};
+pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
 pub use submissions::{Accepted, SubmissionPage};
 

@@ -80,6 +80,7 @@ pub enum Command {
     List(form::List),
     Show(form::Show),
     Delete(form::Delete),
+    Restore(form::Restore),
     Submit(submission::Submit),
     Responses(submission::Responses),
     Serve(serve::Serve),

@@ -18,7 +18,7 @@ use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::table::{Cell, Table};
-use crate::client::{Client, ClientError, MAX_PAGE};
+use crate::client::{Client, ClientError, FormQuery};
 use crate::domain::form::Status;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -182,11 +182,13 @@ async fn each(
 #[command(
     visible_alias = "ls",
     after_long_help = "\
-Newest first: id, status, responses, updated, title.
+Newest first: id, status, responses, updated, title. Of forms in the trash the
+time is that of their deletion.
 
 Examples:
   forms list
-  forms list --all
+  forms list --status published
+  forms list --trashed
   forms list -o jsonl | jq -r .title"
 )]
 pub struct List {
@@ -196,6 +198,12 @@ pub struct List {
     /// Show all of them
     #[arg(long)]
     all: bool,
+    /// Only drafts, or only published ones
+    #[arg(long, value_name = "STATUS", value_parser = ["draft", "published"])]
+    status: Option<String>,
+    /// Those in the trash
+    #[arg(long)]
+    trashed: bool,
 }
 
 impl List {
@@ -203,36 +211,31 @@ impl List {
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let want = Want::of(self.limit, self.all);
-        let mut pages = client.list_forms(want.page(session.output.format));
+        let format = session.output.format;
+        let status = self.status.as_deref();
+        let query = FormQuery { status, trashed: self.trashed, count: want.may_be_cut(format) };
+        let mut pages = client.list_forms(&query, want.page(format));
         let now = session.now();
         let row = |form: &FormEntry| {
             vec![
                 Cell::text(form.id.to_string()),
                 Cell::text(form.status.name()),
                 Cell::number(form.response_count),
-                Cell::time(form.updated_at, now),
+                Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
                 Cell::text(&*form.title),
             ]
         };
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
-        let headers = ["id", "status", "responses", "updated", "title"].map(str::to_owned).to_vec();
+        let moment = if self.trashed { "deleted" } else { "updated" };
+        let headers = ["id", "status", "responses", moment, "title"].map(str::to_owned).to_vec();
         let listing = Listing { output: &session.output, want, raw: false, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
-            let total = count(&client).await?;
-            session.output.say(&format!("showing {shown} of {total} — use --all or --limit N"));
+            let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));
+            let of = of.unwrap_or_default();
+            session.output.say(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         Ok(())
     }
-}
-
-/// How many forms there are. The API does not say: in the largest pages it is one request for most workspaces.
-async fn count(client: &Client) -> Result<usize, CliError> {
-    let mut pages = client.list_forms(MAX_PAGE);
-    let mut total = 0;
-    while let Some(page) = pages.next().await? {
-        total += page.len();
-    }
-    Ok(total)
 }
 
 /// Show one form
@@ -343,7 +346,11 @@ impl Delete {
         }
         client.delete_form(id, self.purge).await?;
         session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
-        session.output.say(if self.purge { "erased" } else { "moved to the trash" });
+        if self.purge {
+            session.output.say("erased");
+        } else {
+            session.output.say(&format!("moved to the trash; forms restore {} takes it out", visible(id)));
+        }
         Ok(())
     }
 
@@ -356,6 +363,35 @@ impl Delete {
             _ => Confirmation::Typed(form.id.to_string()),
         };
         session.confirm(&format!("deleting {}", named(form)), question, how).await
+    }
+}
+
+/// Take forms and their answers out of the trash
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. `forms list --trashed` shows what can be restored;
+what has lain in the trash for longer than the server keeps it is erased.
+
+Examples:
+  forms restore frm_7k2m9q4x1abz
+  forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
+pub struct Restore {
+    /// Form ids
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
+impl Restore {
+    /// Restores the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| {
+            let restored = client.restore_form(form).await?;
+            session.output.object(&restored, || format!("{}\n", restored.id))?;
+            session.output.say(&format!("{} is back", named(&restored)));
+            Ok(())
+        })
+        .await
     }
 }
 

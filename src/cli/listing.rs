@@ -39,6 +39,11 @@ impl Want {
         }
     }
 
+    /// Whether the list may end before all that was asked for is shown, so that it is to be said how much there is.
+    pub fn may_be_cut(self, format: Format) -> bool {
+        self == Self::Usual && format == Format::Table
+    }
+
     /// How large pages are best.
     pub fn page(self, format: Format) -> usize {
         self.most(format).clamp(1, MAX_PAGE)

@@ -117,6 +117,7 @@ fn carry_out(session: &Session, command: Command) -> Result<(), CliError> {
         Command::List(list) => block_on(session, list.run(session)),
         Command::Show(show) => block_on(session, show.run(session)),
         Command::Delete(delete) => block_on(session, delete.run(session)),
+        Command::Restore(restore) => block_on(session, restore.run(session)),
         Command::Submit(submit) => block_on(session, submit.run(session)),
         Command::Responses(responses) => block_on(session, responses.run(session)),
         Command::Whoami(whoami) => block_on(session, whoami.run(session)),

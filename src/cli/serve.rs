@@ -47,6 +47,9 @@ pub struct Serve {
     /// Memory for the store's cache
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache_size: Option<u64>,
+    /// Days that a deleted form can be restored
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    trash_days: u32,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -143,6 +146,7 @@ impl Serve {
         config.listen = self.listen;
         config.insecure_http = insecure_http;
         config.min_free = self.min_free;
+        config.trash_days = self.trash_days;
         config.cache_size = self.cache_size.unwrap_or(config.cache_size);
         config.content = Limits {
             questions: limits.max_questions,

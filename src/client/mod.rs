@@ -60,6 +60,25 @@ impl Default for Patience {
     }
 }
 
+/// Which of the workspace's forms.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FormQuery<'a> {
+    /// Those with this status.
+    pub status: Option<&'a str>,
+    /// Those in the trash instead of those outside it.
+    pub trashed: bool,
+    /// Whether the server is to count them.
+    pub count: bool,
+}
+
+impl FormQuery<'_> {
+    fn parameters(&self) -> String {
+        let status = self.status.map(|status| format!("&status={}", escaped(status))).unwrap_or_default();
+        let flags = [("&trashed=true", self.trashed), ("&count=true", self.count)];
+        flags.into_iter().filter(|(_, is_on)| *is_on).fold(status, |text, (flag, _)| text + flag)
+    }
+}
+
 /// Hears of every request: its line, then its answer's status and time; `true` marks bodies.
 pub type Observer = Box<dyn Fn(&str, bool)>;
 
@@ -159,9 +178,9 @@ impl Client {
     }
 
     /// The workspace's forms, newest first, `page` at a time.
-    pub fn list_forms(&self, page: usize) -> Pages<'_, FormEntry> {
+    pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, FormEntry> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormList>(body)?.forms);
-        Pages::new(self, "/api/v1/forms", page, read)
+        Pages::new(self, "/api/v1/forms", page, read).asking(&query.parameters())
     }
 
     /// One form.
@@ -181,6 +200,13 @@ impl Client {
         let path = form_path(form) + query;
         self.send(&Request { method: Method::DELETE, path, body: None }).await?;
         Ok(())
+    }
+
+    /// Takes a form out of the trash again.
+    pub async fn restore_form(&self, form: &str) -> Result<FormDetail, ClientError> {
+        let path = form_path(form) + "/restore";
+        let request = Request { method: Method::POST, path, body: None };
+        self.decode(&self.send(&request).await?.body)
     }
 
     /// Sends answers: a JSON object in text.

@@ -13,6 +13,7 @@ pub struct Pages<'a, T> {
     client: &'a Client,
     /// Path and query of the next page; `None` behind the last.
     next: Option<String>,
+    total: Option<u64>,
     read: Read<T>,
 }
 
@@ -22,7 +23,19 @@ type Read<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 impl<'a, T> Pages<'a, T> {
     pub(super) fn new(client: &'a Client, list: &str, page: usize, read: Read<T>) -> Self {
         let next = Some(format!("{list}?limit={}", page.clamp(1, MAX_PAGE)));
-        Self { client, next, read }
+        Self { client, next, total: None, read }
+    }
+
+    /// The same list, of which the first page is asked for with these parameters too.
+    #[must_use]
+    pub(super) fn asking(mut self, parameters: &str) -> Self {
+        self.next = self.next.map(|path| path + parameters);
+        self
+    }
+
+    /// How many items all pages have together, once a page has come and if the server was asked to count.
+    pub fn total(&self) -> Option<u64> {
+        self.total
     }
 
     /// The next page; `None` behind the last.
@@ -30,6 +43,7 @@ impl<'a, T> Pages<'a, T> {
         let Some(path) = self.next.take() else { return Ok(None) };
         let answer = self.client.send(&Request::get(path)).await?;
         self.next = next_link(&answer.headers);
+        self.total = total(&answer.headers);
         (self.read)(self.client, &answer.body).map(Some)
     }
 
@@ -37,6 +51,10 @@ impl<'a, T> Pages<'a, T> {
     pub fn has_more(&self) -> bool {
         self.next.is_some()
     }
+}
+
+fn total(headers: &HeaderMap) -> Option<u64> {
+    headers.get("forms-total")?.to_str().ok()?.parse().ok()
 }
 
 /// Path and query of `Link: <…>; rel="next"`. The server may be known to us under another name than to itself: only

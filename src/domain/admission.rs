@@ -13,6 +13,8 @@ pub enum Refusal {
     NoQuestions,
     /// The form is at another revision than the change was made for.
     Moved,
+    /// What is to be restored is not in the trash.
+    NotInTrash,
     /// The definition breaks rules.
     InvalidDefinition(Vec<Violation>),
     /// The answers break rules.

@@ -6,11 +6,13 @@
 pub mod admission;
 pub mod definition;
 pub mod fields;
+pub mod filter;
 pub mod form;
 pub mod json;
 pub mod limits;
 pub mod question;
 pub mod revision;
 pub mod submission;
+pub mod trash;
 pub mod violation;
 pub mod workspace;

@@ -28,6 +28,11 @@ pub(super) fn created(mut response: Response, location: String, replayed: bool) 
     if let Ok(location) = HeaderValue::try_from(location) {
         response.headers_mut().insert(LOCATION, location);
     }
+    self::replayed(response, replayed)
+}
+
+/// `response`, which tells whether an earlier attempt had done it.
+pub(super) fn replayed(mut response: Response, replayed: bool) -> Response {
     if replayed {
         let name = HeaderName::from_static("idempotency-replayed");
         response.headers_mut().insert(name, HeaderValue::from_static("true"));
@@ -38,10 +43,27 @@ pub(super) fn created(mut response: Response, location: String, replayed: bool) 
 /// `response`, a page of the list at `uri`, with a link to the one that begins at `next`.
 pub(super) fn page(mut response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
     if let Some(cursor) = next {
-        let link = format!("<{}?limit={limit}&cursor={cursor}>; rel=\"next\"", uri.path());
+        let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query_of(uri, limit, cursor));
         if let Ok(link) = HeaderValue::try_from(link) {
             response.headers_mut().insert(LINK, link);
         }
+    }
+    response
+}
+
+/// The query of `uri` with another cursor: a cursor serves the list that it was given for.
+fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
+    let sent = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let others = sent.filter(|(name, _)| name != "limit" && name != "cursor");
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(others).append_pair("limit", &limit.to_string()).append_pair("cursor", cursor);
+    query.finish()
+}
+
+/// `response`, a page of a list of `total` items, if those were counted.
+pub(super) fn counted(mut response: Response, total: Option<u64>) -> Response {
+    if let Some(total) = total {
+        response.headers_mut().insert(HeaderName::from_static("forms-total"), HeaderValue::from(total));
     }
     response
 }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{created, json, page};
+use super::answer::{counted, created, json, page, replayed};
 use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
@@ -15,7 +15,9 @@ use super::extract::{DefinitionText, IdempotencyKey, PatchText, Segments};
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
-use crate::app::Attempt;
+use crate::app::{Attempt, FormsWanted};
+use crate::domain::filter::FormFilter;
+use crate::domain::form::Status;
 use crate::store::Current;
 
 /// Of an operation that can be tried out.
@@ -42,11 +44,29 @@ pub(super) struct FormsPage {
     limit: usize,
     /// Where to continue: from the header `Link` of the page before.
     cursor: Option<String>,
+    /// Those that are `draft` or `published`.
+    #[param(value_type = Option<String>)]
+    status: Option<Status>,
+    /// Those with this in the title, in capitals or not.
+    q: Option<String>,
+    /// Those in the trash, by the time they went there.
+    #[param(required = false)]
+    trashed: bool,
+    /// Count all of the list: the header `Forms-Total`.
+    #[param(required = false)]
+    count: bool,
 }
 
 impl FromQuery for FormsPage {
     fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+        Ok(Self {
+            limit: query.limit(100)?,
+            cursor: query.text("cursor")?,
+            status: query.status()?,
+            q: query.text("q")?,
+            trashed: query.flag("trashed")?,
+            count: query.flag("count")?,
+        })
     }
 }
 
@@ -108,12 +128,14 @@ pub(super) async fn create_form(
 pub(super) async fn list_forms(
     State(shared): State<Shared>,
     Signed(caller): Signed,
-    Parameters(FormsPage { limit, cursor }): Parameters<FormsPage>,
+    Parameters(FormsPage { limit, cursor, status, q, trashed, count }): Parameters<FormsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let found = shared.app.list_forms(&caller, cursor.as_deref(), limit).await?;
+    let filter = FormFilter { trashed, status, title: q };
+    let found = shared.app.list_forms(&caller, FormsWanted { filter, cursor, limit, count }).await?;
     let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count)).collect();
-    Ok(page(json(&FormList { forms })?, &uri, limit, found.next.as_deref()))
+    let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
+    Ok(counted(page, found.total))
 }
 
 /// Get a form
@@ -179,6 +201,29 @@ pub(super) async fn delete_form(
 ) -> Result<Response, Failure> {
     shared.app.delete_form(&caller, &form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Restore a form
+///
+/// Takes the form and its submissions out of the trash again.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/restore", tag = "forms",
+    params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
+    responses(
+        (status = 200, body = FormDetail, description = "the form"),
+        AnyProblem
+    )
+)]
+pub(super) async fn restore_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    IdempotencyKey(key): IdempotencyKey,
+) -> Result<Response, Failure> {
+    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
+    let (current, count, again) = shared.app.restore_form(&caller, &form, attempt).await?;
+    Ok(replayed(shown(&current, count)?, again))
 }
 
 /// Which part of the list of versions.

@@ -99,6 +99,7 @@ fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(document::Api::openapi())
         .routes(routes!(forms::list_forms, forms::create_form))
         .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
+        .routes(routes!(forms::restore_form))
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
         .routes(routes!(submissions::list_submissions, submissions::create_submission))

@@ -161,6 +161,7 @@ impl From<Refusal> for Failure {
                 Code::VersionMismatch,
                 "the form has changed since `If-Match` was read; get it again",
             ),
+            Refusal::NotInTrash => Self::because(Code::NotInTrash, "the form is not in the trash"),
             Refusal::InvalidDefinition(violations) => Self::invalid(
                 match violations.len() {
                     1 => "1 problem in the definition".to_owned(),

@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use super::Shared;
 use super::problem::Failure;
 use crate::api::Code;
+use crate::domain::form::Status;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -75,6 +76,12 @@ impl Query {
             Some("false") | None => Ok(false),
             Some(other) => Err(unfit(name, "`true` or `false`", other)),
         }
+    }
+
+    /// The status of a form.
+    pub(super) fn status(&mut self) -> Result<Option<Status>, Failure> {
+        let Some(text) = self.text("status")? else { return Ok(None) };
+        Status::parse(&text).map(Some).ok_or_else(|| unfit("status", "`draft` or `published`", &text))
     }
 
     /// How many items a page is to have: `limit`, or `default` if it is not there.

@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::domain::definition::{Change, Definition};
+use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Version};
 use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
@@ -73,6 +74,7 @@ pub struct Retry {
 pub enum Operation {
     CreateForm,
     CreateSubmission(FormId),
+    RestoreForm(FormId),
 }
 
 /// A form that is to be made.
@@ -124,14 +126,18 @@ pub trait Forms: Send + Sync {
     /// The form, unless it is in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError>;
 
-    /// Forms outside the trash with their numbers of submissions, newest first, from the first one older than
-    /// `after` on; `limit` at most.
+    /// Forms that `filter` takes with their numbers of submissions, newest first (by the time of deletion those in the
+    /// trash), from the first one older than `after` on; `limit` at most.
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
+        filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<Vec<(Arc<Form>, u64)>, StoreError>;
+
+    /// How many forms `filter` takes.
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError>;
 
     /// One version of a form outside the trash.
     async fn find_version(
@@ -169,6 +175,15 @@ pub trait Forms: Send + Sync {
         expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
+
+    /// Takes the form and its submissions out of the trash again.
+    async fn restore_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        retry: Option<Retry>,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError>;
 
     /// Erases a form at the revision expected, in the trash or not: at once for whoever looks, then its submissions
     /// bit by bit, also across a restart.
@@ -244,6 +259,9 @@ pub trait Upkeep: Send + Sync {
 
     /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
+
+    /// Erases the forms that went to the trash before `horizon`: how many.
+    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
 
     /// Tells others who find the store locked where its server listens.
     fn announce(&self, address: &str);

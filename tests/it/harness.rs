@@ -54,6 +54,7 @@ pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 /// A server with one workspace.
 pub(crate) struct Server {
     pub(crate) api: Framed,
+    pub(crate) app: Arc<App>,
     pub(crate) clock: Arc<HandClock>,
     /// A key with the scopes `admin` and `operator`.
     pub(crate) key: String,
@@ -79,9 +80,9 @@ impl Server {
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
-        let api = mount(&store, &clock, &random, &limits).await;
+        let (app, api) = mount(&store, &clock, &random, &limits);
         let key = key.reveal().to_owned();
-        Self { api, clock, key, limits, store, workspace, random, folder }
+        Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
     /// The same, on a disk with no room left.
@@ -105,8 +106,8 @@ impl Server {
         let Self { clock, key, limits, workspace, random, folder, .. } = self;
         meanwhile(folder.path());
         let store = open(&folder, &random, options);
-        let api = mount(&store, &clock, &random, &limits).await;
-        Self { api, clock, key, limits, store, workspace, random, folder }
+        let (app, api) = mount(&store, &clock, &random, &limits);
+        Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
     pub(crate) async fn close_store(&self) {
@@ -200,14 +201,15 @@ fn open(folder: &tempfile::TempDir, random: &Arc<Scrambled>, options: Options) -
     SledStore::open(folder.path(), options, random.clone(), Arc::new(|_| ())).unwrap()
 }
 
-async fn mount(
+fn mount(
     store: &SledStore,
     clock: &Arc<HandClock>,
     random: &Arc<Scrambled>,
     limits: &HttpLimits,
-) -> Framed {
+) -> (Arc<App>, Framed) {
     let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default());
-    router(Arc::new(app), limits.clone(), Limits::default())
+    let app = Arc::new(app);
+    (app.clone(), router(app, limits.clone(), Limits::default()))
 }
 
 /// Three questions, one of each kind, of which the first must be answered.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use forms::clock::Timestamp;
 use forms::domain::admission::Refusal;
 use forms::domain::definition::{Change, Definition};
-use forms::domain::form::Status;
+use forms::domain::filter::FormFilter;
+use forms::domain::form::{Form, Status};
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
@@ -94,6 +95,9 @@ conformance! { sled:
     a_draft_refuses_and_an_unknown_form_is_missing
     nothing_of_a_workspace_is_seen_from_another
     a_trashed_form_is_gone_from_sight
+    a_restored_form_is_back_with_all_it_had
+    the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it
+    lists_have_what_their_filter_takes
     a_purged_form_is_gone_for_good
     a_closed_store_serves_no_more
 }
@@ -243,13 +247,13 @@ async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
         make(&*store, 1, form, millis).await;
     }
     submitted_twice(&*store).await;
-    let all = store.list_forms(workspace(1), None, 10).await.unwrap();
+    let all = store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap();
     let listed: Vec<_> = all.iter().map(|(form, count)| (form.id, *count)).collect();
     assert_eq!(listed, [(form_id(5), 2), (form_id(9), 0), (form_id(1), 0), (form_id(3), 0)]);
     let mut paged = Vec::new();
     let mut after = None;
     loop {
-        let page = store.list_forms(workspace(1), after, 1).await.unwrap();
+        let page = store.list_forms(workspace(1), &FormFilter::default(), after, 1).await.unwrap();
         let Some((form, _)) = page.first() else { break };
         after = Some((form.created_at, form.id));
         paged.push(form.id);
@@ -691,7 +695,7 @@ async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {
     let id = submit(&*store, form, "{}", 0).await;
     let other = workspace(2);
     assert!(store.find_form(other, form).await.unwrap().is_none());
-    assert!(store.list_forms(other, None, 10).await.unwrap().is_empty());
+    assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().is_empty());
     let edit =
         store.update_form(other, form, change(r#"{"title":"x"}"#), Expected::Any, at(0)).await.unwrap();
     assert!(matches!(edit, Step::Missing));
@@ -718,7 +722,7 @@ async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
         Step::Missing
     ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
-    assert!(store.list_forms(workspace(1), None, 10).await.unwrap().is_empty());
+    assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
     assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().is_none());
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
@@ -732,6 +736,118 @@ async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
         matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())),
         "the trash can be emptied"
     );
+}
+
+async fn trash(store: &dyn Store, form: FormId, millis: i64) {
+    let step = store.trash_form(workspace(1), form, Expected::Any, at(millis)).await.unwrap();
+    assert!(matches!(step, Step::Done(())), "{step:?}");
+}
+
+async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let id = submit(&*store, form, "{}", 0).await;
+    let before = store.find_form(workspace(1), form).await.unwrap().unwrap();
+    let restore = |key, millis| {
+        store.restore_form(workspace(1), form, retry(Operation::RestoreForm(form), key, 5), at(millis))
+    };
+    assert!(matches!(restore(1, 1).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    trash(&*store, form, 5).await;
+    let Step::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
+    assert_eq!(*back.form, Form { revision: 4, ..Form::clone(&before.form) });
+    assert!(matches!(restore(2, 7).await.unwrap(), Step::Replayed(again) if again.form == back.form));
+    assert!(matches!(restore(3, 7).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    let other = store.restore_form(workspace(2), form, None, at(7)).await.unwrap();
+    assert!(matches!(other, Step::Missing));
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let found = store.find_form(workspace(1), form).await.unwrap().unwrap();
+    assert_eq!((found.form, found.version.number), (back.form, before.version.number));
+    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
+    let listed = store.list_forms(workspace(1), &FormFilter::default(), None, 9).await.unwrap();
+    assert_eq!(listed.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
+    let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 0);
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(store.restore_form(workspace(1), form, None, at(9)).await.unwrap(), Step::Missing));
+}
+
+async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it(bench: &impl Bench) {
+    let store = bench.open();
+    for number in 1..=2 {
+        let id = workspace(number);
+        store.insert_workspace(Workspace { id, name: "w".into(), created_at: at(0) }).await.unwrap();
+    }
+    for (form, deleted) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+        make(&*store, 1, form, form as i64).await;
+        trash(&*store, form_id(form), deleted).await;
+    }
+    let kept = make(&*store, 1, 5, 0).await;
+    let foreign = make(&*store, 2, 6, 0).await;
+    store.trash_form(workspace(2), foreign, Expected::Any, at(1)).await.unwrap();
+    let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_forms(workspace(1), &in_trash, after, 2).await.unwrap();
+        let Some((last, _)) = page.last() else { break };
+        after = Some((last.deleted_at.unwrap(), last.id));
+        listed.extend(page.iter().map(|(form, _)| form.id));
+    }
+    assert_eq!(listed, [1, 3, 4, 2].map(form_id));
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 4);
+    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "of both workspaces");
+    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 0);
+    let left = store.list_forms(workspace(1), &in_trash, None, 9).await.unwrap();
+    assert_eq!(left.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
+    for gone in [2, 4] {
+        let step = store.restore_form(workspace(1), form_id(gone), None, at(40)).await.unwrap();
+        assert!(matches!(step, Step::Missing));
+    }
+    assert!(store.find_form(workspace(1), kept).await.unwrap().is_some());
+}
+
+async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
+    let store = bench.open();
+    for number in 1..=9 {
+        let id = make(&*store, 1, number, number as i64).await;
+        let edit = match number % 3 {
+            0 => r#"{"title":"\u00c9t\u00e9 of lunch","status":"published"}"#,
+            1 => r#"{"title":"Dinner"}"#,
+            _ => r#"{"status":"published"}"#,
+        };
+        let step = store.update_form(workspace(1), id, change(edit), Expected::Any, at(20)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)));
+    }
+    let filter =
+        |status, title: Option<&str>| FormFilter { trashed: false, status, title: title.map(str::to_owned) };
+    let cases = [
+        (filter(None, None), &[9, 8, 7, 6, 5, 4, 3, 2, 1][..]),
+        (filter(Some(Status::Draft), None), &[7, 4, 1]),
+        (filter(Some(Status::Published), None), &[9, 8, 6, 5, 3, 2]),
+        (filter(None, Some("LUNCH")), &[9, 8, 6, 5, 3, 2]),
+        (filter(Some(Status::Published), Some("été")), &[9, 6, 3]),
+        (filter(Some(Status::Draft), Some("lunch")), &[]),
+    ];
+    for (filter, expected) in cases {
+        for limit in [1, 2, 3, 9] {
+            let (mut seen, mut after) = (Vec::new(), None);
+            loop {
+                let page = store.list_forms(workspace(1), &filter, after, limit).await.unwrap();
+                let Some((last, _)) = page.last() else { break };
+                assert!(page.len() <= limit);
+                after = Some((last.created_at, last.id));
+                seen.extend(page.iter().map(|(form, _)| form.id));
+            }
+            assert_eq!(
+                seen,
+                expected.iter().copied().map(form_id).collect::<Vec<_>>(),
+                "{filter:?} by {limit}"
+            );
+        }
+        assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), expected.len() as u64);
+    }
+    assert_eq!(store.count_forms(workspace(2), &filter(None, None)).await.unwrap(), 0);
 }
 
 async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {

@@ -1,22 +1,20 @@
 //! Forms in the embedded store: load, ask the domain, write.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::{PAGE_BYTES, SledStore, retries};
+use super::{PAGE_BYTES, SledStore, retries, trash};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
+use crate::domain::filter::FormFilter;
 use crate::domain::form::{Edit, Form, Retired, Version};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Forms, NewForm, Page, Retry, Step, StoreError};
-
-/// Keys a slice of a purge deletes at most.
-const SLICE: usize = 100;
 
 /// Bytes of questions from which on a new form gets a group of its own.
 const LARGE: usize = 256 * 1024;
@@ -52,23 +50,19 @@ impl Forms for SledStore {
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
+        filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
-        self.scan_apart(limit, move |store| {
-            let entries =
-                store.engine.scan(layout::live_forms(workspace, after), Direction::Descending, limit)?;
-            let mut forms = Vec::with_capacity(entries.len());
-            for (entry, _) in entries {
-                // A form that went to the trash since the scan is no longer to be listed.
-                if let Some(form) = store.live_form(workspace, layout::listed_form(&entry)?)? {
-                    let responses = store.counters(form.id)?.responses;
-                    forms.push((form, responses));
-                }
-            }
-            Ok(forms)
-        })
-        .await
+        let filter = filter.clone();
+        // How many must be looked at to find so many is not known.
+        let rows = if filter.takes_all() { limit } else { usize::MAX };
+        self.scan_apart(rows, move |store| store.read_forms(workspace, &filter, after, limit)).await
+    }
+
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
+        let filter = filter.clone();
+        self.scan_apart(usize::MAX, move |store| store.count(workspace, &filter)).await
     }
 
     async fn find_version(
@@ -117,7 +111,17 @@ impl Forms for SledStore {
         expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
-        self.engine.write_freeing(move |tx| trash(tx, workspace, form, &expected, now)).await
+        self.engine.write_freeing(move |tx| trash::put_in(tx, workspace, form, &expected, now)).await
+    }
+
+    async fn restore_form(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        retry: Option<Retry>,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError> {
+        self.engine.write(move |tx| trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
     async fn purge_form(
@@ -126,7 +130,8 @@ impl Forms for SledStore {
         form: FormId,
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
-        let begun = self.engine.write_freeing(move |tx| begin_purge(tx, workspace, form, &expected)).await?;
+        let begun =
+            self.engine.write_freeing(move |tx| trash::begin_purge(tx, workspace, form, &expected)).await?;
         if matches!(begun, Step::Done(())) {
             self.go_on_purging(form);
         }
@@ -141,8 +146,59 @@ impl SledStore {
         workspace: WorkspaceId,
         form: FormId,
     ) -> Result<Option<Arc<Form>>, StoreError> {
-        let form = self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)?;
-        Ok(form.filter(|form| form.deleted_at.is_none()))
+        Ok(self.form(workspace, form)?.filter(|form| form.deleted_at.is_none()))
+    }
+
+    fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+        self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)
+    }
+
+    fn read_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+        after: Option<(Timestamp, FormId)>,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
+        let (mut forms, mut range, mut at_end) = (Vec::new(), listed(workspace, filter, after), false);
+        while !at_end && forms.len() < limit {
+            let entries = self.engine.scan(range.clone(), Direction::Descending, limit)?;
+            at_end = entries.len() < limit;
+            for (entry, _) in &entries {
+                if let Some(form) = self.listed_form(workspace, filter, entry)? {
+                    let responses = self.counters(form.id)?.responses;
+                    forms.push((form, responses));
+                }
+            }
+            if let Some((last, _)) = entries.into_iter().next_back() {
+                range.1 = Bound::Excluded(last);
+            }
+        }
+        forms.truncate(limit);
+        Ok(forms)
+    }
+
+    /// The form of a list entry, if the list is to have it: it may have gone in or out of the trash since the scan.
+    fn listed_form(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+        entry: &[u8],
+    ) -> Result<Option<Arc<Form>>, StoreError> {
+        let form = self.form(workspace, layout::listed_form(entry)?)?;
+        Ok(form.filter(|form| filter.matches(form)))
+    }
+
+    fn count(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
+        let entries = self.engine.scan(listed(workspace, filter, None), Direction::Descending, usize::MAX)?;
+        if filter.takes_all() {
+            return Ok(entries.len() as u64);
+        }
+        let mut count = 0;
+        for (entry, _) in entries {
+            count += u64::from(self.listed_form(workspace, filter, &entry)?.is_some());
+        }
+        Ok(count)
     }
 
     fn read_versions(
@@ -164,15 +220,22 @@ impl SledStore {
         let body = self.engine.get(&layout::counters(form))?;
         body.map_or(Ok(Counters::default()), |body| Counters::decode(&body))
     }
+}
 
-    /// Erases what is left of a purged form, bit by bit behind the others' backs.
-    pub(super) fn go_on_purging(&self, form: FormId) {
-        self.engine.background(move |tx| purge_slice(tx, form));
+/// The list of which `filter` takes some.
+fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp, FormId)>) -> layout::Range {
+    match filter.trashed {
+        true => layout::trashed_forms(workspace, after),
+        false => layout::live_forms(workspace, after),
     }
 }
 
 /// The form as the writer sees it, in the trash or not.
-fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+pub(super) fn find(
+    tx: &Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+) -> Result<Option<Arc<Form>>, StoreError> {
     tx.get_decoded(&layout::form(workspace, form), layout::decode_form)
 }
 
@@ -183,6 +246,11 @@ pub(super) fn find_live(
     form: FormId,
 ) -> Result<Option<Arc<Form>>, StoreError> {
     Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+}
+
+pub(super) fn present_version(tx: &Tx<'_>, form: &Form) -> Result<Arc<Version>, StoreError> {
+    let version = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
+    version.ok_or_else(|| missing_version(form))
 }
 
 fn missing_version(form: &Form) -> StoreError {
@@ -206,13 +274,10 @@ fn insert(
     retry: Option<&Retry>,
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
-    if let Some(retry) = retry {
-        let earlier = retries::recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now));
-        match earlier {
-            Some(Ok(earlier)) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
-            Some(Err(why)) => return Ok(Step::Refused(why)),
-            None => {}
-        }
+    match retries::earlier(tx, retry, now)? {
+        Some(Ok(earlier)) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
+        Some(Err(why)) => return Ok(Step::Refused(why)),
+        None => {}
     }
     let taken =
         tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
@@ -224,9 +289,14 @@ fn insert(
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
     tx.put(layout::version(form.id, form.version), rows.version);
     if let Some(retry) = retry {
-        retries::remember(tx, retry, u128::from(u64::from_be_bytes(form.id.to_bytes())), now)?;
+        retries::remember(tx, retry, made(form.id), now)?;
     }
     Ok(Step::Done((form.id, now)))
+}
+
+/// `form` as an idempotency record holds it, in the lower half.
+pub(super) fn made(form: FormId) -> u128 {
+    u128::from(u64::from_be_bytes(form.to_bytes()))
 }
 
 /// The form id that an idempotency record holds in its lower half.
@@ -246,8 +316,7 @@ fn update(
     if let Err(why) = expected.check(&form) {
         return Ok(Step::Refused(why));
     }
-    let current = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
-    let current = current.ok_or_else(|| missing_version(&form))?;
+    let current = present_version(tx, &form)?;
     let retired = match change.questions {
         Some(_) => read_retired(tx, form.id)?,
         None => Retired::new(),
@@ -267,59 +336,4 @@ fn update(
         }
         Err(why) => Ok(Step::Refused(why)),
     }
-}
-
-fn trash(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &Expected,
-    now: Timestamp,
-) -> Result<Step<()>, StoreError> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(&live) {
-        return Ok(Step::Refused(why));
-    }
-    let form = Form { deleted_at: Some(now), revision: live.revision + 1, ..Form::clone(&live) };
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
-    tx.delete(layout::live(workspace, form.created_at, form.id));
-    tx.put(layout::trashed(workspace, now, form.id), Vec::new());
-    Ok(Step::Done(()))
-}
-
-/// Takes the form out of everyone's sight, and notes that its rows are to go.
-fn begin_purge(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &Expected,
-) -> Result<Step<()>, StoreError> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(&form) {
-        return Ok(Step::Refused(why));
-    }
-    tx.delete(layout::form(workspace, form.id));
-    tx.delete(layout::form_workspace(form.id));
-    tx.delete(layout::counters(form.id));
-    tx.delete(layout::retired(form.id));
-    match form.deleted_at {
-        Some(deleted) => tx.delete(layout::trashed(workspace, deleted, form.id)),
-        None => tx.delete(layout::live(workspace, form.created_at, form.id)),
-    }
-    tx.put(layout::purge(form.id), Vec::new());
-    Ok(Step::Done(()))
-}
-
-/// Deletes some of what is left of `form`. What is left is its own record of progress.
-fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
-    for range in [layout::submissions(form, None), layout::versions(form, None)] {
-        // Nobody else changes rows of a form that is gone, so what the index has is all there is.
-        let keys = tx.stored_keys(range, SLICE)?;
-        if !keys.is_empty() {
-            keys.into_iter().for_each(|key| tx.delete(key));
-            return Ok(Progress::More);
-        }
-    }
-    tx.delete(layout::purge(form));
-    Ok(Progress::Done)
 }

@@ -67,7 +67,7 @@ pub(super) fn trashed(workspace: WorkspaceId, deleted: Timestamp, form: FormId) 
     key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
 }
 
-/// The form in a key of [`live`].
+/// The form in a key of [`live`] or [`trashed`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
     Ok(FormId::from_bytes(*id))
@@ -108,6 +108,7 @@ fn retry_tail(retry: &Retry) -> Vec<u8> {
     let (operation, form) = match retry.operation {
         Operation::CreateForm => (0, [0; 8]),
         Operation::CreateSubmission(form) => (1, form.to_bytes()),
+        Operation::RestoreForm(form) => (2, form.to_bytes()),
     };
     [&retry.caller.to_bytes()[..], &[operation], &form, &retry.key.to_be_bytes()].concat()
 }
@@ -176,6 +177,12 @@ pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormI
     (start, after.map_or(end, |(created, form)| Bound::Excluded(live(workspace, created, form))))
 }
 
+/// The forms in the trash of `workspace`, those deleted before `after` if it is given.
+pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
+    let (start, end) = below(key(b't', &[&workspace.to_bytes()]));
+    (start, after.map_or(end, |(deleted, form)| Bound::Excluded(trashed(workspace, deleted, form))))
+}
+
 /// The purges under way.
 pub(super) fn purges() -> Range {
     below(key(b'X', &[&[0; 8]]))
@@ -189,6 +196,12 @@ pub(super) fn form_workspaces() -> Range {
 /// All workspaces.
 pub(super) fn workspaces() -> Range {
     below(vec![b'W'])
+}
+
+/// The workspace in a key of [`workspaces`].
+pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
+    let id = key.last_chunk().ok_or_else(|| damaged("a workspace"))?;
+    Ok(WorkspaceId::from_bytes(*id))
 }
 
 pub(super) fn damaged(what: &str) -> StoreError {

@@ -12,6 +12,7 @@ mod recount;
 mod retries;
 mod run;
 mod submissions;
+mod trash;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::Direction;
 use super::{Health, StoreError, Upkeep};
+use crate::clock::Timestamp;
 use crate::id::Random;
 
 /// Rows up to which a page is read on the caller's own thread.
@@ -85,6 +87,10 @@ impl Upkeep for SledStore {
         let damaged = || StoreError::Damaged("the signing key".to_owned());
         let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(damaged))?;
         body.try_into().map_err(|_length| damaged())
+    }
+
+    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
+        self.erase_trashed(horizon).await
     }
 
     fn announce(&self, address: &str) {

@@ -3,12 +3,22 @@
 use super::engine::tx::{Direction, Tx};
 use super::layout;
 use crate::clock::Timestamp;
-use crate::domain::admission::Remembered;
+use crate::domain::admission::{Refusal, Remembered};
 use crate::store::{Retry, StoreError};
 
 /// What an earlier request with this idempotency key did, also if that has expired.
 pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, StoreError> {
     tx.get(&layout::remembered(retry))?.map(|body| layout::decode_remembered(&body)).transpose()
+}
+
+/// What an earlier request with the same idempotency key answers to this one; `None` if there was none.
+pub(super) fn earlier(
+    tx: &Tx<'_>,
+    retry: Option<&Retry>,
+    now: Timestamp,
+) -> Result<Option<Result<Remembered, Refusal>>, StoreError> {
+    let Some(retry) = retry else { return Ok(None) };
+    Ok(recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now)))
 }
 
 /// Remembers that the request `retry` made the object `made`, and sweeps some of what has expired.

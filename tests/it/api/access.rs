@@ -20,12 +20,13 @@ const ADMIN: [bool; 5] = [false, false, false, true, false];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every keyed operation, and which scopes may use it.
-const OPERATIONS: [(&str, &str, [bool; 5]); 16] = [
+const OPERATIONS: [(&str, &str, [bool; 5]); 17] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
     ("patch", "/api/v1/forms/{form}", WRITE),
     ("delete", "/api/v1/forms/{form}", WRITE),
+    ("post", "/api/v1/forms/{form}/restore", WRITE),
     ("get", "/api/v1/forms/{form}/versions", READ),
     ("get", "/api/v1/forms/{form}/versions/1", READ),
     ("get", "/api/v1/forms/{form}/submissions", READ),
@@ -78,6 +79,9 @@ async fn each_scope_may_do_what_it_says_and_nothing_else() {
         for (scope, may) in SCOPES.into_iter().zip(allowed) {
             let form = server.published(questions()).await;
             let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+            if path.ends_with("/restore") {
+                server.call(Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
+            }
             let key = server.key_with(&[scope]).await;
             let answer = operation(&server, method, path, &form, &submission).key(&key).send().await;
             assert_eq!(answer.status.is_success(), may, "{method} {path} with {scope}: {}", answer.text());
@@ -153,7 +157,8 @@ async fn foreign_deleted_and_missing_objects_are_answered_alike() {
     let gone = server.submit(&deleted, json!({"q1": "Ada"})).await;
     assert_eq!(server.call(Method::DELETE, format!("/api/v1/forms/{deleted}")).send().await.status, 204);
     let (no_form, no_submission) = ("frm_0123456789ab", "sub_00000000000000000000000000");
-    for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains("{form}")) {
+    let on_live_forms = |path: &str| path.contains("{form}") && !path.ends_with("/restore");
+    for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| on_live_forms(path)) {
         let cases = [
             (stranger.as_str(), form.as_str(), submission.as_str()),
             (&server.key, &deleted, &gone),

@@ -38,19 +38,6 @@ async fn provoke(code: Code) -> Answer {
         Code::MethodNotAllowed => server.call(Method::PUT, FORMS).send().await,
         Code::NotAcceptable => server.get(FORMS).header("accept", "text/html").send().await,
         Code::RequestTimeout => slow_body().await,
-        Code::FormNotPublished => {
-            let form = server.draft(questions()).await;
-            server.post(format!("/api/v1/forms/{form}/submissions"), json!({"answers": {}})).send().await
-        }
-        Code::VersionMismatch => {
-            let form = server.draft(questions()).await;
-            let rename = server.patch(format!("{FORMS}/{form}"), json!({"title": "Other"}));
-            rename.header("if-match", "\"r9\"").send().await
-        }
-        Code::VersionNotFound => {
-            let form = server.draft(questions()).await;
-            server.get(format!("{FORMS}/{form}/versions/2")).send().await
-        }
         Code::BodyTooLarge => {
             let body = " ".repeat(server.limits.max_definition + 1);
             server.post(FORMS, json!({})).body(body).send().await
@@ -71,10 +58,11 @@ async fn provoke(code: Code) -> Answer {
             }
             unreachable!("the second answer was returned")
         }
-        Code::FormHasNoQuestions => {
-            let form = server.draft(json!([])).await;
-            server.patch(format!("{FORMS}/{form}"), json!({"status": "published"})).send().await
-        }
+        Code::FormNotPublished
+        | Code::FormHasNoQuestions
+        | Code::NotInTrash
+        | Code::VersionMismatch
+        | Code::VersionNotFound => provoke_on_draft(&server, code).await,
         Code::RateLimited => {
             let guess = || server.open_call(Method::GET, FORMS).key("fk_guess").coming_from("192.0.2.1");
             for _ in 0..10 {
@@ -95,6 +83,25 @@ async fn provoke(code: Code) -> Answer {
             let server = server.without_room().await;
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
+    }
+}
+
+/// The answer with the code `code` to something that was done to a draft.
+async fn provoke_on_draft(server: &Server, code: Code) -> Answer {
+    let path = format!("{FORMS}/{}", server.draft(questions()).await);
+    match code {
+        Code::FormNotPublished => {
+            server.post(format!("{path}/submissions"), json!({"answers": {}})).send().await
+        }
+        Code::FormHasNoQuestions => {
+            server.patch(path, json!({"questions": [], "status": "published"})).send().await
+        }
+        Code::NotInTrash => server.call(Method::POST, format!("{path}/restore")).send().await,
+        Code::VersionMismatch => {
+            server.patch(path, json!({"title": "Other"})).header("if-match", "\"r9\"").send().await
+        }
+        Code::VersionNotFound => server.get(format!("{path}/versions/2")).send().await,
+        other => panic!("{other} has nothing to do with drafts"),
     }
 }
 

@@ -154,6 +154,7 @@ async fn the_list_is_paged_newest_first_by_links() {
 #[tokio::test]
 async fn queries_are_taken_only_as_they_are_known() {
     let server = Server::start().await;
+    const KNOWN: &str = "`limit`, `cursor`, `status`, `q`, `trashed`, `count`";
     let form = server.published(questions()).await;
     let page = "`limit` expects a number from 1 to 1000, got";
     let unknown =
@@ -165,9 +166,14 @@ async fn queries_are_taken_only_as_they_are_known() {
         (Method::GET, format!("{FORMS}?limit=t%C3%A9n"), format!("{page} `t\u{e9}n`")),
         (Method::GET, format!("{FORMS}?limit="), format!("{page} ``")),
         (Method::GET, format!("{FORMS}?limit=1&limit=2"), "`limit` stands twice; send it once".to_owned()),
-        (Method::GET, format!("{FORMS}?limit=1&status=draft"), unknown("status", "`limit`, `cursor`")),
-        (Method::GET, format!("{FORMS}?{}", "x".repeat(90)), unknown(&"x".repeat(80), "`limit`, `cursor`")),
+        (Method::GET, format!("{FORMS}?limit=1&sort=title"), unknown("sort", KNOWN)),
+        (Method::GET, format!("{FORMS}?{}", "x".repeat(90)), unknown(&"x".repeat(80), KNOWN)),
         (Method::GET, format!("{FORMS}/{form}?x"), unknown("x", "none")),
+        (
+            Method::GET,
+            format!("{FORMS}?status=open"),
+            "`status` expects `draft` or `published`, got `open`".to_owned(),
+        ),
         (
             Method::DELETE,
             format!("{FORMS}/{form}?purge=yes"),

@@ -44,6 +44,7 @@ async fn every_answer_has_its_headers_and_no_others() {
         (server.get(one), "content-length content-type etag"),
         (server.patch(one, json!({})), "content-length content-type etag"),
         (server.get(format!("{one}/versions")), plain),
+        (server.get(format!("{forms}?count=true")), "content-length content-type forms-total"),
         (server.get(many), plain),
         (server.post(many, answers.clone()), "content-length content-type location"),
         (server.get(format!("{many}/{submission}")), plain),

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::json;
 
-use crate::harness::{NOW, Server, questions};
+use crate::harness::{Answer, NOW, Server, questions};
 
 const FORMS: &str = "/api/v1/forms";
 
@@ -67,4 +67,79 @@ async fn every_version_can_be_read_again() {
     let (_, cursor) = next.split_once("cursor=").unwrap();
     let other = format!("{FORMS}/{}/versions?cursor={cursor}", server.draft(json!([])).await);
     assert_eq!(server.get(other).send().await.code(), "invalid_cursor");
+}
+
+#[tokio::test]
+async fn a_deleted_form_is_listed_in_the_trash_and_restored_whole() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+    let path = format!("{FORMS}/{form}");
+    let before = server.get(&path).send().await.expect(200);
+    let deleted = "2026-11-20T10:00:00.000Z";
+    server.clock.set(deleted);
+    assert_eq!(server.call(Method::DELETE, &path).send().await.status, 204);
+    let entry = json!({
+        "id": form, "title": "Visit", "status": "published", "response_count": 1,
+        "created_at": NOW, "updated_at": NOW, "deleted_at": deleted,
+    });
+    let trash = server.get(format!("{FORMS}?trashed=true")).send().await;
+    assert_eq!(trash.expect(200), json!({"forms": [entry]}));
+    let restore = |key: &'static str| {
+        server.call(Method::POST, format!("{path}/restore")).header("idempotency-key", key).send()
+    };
+    let restored = restore("1").await;
+    assert_eq!((restored.expect(200), restored.header("etag")), (before.clone(), Some("\"r4\"")));
+    let again = restore("1").await;
+    assert_eq!((again.expect(200), again.header("idempotency-replayed")), (before, Some("true")));
+    let refused = restore("2").await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (409, "not_in_trash"));
+    server.get(format!("{path}/submissions/{submission}")).send().await.expect(200);
+    assert_eq!(server.get(format!("{FORMS}?trashed=true")).send().await.expect(200), json!({"forms": []}));
+}
+
+#[tokio::test]
+async fn the_trash_is_emptied_after_its_days() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    server.call(Method::DELETE, format!("{FORMS}/{form}")).send().await;
+    // To the millisecond.
+    server.clock.set("2026-12-20T09:00:00.000Z");
+    assert_eq!(server.app.empty_trash(30).await.unwrap(), 0);
+    server.clock.set("2026-12-20T09:00:00.001Z");
+    assert_eq!(server.app.empty_trash(30).await.unwrap(), 1);
+    let answer = server.call(Method::POST, format!("{FORMS}/{form}/restore")).send().await;
+    assert_eq!(answer.code(), "form_not_found");
+}
+
+#[tokio::test]
+async fn a_list_is_filtered_counted_and_its_cursor_serves_that_filter_only() {
+    let server = Server::start().await;
+    for title in ["Tea & cake", "Coffee", "Iced TEA & milk"] {
+        server.post(FORMS, json!({"title": title})).send().await.expect(201);
+    }
+    server.published(questions()).await;
+    let titles = |answer: &Answer| {
+        let forms = answer.expect(200)["forms"].as_array().unwrap().clone();
+        forms.iter().map(|form| form["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = server.get(format!("{FORMS}?q=tea+%26&status=draft&limit=1&count=true")).send().await;
+    assert_eq!(first.header("forms-total"), Some("2"));
+    let next = first.header("link").unwrap().split_once('>').unwrap().0.trim_start_matches('<').to_owned();
+    let second = server.get(&next).send().await;
+    let mut found = [titles(&first), titles(&second)].concat();
+    found.sort_unstable();
+    assert_eq!(
+        (found, second.header("link")),
+        (vec!["Iced TEA & milk".to_owned(), "Tea & cake".to_owned()], None)
+    );
+    let (_, cursor) = next.split_once("cursor=").unwrap();
+    for other in ["", "q=tea&status=draft&", "q=tea+%26&", "trashed=true&", "q=tea+%26&status=published&"] {
+        let answer = server.get(format!("{FORMS}?{other}cursor={cursor}")).send().await;
+        assert_eq!(answer.code(), "invalid_cursor", "{other}");
+    }
+    let all = server.get(format!("{FORMS}?count=true&limit=1")).send().await;
+    assert_eq!(all.header("forms-total"), Some("4"));
+    assert_eq!(server.get(FORMS).send().await.header("forms-total"), None);
+    assert_eq!(titles(&server.get(format!("{FORMS}?status=published")).send().await), ["Visit"]);
 }

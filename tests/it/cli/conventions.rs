@@ -231,7 +231,7 @@ fn verbose_tells_requests_and_never_the_key() {
     assert!(quiet.stderr.is_empty());
     let lines = home.run(&["--data", "store", "-v", "list"]).expect(0).stderr;
     assert!(
-        lines.starts_with("GET /api/v1/forms?limit=50 -> 200 in ") && lines.lines().count() == 1,
+        lines.starts_with("GET /api/v1/forms?limit=50&count=true -> 200 in ") && lines.lines().count() == 1,
         "{lines}"
     );
     let bodies = home.run(&["--data", "store", "-vv", "list"]).expect(0).stderr;
@@ -239,7 +239,10 @@ fn verbose_tells_requests_and_never_the_key() {
     assert!(bodies.contains("< {\"forms\":[") && !bodies.contains(&key[3..key.len() - 4]), "{bodies}");
     assert!(lines.contains(&format!("(Authorization: Bearer fk_…{})", &key[key.len() - 4..])), "{lines}");
     let lost = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "-v", "list"]).expect(7).stderr;
-    assert!(lost.starts_with("GET /api/v1/forms?limit=50 -> no answer: connection refused\n"), "{lost}");
+    assert!(
+        lost.starts_with("GET /api/v1/forms?limit=50&count=true -> no answer: connection refused\n"),
+        "{lost}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod errors;
 mod golden_files;
 mod golden_messages;
 mod help;
+mod life;
 mod lists;
 mod prompts;
 mod scene;

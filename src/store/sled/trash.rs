@@ -1,0 +1,146 @@
+//! The trash in the embedded store, and the way out of it: back, or bit by bit for ever.
+
+use std::sync::Arc;
+
+use super::engine::job::Progress;
+use super::engine::tx::{Direction, Tx};
+use super::forms::{find, find_live, made, present_version};
+use super::{SledStore, layout, retries};
+use crate::clock::Timestamp;
+use crate::domain::form::Form;
+use crate::domain::revision::Expected;
+use crate::id::{FormId, WorkspaceId};
+use crate::store::{Current, Retry, Step, StoreError};
+
+/// Keys a slice of a purge deletes at most.
+const SLICE: usize = 100;
+
+impl SledStore {
+    /// Erases the forms that went to the trash before `horizon`: how many.
+    pub(super) async fn erase_trashed(&self, horizon: Timestamp) -> Result<usize, StoreError> {
+        let mut erased = 0;
+        for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
+            let workspace = layout::listed_workspace(&key)?;
+            let before = Some((horizon, FormId::from_bytes([0; 8])));
+            let due = layout::trashed_forms(workspace, before);
+            for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
+                let form = layout::listed_form(&entry)?;
+                if self.engine.write_freeing(move |tx| expire(tx, workspace, form, horizon)).await? {
+                    self.go_on_purging(form);
+                    erased += 1;
+                }
+            }
+        }
+        Ok(erased)
+    }
+
+    /// Erases what is left of a purged form, bit by bit behind the others' backs.
+    pub(super) fn go_on_purging(&self, form: FormId) {
+        self.engine.background(move |tx| purge_slice(tx, form));
+    }
+}
+
+/// Moves the form at the revision expected to the trash.
+pub(super) fn put_in(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    expected: &Expected,
+    now: Timestamp,
+) -> Result<Step<()>, StoreError> {
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(&live) {
+        return Ok(Step::Refused(why));
+    }
+    let form = live.trashed(now);
+    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+    tx.delete(layout::live(workspace, form.created_at, form.id));
+    tx.put(layout::trashed(workspace, now, form.id), Vec::new());
+    Ok(Step::Done(()))
+}
+
+/// Takes the form out of the trash again.
+pub(super) fn restore(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    retry: Option<&Retry>,
+    now: Timestamp,
+) -> Result<Step<Current>, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
+    let version = present_version(tx, &form)?;
+    match retries::earlier(tx, retry, now)? {
+        Some(Ok(_)) => return Ok(Step::Replayed(Current { form, version })),
+        Some(Err(why)) => return Ok(Step::Refused(why)),
+        None => {}
+    }
+    let restored = match form.restored() {
+        Ok(restored) => restored,
+        Err(why) => return Ok(Step::Refused(why)),
+    };
+    tx.put(layout::form(workspace, form.id), layout::encode_form(&restored)?);
+    tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
+    if let Some(deleted) = form.deleted_at {
+        tx.delete(layout::trashed(workspace, deleted, form.id));
+    }
+    if let Some(retry) = retry {
+        retries::remember(tx, retry, made(form.id), now)?;
+    }
+    Ok(Step::Done(Current { form: Arc::new(restored), version }))
+}
+
+/// Begins to purge the form if it went to the trash before `horizon`.
+fn expire(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    horizon: Timestamp,
+) -> Result<bool, StoreError> {
+    let due = find(tx, workspace, form)?.filter(|form| form.is_due(horizon));
+    if let Some(form) = &due {
+        take_out(tx, form);
+    }
+    Ok(due.is_some())
+}
+
+/// Begins to purge the form, in the trash or not.
+pub(super) fn begin_purge(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    form: FormId,
+    expected: &Expected,
+) -> Result<Step<()>, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(&form) {
+        return Ok(Step::Refused(why));
+    }
+    take_out(tx, &form);
+    Ok(Step::Done(()))
+}
+
+/// Takes the form out of everyone's sight, and notes that its rows are to go.
+fn take_out(tx: &mut Tx<'_>, form: &Form) {
+    tx.delete(layout::form(form.workspace, form.id));
+    tx.delete(layout::form_workspace(form.id));
+    tx.delete(layout::counters(form.id));
+    tx.delete(layout::retired(form.id));
+    match form.deleted_at {
+        Some(deleted) => tx.delete(layout::trashed(form.workspace, deleted, form.id)),
+        None => tx.delete(layout::live(form.workspace, form.created_at, form.id)),
+    }
+    tx.put(layout::purge(form.id), Vec::new());
+}
+
+/// Deletes some of what is left of `form`. What is left is its own record of progress.
+fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
+    for range in [layout::submissions(form, None), layout::versions(form, None)] {
+        // Nobody else changes rows of a form that is gone, so what the index has is all there is.
+        let keys = tx.stored_keys(range, SLICE)?;
+        if !keys.is_empty() {
+            keys.into_iter().for_each(|key| tx.delete(key));
+            return Ok(Progress::More);
+        }
+    }
+    tx.delete(layout::purge(form));
+    Ok(Progress::Done)
+}
