@@ -4,6 +4,7 @@
 //! rule needs (the time, an id, a count) is handed in, so each can be tested by a table.
 
 pub mod admission;
+pub mod check;
 pub mod definition;
 pub mod fields;
 pub mod form;

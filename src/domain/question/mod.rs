@@ -4,11 +4,15 @@
 //! matches; the compiler names them.
 
 mod email;
+mod hidden;
 mod rating;
+mod silent;
 mod text;
 
 pub use email::Email;
+pub use hidden::Hidden;
 pub use rating::Rating;
+pub use silent::Silent;
 pub use text::ShortText;
 
 use serde::ser::SerializeMap;
@@ -32,6 +36,16 @@ pub trait Rules {
 
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
+
+    /// Whether there can be an answer.
+    fn takes_answer(&self) -> bool {
+        true
+    }
+
+    /// The answer that is kept where none was sent.
+    fn default_answer(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// Why one answer does not fit.
@@ -55,11 +69,14 @@ pub enum Kind {
     ShortText(ShortText),
     Email(Email),
     Rating(Rating),
+    Hidden(Hidden),
+    Statement(Silent),
+    Page(Silent),
 }
 
 impl Kind {
     /// The names of all kinds.
-    pub const NAMES: [&str; 3] = ["short_text", "email", "rating"];
+    pub const NAMES: [&str; 6] = ["short_text", "email", "rating", "hidden", "statement", "page"];
 
     /// Reads the settings of the kind called `name`; `None` if there is no such kind.
     pub fn read(name: &str, fields: &mut Fields<'_, '_>) -> Option<Self> {
@@ -67,6 +84,9 @@ impl Kind {
             "short_text" => Self::ShortText(ShortText::read(fields)),
             "email" => Self::Email(Email::read(fields)),
             "rating" => Self::Rating(Rating::read(fields)),
+            "hidden" => Self::Hidden(Hidden::read(fields)),
+            "statement" => Self::Statement(Silent),
+            "page" => Self::Page(Silent),
             _ => return None,
         })
     }
@@ -77,6 +97,9 @@ impl Kind {
             Self::ShortText(_) => "short_text",
             Self::Email(_) => "email",
             Self::Rating(_) => "rating",
+            Self::Hidden(_) => "hidden",
+            Self::Statement(_) => "statement",
+            Self::Page(_) => "page",
         }
     }
 
@@ -86,6 +109,8 @@ impl Kind {
             Self::ShortText(kind) => kind,
             Self::Email(kind) => kind,
             Self::Rating(kind) => kind,
+            Self::Hidden(kind) => kind,
+            Self::Statement(kind) | Self::Page(kind) => kind,
         }
     }
 }
@@ -93,8 +118,9 @@ impl Kind {
 /// One question of a form.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The key of its answers, unique in the form and never given to another question.
-    pub id: String,
+    /// The key of its answers, unique in the form and never given to another question. `None` for a statement or a
+    /// page whose author gave none.
+    pub id: Option<String>,
     /// What is asked for.
     pub kind: Kind,
     /// The text of the question.
@@ -132,14 +158,18 @@ pub fn is_empty(answer: &Value) -> bool {
     }
 }
 
-/// In canonical form: `id`, `type`, `title`, `required`, then only what was set.
+/// In canonical form: `id`, `type`, `title`, `required` (as far as it has them), then only what was set.
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
+        if let Some(id) = &self.id {
+            map.serialize_entry("id", id)?;
+        }
         map.serialize_entry("type", self.kind.name())?;
         map.serialize_entry("title", &self.title)?;
-        map.serialize_entry("required", &self.required)?;
+        if self.kind.rules().takes_answer() {
+            map.serialize_entry("required", &self.required)?;
+        }
         if let Some(description) = &self.description {
             map.serialize_entry("description", description)?;
         }
@@ -156,13 +186,15 @@ pub struct QuestionDraft {
     /// The id the author chose.
     pub id: Option<String>,
     kind: Kind,
-    title: String,
+    /// `None` stands for the id.
+    title: Option<String>,
     description: Option<String>,
     required: bool,
 }
 
 impl QuestionDraft {
-    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem.
+    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem. `None` if
+    /// its type is not known.
     pub fn read(
         value: &Value,
         pointer: &str,
@@ -173,19 +205,35 @@ impl QuestionDraft {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields);
-        let title = fields.needed_text("title", limits.title);
-        let required = fields.flag("required").unwrap_or(false);
+        let title = match kind {
+            Some(Kind::Hidden(_)) => fields.text("title", limits.title),
+            _ => fields.needed_text("title", limits.title),
+        };
         let description = fields.text("description", MAX_DESCRIPTION);
         // With an unknown type nobody can say which settings belong to it.
         let kind = kind?;
+        let required =
+            kind.rules().takes_answer().then(|| fields.flag("required")).flatten().unwrap_or(false);
         fields.close(&[]);
-        Some(Self { id, kind, title: title?, description, required })
+        Some(Self { id, kind, title, description, required })
+    }
+
+    /// Whether it needs an id: answers are kept under it.
+    pub fn takes_answer(&self) -> bool {
+        self.kind.rules().takes_answer()
     }
 
     /// The question under its final id.
-    pub fn named(self, id: String) -> Question {
+    pub fn named(self, id: Option<String>) -> Question {
         let Self { kind, title, description, required, .. } = self;
+        let title = title.or_else(|| id.clone()).unwrap_or_default();
         Question { id, kind, title, description, required }
+    }
+
+    /// The question under the id it has; `None` if it needs one and has none.
+    pub fn kept(self) -> Option<Question> {
+        let id = self.id.clone();
+        (id.is_some() || !self.takes_answer()).then(|| self.named(id))
     }
 }
 
