@@ -1,11 +1,13 @@
-//! Holds answers against the questions of a form: which fit, and what is kept besides them.
+//! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
+//! besides them.
 
 use std::collections::{HashMap, HashSet};
 
+use super::condition::{Answer, Condition};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
-use super::question::Fault;
+use super::question::{Fault, Kind, Question, is_empty};
 use super::violation::{Rule, Violation, join};
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -25,14 +27,22 @@ impl Version {
         }
         let sent = Sent::new(answers);
         let (mut violations, mut defaults, mut known) = (Vec::new(), Vec::new(), 0);
+        let mut course = Course::new(&self.questions);
         for question in &self.questions {
+            let is_shown = course.shows(question);
             let Some(id) = question.id.as_deref() else { continue };
-            let answer = sent.find(id);
-            known += usize::from(answer.is_some());
-            let default = question.kind.rules().default_answer().filter(|_| answer.is_none());
+            let sent = sent.find(id);
+            known += usize::from(sent.is_some());
+            if !is_shown {
+                violations.extend(sent.filter(|sent| !is_empty(sent)).map(|_| unseen(id, question)));
+                continue;
+            }
+            let default = question.kind.rules().default_answer().filter(|_| sent.is_none());
             defaults.extend(default.map(|default| (id, default)));
-            let faults = question.check(answer.or(default), limits);
+            let answer = sent.or(default);
+            let faults = question.check(answer, course.requires(question), limits);
             violations.extend(faults.into_iter().map(|fault| place(id, fault)));
+            course.note(id, question, answer);
         }
         // No key comes twice.
         if known < answers.len() {
@@ -50,6 +60,50 @@ impl Version {
             violations.push(violation.instead(ids.iter().copied()));
         }
     }
+}
+
+/// The way through a form: what its conditions are decided by, question after question.
+struct Course<'a> {
+    /// Answers to the questions that were asked; kept only if there are conditions.
+    given: Option<HashMap<&'a str, Answer<'a>>>,
+    page_is_shown: bool,
+}
+
+impl<'a> Course<'a> {
+    fn new(questions: &[Question]) -> Self {
+        let has_conditions = questions.iter().any(|question| question.conditions().next().is_some());
+        Self { given: has_conditions.then(HashMap::new), page_is_shown: true }
+    }
+
+    /// Whether `question` is asked. A page decides for all up to the next.
+    fn shows(&mut self, question: &Question) -> bool {
+        let holds = question.show_if.as_ref().is_none_or(|condition| self.holds(condition));
+        if matches!(question.kind, Kind::Page(_)) {
+            self.page_is_shown = holds;
+        }
+        self.page_is_shown && holds
+    }
+
+    fn requires(&self, question: &Question) -> bool {
+        question.required || question.required_if.as_ref().is_some_and(|condition| self.holds(condition))
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        condition.holds(&|id| self.given.as_ref()?.get(id).copied())
+    }
+
+    /// What was answered to `question`, which is asked.
+    fn note(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
+        let (Some(given), Some(value)) = (&mut self.given, answer.filter(|answer| !is_empty(answer))) else {
+            return;
+        };
+        given.insert(id, Answer { value, scale: question.kind.rules().scale() });
+    }
+}
+
+fn unseen(id: &str, question: &Question) -> Violation {
+    let message = format!("\"{}\" is not asked with these answers; leave it out", question.title);
+    place(id, Fault { rule: Rule::QuestionNotVisible, message })
 }
 
 fn place(id: &str, fault: Fault) -> Violation {

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
+use super::condition::refuse_impossible;
 use super::definition::{Change, Definition, Patch};
 use super::limits::MAX_RETIRED_IDS;
 use super::question::{Question, QuestionDraft};
@@ -105,7 +106,6 @@ impl Form {
             published_at: None,
             deleted_at: None,
         };
-        let questions = give_ids(questions, &HashSet::new());
         (form, Version { number: 1, created_at: now, questions })
     }
 
@@ -166,7 +166,12 @@ impl Version {
     fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        Ok(give_ids(drafts.to_vec(), &given))
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
+        let ids = give_ids(&wanted, &given);
+        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
+        let mut violations = Vec::new();
+        refuse_impossible(questions.iter().map(Question::asked), &mut violations);
+        if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
     /// All retired ids once `questions` have replaced these; `None` if none of these goes.
@@ -191,21 +196,18 @@ impl Version {
     }
 }
 
-/// Names every question: its author's id, else, if it takes an answer, the next free `q1`, `q2`, ... that was never
-/// `given`.
-fn give_ids(drafts: Vec<QuestionDraft>, given: &HashSet<&str>) -> Vec<Question> {
-    let authors: HashSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
+/// The ids of questions, which are `wanted` by their authors and needed where there can be an answer: the author's id,
+/// else, if one is needed, the next free `q1`, `q2`, ... that was never `given`.
+pub(super) fn give_ids(wanted: &[(Option<&str>, bool)], given: &HashSet<&str>) -> Vec<Option<String>> {
+    let authors: HashSet<&str> = wanted.iter().filter_map(|(id, _)| *id).collect();
     let mut free = (1_u64..)
         .map(|number| format!("q{number}"))
-        .filter(|id| !authors.contains(id) && !given.contains(id.as_str()));
-    let named = drafts.into_iter().map(|draft| {
-        let id = match draft.id.clone() {
-            None if draft.takes_answer() => free.next(),
-            id => id,
-        };
-        draft.named(id)
-    });
-    named.collect()
+        .filter(|id| !authors.contains(id.as_str()) && !given.contains(id.as_str()));
+    let give = |(id, is_needed): &(Option<&str>, bool)| match id {
+        None if *is_needed => free.next(),
+        id => id.map(str::to_owned),
+    };
+    wanted.iter().map(give).collect()
 }
 
 fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Refusal> {

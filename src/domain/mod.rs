@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod check;
+pub mod condition;
 pub mod definition;
 pub mod fields;
 pub mod form;

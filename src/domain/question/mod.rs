@@ -18,6 +18,7 @@ pub use text::ShortText;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::condition::{Asked, Condition, Scale};
 use super::fields::Fields;
 use super::json::Value;
 use super::limits::Limits;
@@ -36,6 +37,16 @@ pub trait Rules {
 
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
+
+    /// What the texts of its answers stand for, where conditions compare them.
+    fn scale(&self) -> Scale {
+        Scale::Text
+    }
+
+    /// The least and the greatest number that can be an answer, where numbers are asked for.
+    fn range(&self) -> Option<(f64, f64)> {
+        None
+    }
 
     /// Whether there can be an answer.
     fn takes_answer(&self) -> bool {
@@ -127,16 +138,20 @@ pub struct Question {
     pub title: String,
     /// More about it, in Markdown.
     pub description: Option<String>,
-    /// Whether a submission must have an answer.
+    /// Whether a submission must have an answer, where the question is asked.
     pub required: bool,
+    /// Where it is asked, or, of a page, all up to the next page; everywhere if `None`.
+    pub show_if: Option<Condition>,
+    /// Where it must have an answer even if it is not `required`.
+    pub required_if: Option<Condition>,
 }
 
 impl Question {
-    /// Reports all that is wrong with `answer`: nothing if it fits, or is empty and need not be given.
-    pub fn check(&self, answer: Option<&Value>, limits: &Limits) -> Vec<Fault> {
+    /// Reports all that is wrong with `answer`: nothing if it fits, or is empty and not `required`.
+    pub fn check(&self, answer: Option<&Value>, required: bool, limits: &Limits) -> Vec<Fault> {
         let Some(answer) = answer.filter(|answer| !is_empty(answer)) else {
             let missing = Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title));
-            return if self.required { vec![missing] } else { Vec::new() };
+            return if required { vec![missing] } else { Vec::new() };
         };
         match answer {
             Value::String(text) if text.len() > limits.answer => {
@@ -144,6 +159,17 @@ impl Question {
             }
             _ => self.kind.rules().check(answer),
         }
+    }
+
+    /// Its conditions, with what the judgement on them needs.
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    }
+
+    /// Its conditions by the members they stand in.
+    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Condition)> {
+        let conditions = [("show_if", &self.show_if), ("required_if", &self.required_if)];
+        conditions.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
     }
 }
 
@@ -173,6 +199,9 @@ impl Serialize for Question {
         if let Some(description) = &self.description {
             map.serialize_entry("description", description)?;
         }
+        for (name, condition) in self.conditions() {
+            map.serialize_entry(name, condition)?;
+        }
         for (name, value) in self.kind.rules().settings() {
             map.serialize_entry(name, &value)?;
         }
@@ -190,6 +219,8 @@ pub struct QuestionDraft {
     title: Option<String>,
     description: Option<String>,
     required: bool,
+    show_if: Option<Condition>,
+    required_if: Option<Condition>,
 }
 
 impl QuestionDraft {
@@ -210,12 +241,17 @@ impl QuestionDraft {
             _ => fields.needed_text("title", limits.title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
+        let show_if = Condition::read(&mut fields, "show_if");
+        let (mut required, mut required_if) = (None, None);
+        if kind.as_ref().is_none_or(|kind| kind.rules().takes_answer()) {
+            required = fields.flag("required");
+            required_if = Condition::read(&mut fields, "required_if");
+        }
         // With an unknown type nobody can say which settings belong to it.
         let kind = kind?;
-        let required =
-            kind.rules().takes_answer().then(|| fields.flag("required")).flatten().unwrap_or(false);
         fields.close(&[]);
-        Some(Self { id, kind, title, description, required })
+        let required = required.unwrap_or(false);
+        Some(Self { id, kind, title, description, required, show_if, required_if })
     }
 
     /// Whether it needs an id: answers are kept under it.
@@ -225,9 +261,9 @@ impl QuestionDraft {
 
     /// The question under its final id.
     pub fn named(self, id: Option<String>) -> Question {
-        let Self { kind, title, description, required, .. } = self;
+        let Self { kind, title, description, required, show_if, required_if, .. } = self;
         let title = title.or_else(|| id.clone()).unwrap_or_default();
-        Question { id, kind, title, description, required }
+        Question { id, kind, title, description, required, show_if, required_if }
     }
 
     /// The question under the id it has; `None` if it needs one and has none.

@@ -1,6 +1,10 @@
 //! What is asked and what is not: conditions, pages, statements, and hidden questions.
 
+mod definitions;
+mod operators;
+mod random;
 mod silent;
+mod visible;
 
 use forms::clock::Timestamp;
 use forms::domain::definition::Definition;
