@@ -97,7 +97,7 @@ impl<'a> Course<'a> {
         let (Some(given), Some(value)) = (&mut self.given, answer.filter(|answer| !is_empty(answer))) else {
             return;
         };
-        given.insert(id, Answer { value, scale: question.kind.rules().scale() });
+        given.insert(id, Answer { value, sense: question.kind.rules().sense() });
     }
 }
 

@@ -7,9 +7,9 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::domain::json::Value;
 
-/// What the texts of an answer stand for. Dates need no scale of their own: their texts sort as they do.
+/// What the texts of an answer stand for. Dates need no sense of their own: their texts sort as they do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum Sense {
     /// Themselves.
     Text,
     /// Times of day, `HH:MM` or `HH:MM:SS`.
@@ -22,11 +22,11 @@ pub enum Scale {
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub value: &'a Value,
-    pub scale: Scale,
+    pub sense: Sense,
 }
 
-impl Scale {
-    /// How two texts follow each other; `None` if one is nothing on this scale.
+impl Sense {
+    /// Which of two texts comes first; `None` if one has none in this sense.
     pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
             Self::Text => Some(one.cmp(other)),
@@ -53,7 +53,7 @@ impl Answer<'_> {
     pub(super) fn order(self, value: &Value) -> Option<Ordering> {
         match (self.value, value) {
             (Value::Number(one), Value::Number(other)) => Some(one.order(other)),
-            (Value::String(one), Value::String(other)) => self.scale.order(one, other),
+            (Value::String(one), Value::String(other)) => self.sense.order(one, other),
             _ => None,
         }
     }

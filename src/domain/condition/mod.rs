@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::json::Value;
 
-pub use compare::{Answer, Scale};
+pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
 
 /// A condition, as its author wrote it and ready to be decided.

@@ -83,15 +83,16 @@ impl Judging<'_, '_> {
 
 /// Why `test` cannot be true of an answer that `rules` accept, and which of its values is at fault if it has several.
 fn faults(test: &Test, rules: &dyn Rules, open: &mut Interval) -> Vec<(Option<usize>, String)> {
+    let emptied = || format!("none is left that is {}", rules.expects());
     let fault = match test {
         Test::In(values) => {
             let faults = values.iter().enumerate();
             return faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?))).collect();
         }
-        Test::Eq(value) => misfit(rules, value).or_else(|| open.narrow(test, value)),
+        Test::Eq(value) => misfit(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied)),
         Test::Ne(value) => misfit(rules, value),
         Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {
-            without_order(rules, value).or_else(|| open.narrow(test, value))
+            without_order(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied))
         }
         Test::Includes(value) => not_included(rules, value),
         Test::Matches(_) if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
@@ -112,11 +113,11 @@ fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
 /// Why no answer lies before or behind `value`.
 fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
     let faults = rules.check(value).into_iter();
-    let off_scale = match value {
-        Value::String(text) => rules.scale().order(text, text).is_none(),
+    let is_senseless = match value {
+        Value::String(text) => rules.sense().order(text, text).is_none(),
         _ => false,
     };
-    let fault = faults.into_iter().find(|fault| off_scale || fault.rule == Rule::TypeMismatch);
+    let fault = faults.into_iter().find(|fault| is_senseless || fault.rule == Rule::TypeMismatch);
     fault.map(|fault| fault.message)
 }
 
@@ -141,9 +142,9 @@ impl Interval {
         Self { low: (low, false), high: (high, false) }
     }
 
-    /// Leaves only what `test` admits, a comparison with `value`; why nothing is left, if nothing is.
-    fn narrow(&mut self, test: &Test, value: &Value) -> Option<String> {
-        let Value::Number(number) = value else { return None };
+    /// Leaves only what `test` admits, a comparison with `value`; false if nothing is left.
+    fn narrow(&mut self, test: &Test, value: &Value) -> bool {
+        let Value::Number(number) = value else { return true };
         let bound = (number.value(), matches!(test, Test::Lt(_) | Test::Gt(_)));
         if matches!(test, Test::Eq(_) | Test::Gt(_) | Test::Gte(_)) && bound > self.low {
             self.low = bound;
@@ -153,6 +154,6 @@ impl Interval {
             self.high = bound;
         }
         let is_left = self.low.0 < self.high.0 || self.low.0 == self.high.0 && !self.low.1 && !self.high.1;
-        (!is_left).then(|| "no number is left that it could be".to_owned())
+        is_left
     }
 }

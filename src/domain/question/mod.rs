@@ -18,7 +18,7 @@ pub use text::ShortText;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::condition::{Asked, Condition, Scale};
+use super::condition::{Asked, Condition, Sense};
 use super::fields::Fields;
 use super::json::Value;
 use super::limits::Limits;
@@ -39,8 +39,8 @@ pub trait Rules {
     fn expects(&self) -> String;
 
     /// What the texts of its answers stand for, where conditions compare them.
-    fn scale(&self) -> Scale {
-        Scale::Text
+    fn sense(&self) -> Sense {
+        Sense::Text
     }
 
     /// The least and the greatest number that can be an answer, where numbers are asked for.
