@@ -57,6 +57,7 @@
 //! | form | title, questions, status (`draft`, `published`) |
 //! | question | one item of a form, with an id (`q1`) and a kind (in JSON `type`) |
 //! | answer | the value given for a question id |
+//! | condition | what must hold of earlier answers for a question to be asked, or to be required |
 //! | submission | one accepted set of answers |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | a key that was proved, with its workspace and scopes |

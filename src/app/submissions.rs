@@ -37,9 +37,9 @@ impl App {
             let answers = read_answers(attempt.body)?;
             let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
-                return Ok(accepted(id, &current, answers, true));
+                return self.replayed(caller, id, &current, answers).await;
             }
-            self.check(&current, &answers)?;
+            let answers = self.check(&current, answers)?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -48,8 +48,10 @@ impl App {
                 retry,
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {
-                Step::Done(id) => return Ok(accepted(id, &current, answers, false)),
-                Step::Replayed(id) => return Ok(accepted(id, &current, answers, true)),
+                Step::Done(id) => {
+                    return Ok(Accepted { submission: completed(id, &current, answers), replayed: false });
+                }
+                Step::Replayed(id) => return self.replayed(caller, id, &current, answers).await,
                 Step::Refused(why) => return Err(AppError::Refused(why)),
                 Step::Missing => return Err(AppError::NotFound(What::Form(form.to_owned()))),
                 Step::Recheck => {}
@@ -68,15 +70,30 @@ impl App {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let answers = read_answers(body)?;
-        self.check(&current, &answers)?;
+        let answers = self.check(&current, answers)?;
         Ok((current.form.id, answers))
     }
 
-    /// Whether the form takes answers comes first: then it does not matter what they are.
-    fn check(&self, current: &Current, answers: &Answers) -> Result<(), AppError> {
+    /// The answers as they are kept. Whether the form takes any comes first: then it does not matter what they are.
+    fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
         accepting(&current.form).map_err(AppError::Refused)?;
-        let checked = current.version.check(answers.values(), &self.limits);
-        checked.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))
+        let defaults = current.version.check(answers.values(), &self.limits);
+        let defaults =
+            defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
+        Ok(answers.with(defaults))
+    }
+
+    /// What an earlier attempt stored: as it was kept, or as it was sent if it is gone since.
+    async fn replayed(
+        &self,
+        caller: &Caller,
+        id: SubmissionId,
+        current: &Current,
+        answers: Answers,
+    ) -> Result<Accepted, AppError> {
+        let kept = self.store.find_submission(caller.workspace, current.form.id, id).await?;
+        let submission = kept.unwrap_or_else(|| completed(id, current, answers));
+        Ok(Accepted { submission, replayed: true })
     }
 
     /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
@@ -139,13 +156,12 @@ fn read_answers(body: &str) -> Result<Answers, AppError> {
     })
 }
 
-fn accepted(id: SubmissionId, current: &Current, answers: Answers, replayed: bool) -> Accepted {
-    let submission = Submission {
+fn completed(id: SubmissionId, current: &Current, answers: Answers) -> Submission {
+    Submission {
         id,
         form: current.form.id,
         form_version: current.form.version,
         status: SubmissionStatus::Completed,
         answers: answers.into_text(),
-    };
-    Accepted { submission, replayed }
+    }
 }

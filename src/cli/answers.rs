@@ -6,6 +6,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::exit::{CliError, Exit};
 use crate::client::ClientError;
+use crate::domain::form::Version;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Question, QuestionDraft};
@@ -54,24 +55,31 @@ pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
     let mut findings = Vec::new();
     let mut answers = Object::new();
     for Given { key, text } in given {
-        match questions.iter().find(|question| question.id == *key) {
+        match questions.iter().find(|question| question.id.as_deref() == Some(key)) {
             Some(question) => answers.push((key.clone(), convert(question, text))),
             // Of a type that this version does not know: the server does.
             None if ids.contains(key) => answers.push((key.clone(), Value::String(text.clone()))),
             None => findings.push(unknown(form, &ids, key)),
         }
     }
-    for question in &questions {
-        let answer = answers.iter().find(|(key, _)| *key == question.id).map(|(_, value)| value);
-        let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(&question.id));
-        for fault in question.check(answer, &Limits::BOUNDLESS) {
-            if fault.rule == Rule::Required && findings.iter().any(near_miss) {
-                continue;
-            }
-            findings.push(wrong(question, fault.rule, &fault.message));
+    // Where there is a type that this version does not know, the server checks: what is asked may depend on it.
+    let violations =
+        if questions.len() == listed.len() { check(form, questions.clone(), &answers) } else { Vec::new() };
+    for violation in violations {
+        let id = violation.question.as_deref().unwrap_or_default();
+        let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(id));
+        if violation.code == Rule::Required && findings.iter().any(near_miss) {
+            continue;
         }
+        findings.push(wrong(&questions, violation));
     }
     if findings.is_empty() { Ok(Value::Object(answers).to_string()) } else { Err(not_sent(findings).into()) }
+}
+
+/// Everything about `answers` that the form's rules refuse.
+fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object) -> Vec<Violation> {
+    let version = Version { number: form.version, created_at: form.created_at, questions };
+    version.check(answers, &Limits::BOUNDLESS).err().unwrap_or_default()
 }
 
 /// The server's refusal of the answers, in the same shape as our own.
@@ -110,9 +118,7 @@ pub fn ids(questions: &[Value]) -> Vec<String> {
 /// Those of a type that this version knows: the server checks the rest.
 fn known(questions: &[Value]) -> Vec<Question> {
     let read = |(place, question): (usize, &Value)| {
-        let draft = QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?;
-        let id = draft.id.clone()?;
-        Some(draft.named(id))
+        QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?.kept()
     };
     questions.iter().enumerate().filter_map(read).collect()
 }
@@ -138,13 +144,19 @@ fn similar_help(id: &str) -> String {
     format!("a question with a similar id exists: `{id}`")
 }
 
-fn wrong(question: &Question, rule: Rule, message: &str) -> Finding {
-    let help = format!("{}=… expects {}", question.id, question.kind.rules().expects());
-    let message = match rule {
-        Rule::Required => message.to_owned(),
-        _ => format!("\"{}\": {message}", question.title),
+fn wrong(questions: &[Question], mut violation: Violation) -> Finding {
+    let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
+    let help = match (violation.code, asked.zip(violation.question.as_deref())) {
+        (Rule::QuestionNotVisible, _) | (_, None) => None,
+        (_, Some((question, id))) => Some(format!("{id}=… expects {}", question.kind.rules().expects())),
     };
-    about(rule, &question.id, message, Some(help))
+    if let (Some(question), false) =
+        (asked, matches!(violation.code, Rule::Required | Rule::QuestionNotVisible))
+    {
+        violation.message = format!("\"{}\": {}", question.title, violation.message);
+    }
+    let finding = Finding::new(violation.code.name(), violation.message.clone());
+    Finding { violation: Some(violation), ..finding.help(help) }
 }
 
 fn about(rule: Rule, id: &str, message: String, help: Option<String>) -> Finding {

@@ -214,7 +214,11 @@ pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Fin
 fn of_violation(document: &Document, violation: &Violation) -> Finding {
     let near = nearest(&violation.pointer, violation);
     let help = match (violation.code, near) {
+        (Rule::UnknownField, Some(name)) if is_in_condition(violation) => {
+            Some(format!("an operator with a similar name exists: `{name}`"))
+        }
         (Rule::UnknownField, Some(name)) => Some(format!("a field with a similar name exists: `{name}`")),
+        (Rule::UnknownReference, Some(id)) => Some(format!("an earlier question has a similar id: `{id}`")),
         (Rule::UnknownQuestionType, Some(name)) => {
             Some(format!("a type with a similar name exists: `{name}`"))
         }
@@ -232,7 +236,7 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
 }
 
 fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
-    let at_key = matches!(violation.code, Rule::UnknownField | Rule::ReadOnlyField);
+    let at_key = matches!(violation.code, Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference);
     let place = document.place(&violation.pointer, at_key)?;
     let earlier = match violation.code {
         Rule::DuplicateQuestionId => {
@@ -247,13 +251,21 @@ fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
 fn label(violation: &Violation) -> Option<&'static str> {
     let in_question = violation.pointer.starts_with("/questions/");
     Some(match violation.code {
+        Rule::UnknownField if is_in_condition(violation) => "not an operator",
         Rule::UnknownField if in_question => "not a question field",
         Rule::UnknownField => "not a form field",
         Rule::UnknownQuestionType => "not a question type",
+        Rule::UnknownReference => "not an earlier question",
+        Rule::ImpossibleCondition => "never true",
         Rule::DuplicateQuestionId => "used again here",
         Rule::ReadOnlyField => "set by the server",
         _ => return None,
     })
+}
+
+fn is_in_condition(violation: &Violation) -> bool {
+    let member = violation.pointer.split('/').nth(3);
+    member.is_some_and(|member| member == "show_if" || member == "required_if")
 }
 
 /// Whether a missing member is one that a misspelt member beside it was meant to be.
@@ -270,7 +282,7 @@ fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
 /// The candidate that is most like the last name of `pointer`, or like the value that a message quotes.
 fn nearest(pointer: &str, violation: &Violation) -> Option<String> {
     let written = match violation.code {
-        Rule::UnknownField | Rule::UnknownQuestion => {
+        Rule::UnknownField | Rule::UnknownQuestion | Rule::UnknownReference => {
             pointer.rsplit('/').next()?.replace("~1", "/").replace("~0", "~")
         }
         _ => violation.message.split('`').nth(1)?.to_owned(),

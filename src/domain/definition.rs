@@ -1,12 +1,13 @@
 //! What an author sends: a whole form to create, or the changes to one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::condition::{Asked, refuse_impossible};
 use super::fields::Fields;
-use super::form::Status;
+use super::form::{Status, give_ids};
 use super::json::Value;
 use super::limits::Limits;
-use super::question::{MAX_DESCRIPTION, QuestionDraft};
+use super::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use super::violation::{Rule, Violation, join};
 
 /// Members of a form that only the server sets.
@@ -26,7 +27,7 @@ const READ_ONLY: [&str; 8] = [
 pub struct Definition {
     pub title: String,
     pub description: Option<String>,
-    pub questions: Vec<QuestionDraft>,
+    pub questions: Vec<Question>,
 }
 
 impl Definition {
@@ -103,7 +104,10 @@ impl Change {
         let status = read_status(&mut fields);
         let questions = fields.value("questions");
         fields.close(&READ_ONLY);
-        let questions = questions.and_then(|questions| read_questions(questions, limits, violations));
+        let questions = questions.and_then(|questions| {
+            let (_, drafts) = read_drafts(questions, limits, violations)?;
+            drafts.into_iter().collect()
+        });
         Some(Self { title, description, status, questions })
     }
 }
@@ -120,11 +124,30 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {
     None
 }
 
-fn read_questions(
-    value: &Value,
+/// Reads the questions of a new form.
+fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
+    let (items, drafts) = read_drafts(value, limits, violations)?;
+    let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
+    let wanted: Vec<_> = items.iter().map(written_id).zip(needs_id).collect();
+    let ids = give_ids(&wanted, &HashSet::new());
+    let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.named(id.clone())));
+    let questions: Vec<_> = named.collect();
+    // Whoever names a question that cannot be read is not to be told that there is none.
+    let unread = |id| Asked { id, kind: None, conditions: Vec::new() };
+    let asked = questions
+        .iter()
+        .zip(&ids)
+        .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::asked));
+    refuse_impossible(asked, violations);
+    questions.into_iter().collect()
+}
+
+/// The items of the list of questions, and each as far as it can be read.
+fn read_drafts<'a>(
+    value: &'a Value,
     limits: &Limits,
     violations: &mut Vec<Violation>,
-) -> Option<Vec<QuestionDraft>> {
+) -> Option<(&'a [Value], Vec<Option<QuestionDraft>>)> {
     let Value::Array(items) = value else {
         let message = format!("`questions` must be a list, not {}", value.kind());
         violations.push(Violation::new("/questions", Rule::TypeMismatch, message));
@@ -135,15 +158,20 @@ fn read_questions(
         violations.push(Violation::new("/questions", Rule::TooMany, message));
         return None;
     }
-    let drafts: Vec<_> = items
-        .iter()
-        .enumerate()
-        .map(|(place, item)| {
-            QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)
-        })
-        .collect();
+    let read = |(place, item): (usize, &Value)| {
+        QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)
+    };
+    let drafts = items.iter().enumerate().map(read).collect();
     find_twins(items, violations);
-    drafts.into_iter().collect()
+    Some((items, drafts))
+}
+
+/// The id as its author wrote it, fit or not.
+fn written_id(item: &Value) -> Option<&str> {
+    match item.get("id") {
+        Some(Value::String(id)) => Some(id),
+        _ => None,
+    }
 }
 
 /// Reports every id that an earlier question has already, on what was sent, so that a question with other problems
@@ -151,7 +179,7 @@ fn read_questions(
 fn find_twins(items: &[Value], violations: &mut Vec<Violation>) {
     let mut first = HashMap::new();
     for (place, item) in items.iter().enumerate() {
-        let Some(Value::String(id)) = item.get("id") else { continue };
+        let Some(id) = written_id(item) else { continue };
         if let Some(earlier) = first.insert(id, place) {
             first.insert(id, earlier);
             let message = format!("question id `{id}` is used twice, first by question {}", earlier + 1);

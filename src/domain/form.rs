@@ -1,15 +1,15 @@
 //! A form: its life from draft to published, and what an edit does to its questions' ids.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
+use super::condition::refuse_impossible;
 use super::definition::{Change, Definition, Patch};
-use super::json::Value;
-use super::limits::{Limits, MAX_RETIRED_IDS};
+use super::limits::MAX_RETIRED_IDS;
 use super::question::{Question, QuestionDraft};
-use super::violation::{Rule, Violation, join};
+use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
 use crate::id::{FormId, WorkspaceId};
 
@@ -106,7 +106,6 @@ impl Form {
             published_at: None,
             deleted_at: None,
         };
-        let questions = give_ids(questions, &HashSet::new());
         (form, Version { number: 1, created_at: now, questions })
     }
 
@@ -142,7 +141,9 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let asks = questions.as_ref().unwrap_or(&current.questions);
-        if form.status == Status::Published && asks.is_empty() {
+        if form.status == Status::Published
+            && !asks.iter().any(|question| question.kind.rules().takes_answer())
+        {
             return Err(Refusal::NoQuestions);
         }
         if form.status == Status::Published && self.status == Status::Draft {
@@ -165,12 +166,17 @@ impl Version {
     fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        Ok(give_ids(drafts.to_vec(), &given))
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
+        let ids = give_ids(&wanted, &given);
+        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
+        let mut violations = Vec::new();
+        refuse_impossible(questions.iter().map(Question::asked), &mut violations);
+        if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
     /// All retired ids once `questions` have replaced these; `None` if none of these goes.
     fn retire(&self, retired: &Retired, questions: &[Question]) -> Result<Option<Retired>, Refusal> {
-        let kept: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+        let kept: HashSet<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
         let mut all = retired.clone();
         all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
         if all.len() > MAX_RETIRED_IDS {
@@ -184,78 +190,24 @@ impl Version {
         Ok(Some(all).filter(|all| all.len() > retired.len()))
     }
 
-    fn ids(&self) -> impl Iterator<Item = &str> {
-        self.questions.iter().map(|question| question.id.as_str())
-    }
-
-    /// Holds `answers`, the members of the object sent, against the questions and reports every problem.
-    pub fn check(&self, answers: &[(String, Value)], limits: &Limits) -> Result<(), Vec<Violation>> {
-        let mut violations = Vec::new();
-        if answers.len() > limits.answers {
-            let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
-            return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
-        }
-        let sent = Sent::new(answers);
-        let mut known = 0;
-        for question in &self.questions {
-            let answer = sent.find(&question.id);
-            known += usize::from(answer.is_some());
-            let faults = question.check(answer, limits);
-            violations.extend(faults.into_iter().map(|fault| {
-                Violation::new(join("/answers", &question.id), fault.rule, fault.message).about(&question.id)
-            }));
-        }
-        // No key comes twice.
-        if known < answers.len() {
-            self.refuse_unknown(answers, &mut violations);
-        }
-        if violations.is_empty() { Ok(()) } else { Err(violations) }
-    }
-
-    fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
-        let ids: HashSet<&str> = self.ids().collect();
-        for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
-            let message =
-                format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
-            let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-            violations.push(violation.instead(ids.iter().copied()));
-        }
+    /// The ids of the questions that have one.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.questions.iter().filter_map(|question| question.id.as_deref())
     }
 }
 
-/// Answers by the ids of their questions: a few are faster looked through, many are not.
-enum Sent<'a> {
-    Few(&'a [(String, Value)]),
-    Many(HashMap<&'a str, &'a Value>),
-}
-
-impl<'a> Sent<'a> {
-    fn new(answers: &'a [(String, Value)]) -> Self {
-        if answers.len() <= 16 {
-            return Self::Few(answers);
-        }
-        Self::Many(answers.iter().map(|(key, value)| (key.as_str(), value)).collect())
-    }
-
-    fn find(&self, id: &str) -> Option<&'a Value> {
-        match self {
-            Self::Few(answers) => answers.iter().find(|(key, _)| key == id).map(|(_, value)| value),
-            Self::Many(answers) => answers.get(id).copied(),
-        }
-    }
-}
-
-/// Names every question: its author's id, else the next free `q1`, `q2`, ... that was never `given`.
-fn give_ids(drafts: Vec<QuestionDraft>, given: &HashSet<&str>) -> Vec<Question> {
-    let authors: HashSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
+/// The ids of questions, which are `wanted` by their authors and needed where there can be an answer: the author's id,
+/// else, if one is needed, the next free `q1`, `q2`, ... that was never `given`.
+pub(super) fn give_ids(wanted: &[(Option<&str>, bool)], given: &HashSet<&str>) -> Vec<Option<String>> {
+    let authors: HashSet<&str> = wanted.iter().filter_map(|(id, _)| *id).collect();
     let mut free = (1_u64..)
         .map(|number| format!("q{number}"))
-        .filter(|id| !authors.contains(id) && !given.contains(id.as_str()));
-    let named = drafts.into_iter().map(|draft| {
-        let id = draft.id.clone().or_else(|| free.next()).expect("numbers do not end");
-        draft.named(id)
-    });
-    named.collect()
+        .filter(|id| !authors.contains(id.as_str()) && !given.contains(id.as_str()));
+    let give = |(id, is_needed): &(Option<&str>, bool)| match id {
+        None if *is_needed => free.next(),
+        id => id.map(str::to_owned),
+    };
+    wanted.iter().map(give).collect()
 }
 
 fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Refusal> {

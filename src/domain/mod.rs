@@ -4,6 +4,8 @@
 //! rule needs (the time, an id, a count) is handed in, so each can be tested by a table.
 
 pub mod admission;
+pub mod check;
+pub mod condition;
 pub mod definition;
 pub mod fields;
 pub mod filter;

@@ -61,6 +61,18 @@ impl Answers {
         &self.values
     }
 
+    /// The same with `more` at the end; the text that was sent stays as it is.
+    #[must_use]
+    pub fn with<'a>(mut self, more: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
+        for (id, value) in more {
+            let open = self.text.strip_suffix('}').expect("an object ends so");
+            let comma = if self.values.is_empty() { "" } else { "," };
+            self.text = format!("{open}{comma}\"{id}\":{value}}}").into();
+            self.values.push((id.to_owned(), value.clone()));
+        }
+        self
+    }
+
     /// The text alone, without a copy.
     pub fn into_text(self) -> Box<str> {
         self.text

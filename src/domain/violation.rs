@@ -43,8 +43,12 @@ rules! {
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
+    UnknownReference "unknown_reference" "A condition names what is no question before this one. Conditions are decided in the order of the questions, so only earlier ones can be named.";
+    ImpossibleCondition "impossible_condition" "A condition can never be true: it asks for a value that the question cannot have, a number outside its range, or one of no values. It would hide the question for good, without anybody noticing.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
     UnknownQuestion "unknown_question" "The form has no question with this id.";
+    QuestionNotVisible "question_not_visible" "With the other answers as they are, this question is not asked. Leave its answer out.";
+    NotAnswerable "not_answerable" "Statements and pages are shown and not asked: they take no answer.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
     InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";

@@ -8,7 +8,7 @@ use forms::domain::definition::{Change, Definition};
 use forms::domain::form::{Edit, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
 use forms::domain::limits::{Limits, MAX_RETIRED_IDS};
-use forms::domain::question::Kind;
+use forms::domain::question::{Kind, is_empty};
 use forms::domain::submission::{self, Unreadable};
 use forms::domain::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
@@ -41,7 +41,7 @@ fn faults(version: &Version, answer: &str) -> Vec<&'static str> {
         unreachable!()
     };
     match version.check(&answers, &Limits::default()) {
-        Ok(()) => Vec::new(),
+        Ok(_) => Vec::new(),
         Err(violations) => {
             assert!(violations.iter().all(|found| found.pointer == "/answers/q1"));
             assert!(violations.iter().all(|found| found.question.as_deref() == Some("q1")));
@@ -248,7 +248,7 @@ fn a_definition_reports_every_problem_at_its_place() {
         ),
         (
             r#"{"title":"F","questions":[
-                {"type":"short_text","title":"T","min_length":5,"max_length":4,"pattern":"(","required":"yes","show_if":{}},
+                {"type":"short_text","title":"T","min_length":5,"max_length":4,"pattern":"(","required":"yes","show_iff":{}},
                 {"type":"rating","title":"T","max":11,"labels":{"1":"a","6":"b","2":3}},
                 {"type":"rating","title":"T","max":1.5,"placeholder":"x"},
                 {"type":"email","title":"T","allow_domains":["ok.example","nope",""],"deny_domains":[]},
@@ -258,7 +258,7 @@ fn a_definition_reports_every_problem_at_its_place() {
                 ("type_mismatch", "/questions/0/required"),
                 ("invalid_range", "/questions/0/min_length"),
                 ("invalid_pattern", "/questions/0/pattern"),
-                ("unknown_field", "/questions/0/show_if"),
+                ("unknown_field", "/questions/0/show_iff"),
                 ("invalid_range", "/questions/1/max"),
                 ("invalid_range", "/questions/1/labels/6"),
                 ("type_mismatch", "/questions/1/labels/2"),
@@ -304,10 +304,11 @@ fn questions_are_kept_in_canonical_form() {
 #[test]
 fn every_kind_takes_its_own_example_and_refuses_others_settings() {
     for name in Kind::NAMES {
-        let version = question(&format!(r#""type":"{name}","required":true"#));
+        let version = question(&format!(r#""id":"q1","type":"{name}""#));
         let kind = &version.questions[0].kind;
         assert_eq!(kind.name(), name);
         assert_eq!(faults(&version, &kind.rules().example().to_string()), [""; 0], "{name}");
+        assert_eq!(is_empty(&kind.rules().example()), !kind.rules().takes_answer(), "{name}");
         assert!(!kind.rules().expects().is_empty());
         let text =
             format!(r#"{{"title":"F","questions":[{{"type":"{name}","title":"T","no_such_setting":1}}]}}"#);
@@ -318,7 +319,7 @@ fn every_kind_takes_its_own_example_and_refuses_others_settings() {
 }
 
 fn ids(version: &Version) -> Vec<&str> {
-    version.questions.iter().map(|question| question.id.as_str()).collect()
+    version.questions.iter().map(|question| question.id.as_deref().unwrap_or("-")).collect()
 }
 
 fn change(form: &Form, version: &Version, text: &str) -> Result<Edit, Refusal> {

@@ -8,6 +8,7 @@ mod engine; // rows that survive
 mod golden; // generated files
 mod harness; // a server for tests
 mod layers; // who may import whom
+mod logic; // what is asked, and what is kept besides what was sent
 mod process; // the real executable, killed and stopped
 mod readme; // what the README says
 mod store; // what every store promises

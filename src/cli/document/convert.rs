@@ -16,7 +16,28 @@ pub(super) fn convert(
     node: Option<&Node>,
     findings: &mut Vec<Finding>,
 ) -> Value {
-    Conversion { reading, findings }.value(raw, node, false, 0)
+    Conversion { reading, findings }.value(raw, node, Text::Named, 0)
+}
+
+/// Where text is meant, whatever a value looks like.
+#[derive(Clone, Copy, PartialEq)]
+enum Text {
+    /// In the members that [`TEXTS`] names, and in those of `labels`.
+    Named,
+    Everywhere,
+    /// In a condition, whose members are called as questions are.
+    Nowhere,
+}
+
+impl Text {
+    /// Where it is meant in the member `name`.
+    fn within(self, name: &str) -> Self {
+        match self {
+            Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
+            Self::Named if name == "show_if" || name == "required_if" => Self::Nowhere,
+            other => other,
+        }
+    }
 }
 
 struct Conversion<'a> {
@@ -25,39 +46,34 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    /// `is_text`: whether text is meant here, whatever the value looks like.
-    fn value(&mut self, raw: &Raw, node: Option<&Node>, is_text: bool, depth: usize) -> Value {
+    fn value(&mut self, raw: &Raw, node: Option<&Node>, text: Text, depth: usize) -> Value {
         // By aliases a value can be deeper than the file is nested.
         if depth > json::MAX_DEPTH {
             self.refuse(node, "malformed_file", format!("more than {} levels of nesting", json::MAX_DEPTH));
             return Value::Null;
         }
         match raw {
-            Raw::Null | Raw::Bool(_) | Raw::Number(_) if is_text && self.written(node).is_some() => {
+            Raw::Null | Raw::Bool(_) | Raw::Number(_)
+                if text == Text::Everywhere && self.written(node).is_some() =>
+            {
                 Value::String(self.written(node).unwrap_or_default().to_owned())
             }
             Raw::Null => Value::Null,
             Raw::Bool(value) => Value::Bool(*value),
             Raw::Number(number) => self.number(number, node),
-            Raw::String(text) => Value::String(text.clone()),
+            Raw::String(written) => Value::String(written.clone()),
             Raw::List(items) => {
                 let item = |(place, item): (usize, &Raw)| {
-                    self.value(item, node.and_then(|node| node.item(place)), false, depth + 1)
+                    self.value(item, node.and_then(|node| node.item(place)), text, depth + 1)
                 };
                 Value::Array(items.iter().enumerate().map(item).collect())
             }
-            Raw::Map(members) => Value::Object(self.members(members, node, is_text, depth)),
+            Raw::Map(members) => Value::Object(self.members(members, node, text, depth)),
         }
     }
 
     /// The first of equal keys counts: the others have been refused.
-    fn members(
-        &mut self,
-        members: &[(Raw, Raw)],
-        node: Option<&Node>,
-        is_labels: bool,
-        depth: usize,
-    ) -> Object {
+    fn members(&mut self, members: &[(Raw, Raw)], node: Option<&Node>, text: Text, depth: usize) -> Object {
         let mut object = Object::new();
         for (place, (key, value)) in members.iter().enumerate() {
             let member = node.and_then(|node| node.member(place));
@@ -68,8 +84,8 @@ impl Conversion<'_> {
                 self.refuse(node, "unsupported_yaml", "a key must be text".to_owned());
                 continue;
             };
-            let is_text = is_labels || name == "labels" || TEXTS.contains(&name.as_str());
-            object.push((name, self.value(value, member.map(|member| &member.value), is_text, depth + 1)));
+            let value = self.value(value, member.map(|member| &member.value), text.within(&name), depth + 1);
+            object.push((name, value));
         }
         object
     }

@@ -262,6 +262,14 @@ mod tests {
     }
 
     #[test]
+    fn in_a_condition_a_number_is_one_whatever_the_question_is_called() {
+        let title = "{id: title, type: rating, title: 1}";
+        let text =
+            format!("title: T\nquestions: [{title}, {{type: rating, title: 2, show_if: {{title: [3, 4]}}}}]");
+        assert!(body(&text).contains(r#""title":"2","show_if":{"title":[3,4]}"#), "{text}");
+    }
+
+    #[test]
     fn what_only_the_file_has_is_taken_off() {
         let text = "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E}\n";
         assert_eq!(body(text), r#"{"title":"T","questions":[{"type":"email","title":"E"}]}"#);

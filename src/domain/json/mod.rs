@@ -7,6 +7,7 @@
 mod parse;
 mod quoted;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
@@ -55,6 +56,30 @@ impl Number {
             Some(digits) if digits != exact_digits(&rounded.to_string()) => None,
             Some(_) | None => Some(rounded),
         }
+    }
+
+    /// Whether it is less than, equal to or greater than `other`: by value, exactly. The texts decide where the nearest
+    /// `f64` are equal.
+    pub fn order(&self, other: &Self) -> Ordering {
+        let nearest = self.value.total_cmp(&other.value);
+        if nearest.is_ne() || self.text == other.text {
+            return nearest;
+        }
+        // How far the first digit stands before the point, and the digits from there on.
+        let parts = |number: &Self| {
+            let (digits, power) = exact_digits(&number.text);
+            let sign = if digits.is_empty() {
+                0
+            } else if number.text.starts_with('-') {
+                -1
+            } else {
+                1
+            };
+            (sign, power.saturating_add(digits.len() as i64), digits)
+        };
+        let ((sign, first, digits), (other_sign, other_first, other_digits)) = (parts(self), parts(other));
+        let size = (first, digits).cmp(&(other_first, other_digits));
+        sign.cmp(&other_sign).then(if sign < 0 { size.reverse() } else { size })
     }
 
     /// The number's own text.

@@ -4,16 +4,21 @@
 //! matches; the compiler names them.
 
 mod email;
+mod hidden;
 mod rating;
+mod silent;
 mod text;
 
 pub use email::Email;
+pub use hidden::Hidden;
 pub use rating::Rating;
+pub use silent::Silent;
 pub use text::ShortText;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::condition::{Asked, Condition, Sense};
 use super::fields::Fields;
 use super::json::Value;
 use super::limits::Limits;
@@ -32,6 +37,26 @@ pub trait Rules {
 
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
+
+    /// What the texts of its answers stand for, where conditions compare them.
+    fn sense(&self) -> Sense {
+        Sense::Text
+    }
+
+    /// The least and the greatest number that can be an answer, where numbers are asked for.
+    fn range(&self) -> Option<(f64, f64)> {
+        None
+    }
+
+    /// Whether there can be an answer.
+    fn takes_answer(&self) -> bool {
+        true
+    }
+
+    /// The answer that is kept where none was sent.
+    fn default_answer(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// Why one answer does not fit.
@@ -55,11 +80,14 @@ pub enum Kind {
     ShortText(ShortText),
     Email(Email),
     Rating(Rating),
+    Hidden(Hidden),
+    Statement(Silent),
+    Page(Silent),
 }
 
 impl Kind {
     /// The names of all kinds.
-    pub const NAMES: [&str; 3] = ["short_text", "email", "rating"];
+    pub const NAMES: [&str; 6] = ["short_text", "email", "rating", "hidden", "statement", "page"];
 
     /// Reads the settings of the kind called `name`; `None` if there is no such kind.
     pub fn read(name: &str, fields: &mut Fields<'_, '_>) -> Option<Self> {
@@ -67,6 +95,9 @@ impl Kind {
             "short_text" => Self::ShortText(ShortText::read(fields)),
             "email" => Self::Email(Email::read(fields)),
             "rating" => Self::Rating(Rating::read(fields)),
+            "hidden" => Self::Hidden(Hidden::read(fields)),
+            "statement" => Self::Statement(Silent),
+            "page" => Self::Page(Silent),
             _ => return None,
         })
     }
@@ -77,6 +108,9 @@ impl Kind {
             Self::ShortText(_) => "short_text",
             Self::Email(_) => "email",
             Self::Rating(_) => "rating",
+            Self::Hidden(_) => "hidden",
+            Self::Statement(_) => "statement",
+            Self::Page(_) => "page",
         }
     }
 
@@ -86,6 +120,8 @@ impl Kind {
             Self::ShortText(kind) => kind,
             Self::Email(kind) => kind,
             Self::Rating(kind) => kind,
+            Self::Hidden(kind) => kind,
+            Self::Statement(kind) | Self::Page(kind) => kind,
         }
     }
 }
@@ -93,24 +129,29 @@ impl Kind {
 /// One question of a form.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The key of its answers, unique in the form and never given to another question.
-    pub id: String,
+    /// The key of its answers, unique in the form and never given to another question. `None` for a statement or a
+    /// page whose author gave none.
+    pub id: Option<String>,
     /// What is asked for.
     pub kind: Kind,
     /// The text of the question.
     pub title: String,
     /// More about it, in Markdown.
     pub description: Option<String>,
-    /// Whether a submission must have an answer.
+    /// Whether a submission must have an answer, where the question is asked.
     pub required: bool,
+    /// Where it is asked, or, of a page, all up to the next page; everywhere if `None`.
+    pub show_if: Option<Condition>,
+    /// Where it must have an answer even if it is not `required`.
+    pub required_if: Option<Condition>,
 }
 
 impl Question {
-    /// Reports all that is wrong with `answer`: nothing if it fits, or is empty and need not be given.
-    pub fn check(&self, answer: Option<&Value>, limits: &Limits) -> Vec<Fault> {
+    /// Reports all that is wrong with `answer`: nothing if it fits, or is empty and not `required`.
+    pub fn check(&self, answer: Option<&Value>, required: bool, limits: &Limits) -> Vec<Fault> {
         let Some(answer) = answer.filter(|answer| !is_empty(answer)) else {
             let missing = Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title));
-            return if self.required { vec![missing] } else { Vec::new() };
+            return if required { vec![missing] } else { Vec::new() };
         };
         match answer {
             Value::String(text) if text.len() > limits.answer => {
@@ -118,6 +159,17 @@ impl Question {
             }
             _ => self.kind.rules().check(answer),
         }
+    }
+
+    /// Its conditions, with what the judgement on them needs.
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    }
+
+    /// Its conditions by the members they stand in.
+    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Condition)> {
+        let conditions = [("show_if", &self.show_if), ("required_if", &self.required_if)];
+        conditions.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
     }
 }
 
@@ -132,16 +184,23 @@ pub fn is_empty(answer: &Value) -> bool {
     }
 }
 
-/// In canonical form: `id`, `type`, `title`, `required`, then only what was set.
+/// In canonical form: `id`, `type`, `title`, `required` (as far as it has them), then only what was set.
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
+        if let Some(id) = &self.id {
+            map.serialize_entry("id", id)?;
+        }
         map.serialize_entry("type", self.kind.name())?;
         map.serialize_entry("title", &self.title)?;
-        map.serialize_entry("required", &self.required)?;
+        if self.kind.rules().takes_answer() {
+            map.serialize_entry("required", &self.required)?;
+        }
         if let Some(description) = &self.description {
             map.serialize_entry("description", description)?;
+        }
+        for (name, condition) in self.conditions() {
+            map.serialize_entry(name, condition)?;
         }
         for (name, value) in self.kind.rules().settings() {
             map.serialize_entry(name, &value)?;
@@ -156,13 +215,17 @@ pub struct QuestionDraft {
     /// The id the author chose.
     pub id: Option<String>,
     kind: Kind,
-    title: String,
+    /// `None` stands for the id.
+    title: Option<String>,
     description: Option<String>,
     required: bool,
+    show_if: Option<Condition>,
+    required_if: Option<Condition>,
 }
 
 impl QuestionDraft {
-    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem.
+    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem. `None` if
+    /// its type is not known.
     pub fn read(
         value: &Value,
         pointer: &str,
@@ -173,19 +236,40 @@ impl QuestionDraft {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields);
-        let title = fields.needed_text("title", limits.title);
-        let required = fields.flag("required").unwrap_or(false);
+        let title = match kind {
+            Some(Kind::Hidden(_)) => fields.text("title", limits.title),
+            _ => fields.needed_text("title", limits.title),
+        };
         let description = fields.text("description", MAX_DESCRIPTION);
+        let show_if = Condition::read(&mut fields, "show_if");
+        let (mut required, mut required_if) = (None, None);
+        if kind.as_ref().is_none_or(|kind| kind.rules().takes_answer()) {
+            required = fields.flag("required");
+            required_if = Condition::read(&mut fields, "required_if");
+        }
         // With an unknown type nobody can say which settings belong to it.
         let kind = kind?;
         fields.close(&[]);
-        Some(Self { id, kind, title: title?, description, required })
+        let required = required.unwrap_or(false);
+        Some(Self { id, kind, title, description, required, show_if, required_if })
+    }
+
+    /// Whether it needs an id: answers are kept under it.
+    pub fn takes_answer(&self) -> bool {
+        self.kind.rules().takes_answer()
     }
 
     /// The question under its final id.
-    pub fn named(self, id: String) -> Question {
-        let Self { kind, title, description, required, .. } = self;
-        Question { id, kind, title, description, required }
+    pub fn named(self, id: Option<String>) -> Question {
+        let Self { kind, title, description, required, show_if, required_if, .. } = self;
+        let title = title.or_else(|| id.clone()).unwrap_or_default();
+        Question { id, kind, title, description, required, show_if, required_if }
+    }
+
+    /// The question under the id it has; `None` if it needs one and has none.
+    pub fn kept(self) -> Option<Question> {
+        let id = self.id.clone();
+        (id.is_some() || !self.takes_answer()).then(|| self.named(id))
     }
 }
 

@@ -81,4 +81,7 @@ impl Rules for Rating {
     fn expects(&self) -> String {
         format!("a whole number from 1 to {}", self.max())
     }
+    fn range(&self) -> Option<(f64, f64)> {
+        Some((1.0, self.max() as f64))
+    }
 }

@@ -321,9 +321,7 @@ pub(super) fn decode_version(body: &[u8]) -> Result<Version, StoreError> {
     };
     let mut violations = Vec::new();
     let questions = items.iter().enumerate().map(|(place, item)| {
-        let draft = QuestionDraft::read(item, "", place, &Limits::BOUNDLESS, &mut violations)?;
-        let id = draft.id.clone()?;
-        Some(draft.named(id))
+        QuestionDraft::read(item, "", place, &Limits::BOUNDLESS, &mut violations)?.kept()
     });
     let questions = questions.collect::<Option<_>>().ok_or_else(unknown)?;
     Ok(Version { number: kept.number, created_at: kept.created_at, questions })

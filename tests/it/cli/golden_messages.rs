@@ -37,6 +37,33 @@ questions:
 }
 
 #[test]
+fn what_is_wrong_with_conditions_is_drawn_in_one_run() {
+    let home = Home::new();
+    home.write(
+        "conditions.yaml",
+        "\
+title: Customer feedback
+questions:
+  - {id: score, type: rating, title: How did we do?}
+  - type: page
+    title: What went wrong
+    show_if: { scroe: { lte: 2 } }
+  - id: reason
+    type: short_text
+    title: Why?
+    required_if: { score: { gte: 6 } }
+    show_if:
+      any:
+        - score: [1, 2, 7]
+        - score: { ltee: 3 }
+        - later: { answered: true }
+  - {id: later, type: email, title: Your email, show_if: {reason: {matches: \"(\"}, score: {in: []}}}
+",
+    );
+    keep("conditions", 6, &home, &["validate", "conditions.yaml"]);
+}
+
+#[test]
 fn what_yaml_allows_and_a_form_does_not_is_drawn() {
     let home = Home::new();
     home.write("twice.yaml", "title: A\nquestions: []\ntitle: B\n<<: {c: 1}\n");

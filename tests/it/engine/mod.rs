@@ -10,7 +10,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod random;
+pub(crate) mod random;
 
 mod fate;
 mod model_disk;

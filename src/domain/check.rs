@@ -1,0 +1,133 @@
+//! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
+//! besides them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::condition::{Answer, Condition};
+use super::form::Version;
+use super::json::Value;
+use super::limits::Limits;
+use super::question::{Fault, Kind, Question, is_empty};
+use super::violation::{Rule, Violation, join};
+
+/// Answers that were not sent and are kept all the same, by their questions' ids.
+pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
+
+impl Version {
+    /// Holds `answers`, the members of the object sent, against the questions and reports every problem. Gives the
+    /// defaults that are kept with them.
+    pub fn check(
+        &self,
+        answers: &[(String, Value)],
+        limits: &Limits,
+    ) -> Result<Defaults<'_>, Vec<Violation>> {
+        if answers.len() > limits.answers {
+            let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
+            return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
+        }
+        let sent = Sent::new(answers);
+        let (mut violations, mut defaults, mut known) = (Vec::new(), Vec::new(), 0);
+        let mut course = Course::new(&self.questions);
+        for question in &self.questions {
+            let is_shown = course.shows(question);
+            let Some(id) = question.id.as_deref() else { continue };
+            let sent = sent.find(id);
+            known += usize::from(sent.is_some());
+            if !is_shown {
+                violations.extend(sent.filter(|sent| !is_empty(sent)).map(|_| unseen(id, question)));
+                continue;
+            }
+            let default = question.kind.rules().default_answer().filter(|_| sent.is_none());
+            defaults.extend(default.map(|default| (id, default)));
+            let answer = sent.or(default);
+            let faults = question.check(answer, course.requires(question), limits);
+            violations.extend(faults.into_iter().map(|fault| place(id, fault)));
+            course.note(id, question, answer);
+        }
+        // No key comes twice.
+        if known < answers.len() {
+            self.refuse_unknown(answers, &mut violations);
+        }
+        if violations.is_empty() { Ok(defaults) } else { Err(violations) }
+    }
+
+    fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
+        let ids: HashSet<&str> = self.ids().collect();
+        for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
+            let message =
+                format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
+            let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
+            violations.push(violation.instead(ids.iter().copied()));
+        }
+    }
+}
+
+/// The way through a form: what its conditions are decided by, question after question.
+struct Course<'a> {
+    /// Answers to the questions that were asked; kept only if there are conditions.
+    given: Option<HashMap<&'a str, Answer<'a>>>,
+    page_is_shown: bool,
+}
+
+impl<'a> Course<'a> {
+    fn new(questions: &[Question]) -> Self {
+        let has_conditions = questions.iter().any(|question| question.conditions().next().is_some());
+        Self { given: has_conditions.then(HashMap::new), page_is_shown: true }
+    }
+
+    /// Whether `question` is asked. A page decides for all up to the next.
+    fn shows(&mut self, question: &Question) -> bool {
+        let holds = question.show_if.as_ref().is_none_or(|condition| self.holds(condition));
+        if matches!(question.kind, Kind::Page(_)) {
+            self.page_is_shown = holds;
+        }
+        self.page_is_shown && holds
+    }
+
+    fn requires(&self, question: &Question) -> bool {
+        question.required || question.required_if.as_ref().is_some_and(|condition| self.holds(condition))
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        condition.holds(&|id| self.given.as_ref()?.get(id).copied())
+    }
+
+    /// What was answered to `question`, which is asked.
+    fn note(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
+        let (Some(given), Some(value)) = (&mut self.given, answer.filter(|answer| !is_empty(answer))) else {
+            return;
+        };
+        given.insert(id, Answer { value, sense: question.kind.rules().sense() });
+    }
+}
+
+fn unseen(id: &str, question: &Question) -> Violation {
+    let message = format!("\"{}\" is not asked with these answers; leave it out", question.title);
+    place(id, Fault { rule: Rule::QuestionNotVisible, message })
+}
+
+fn place(id: &str, fault: Fault) -> Violation {
+    Violation::new(join("/answers", id), fault.rule, fault.message).about(id)
+}
+
+/// Answers by the ids of their questions: a few are faster looked through, many are not.
+enum Sent<'a> {
+    Few(&'a [(String, Value)]),
+    Many(HashMap<&'a str, &'a Value>),
+}
+
+impl<'a> Sent<'a> {
+    fn new(answers: &'a [(String, Value)]) -> Self {
+        if answers.len() <= 16 {
+            return Self::Few(answers);
+        }
+        Self::Many(answers.iter().map(|(key, value)| (key.as_str(), value)).collect())
+    }
+
+    fn find(&self, id: &str) -> Option<&'a Value> {
+        match self {
+            Self::Few(answers) => answers.iter().find(|(key, _)| key == id).map(|(_, value)| value),
+            Self::Many(answers) => answers.get(id).copied(),
+        }
+    }
+}

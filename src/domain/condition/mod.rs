@@ -1,0 +1,137 @@
+//! Conditions as data: whether a question is asked, or must be answered, for the answers given so far.
+//!
+//! This is the one evaluator. It knows nothing of forms: it is given answers by the ids of their questions. Evaluation
+//! takes time linear in the condition and the answers it looks at; see [`Condition::searches`].
+
+mod compare;
+mod possible;
+mod read;
+
+use regex::Regex;
+use serde::{Serialize, Serializer};
+
+use super::json::Value;
+
+pub use compare::{Answer, Sense};
+pub use possible::{Asked, refuse_impossible};
+
+/// A condition, as its author wrote it and ready to be decided.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    written: Value,
+    all: Clauses,
+    searches: usize,
+}
+
+/// Finds the answer to the question of an id: `None` if there is none, or if the question was not asked.
+pub type Lookup<'l, 'a> = &'l dyn Fn(&str) -> Option<Answer<'a>>;
+
+/// What must hold together.
+type Clauses = Vec<Clause>;
+
+#[derive(Debug, Clone)]
+enum Clause {
+    All(Vec<Clauses>),
+    Any(Vec<Clauses>),
+    Not(Clauses),
+    Question(About),
+}
+
+/// What is asked of the answer to one question.
+#[derive(Debug, Clone)]
+struct About {
+    question: String,
+    /// Where it stands, from the condition on: `/any/0/score`.
+    at: String,
+    /// A bare value or a list: its test has no member of its own.
+    is_bare: bool,
+    tests: Vec<Test>,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Eq(Value),
+    Ne(Value),
+    Lt(Value),
+    Lte(Value),
+    Gt(Value),
+    Gte(Value),
+    In(Vec<Value>),
+    Includes(Value),
+    Matches(Regex),
+    Answered(bool),
+}
+
+impl Condition {
+    /// Whether it is true for the answers that `lookup` gives.
+    pub fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
+        hold(&self.all, lookup)
+    }
+
+    /// How much of the answers' text it may look through: once for each `includes`, and [`PATTERN`](Self::PATTERN)
+    /// times for each `matches`.
+    pub fn searches(&self) -> usize {
+        self.searches
+    }
+}
+
+fn hold(all: &[Clause], lookup: Lookup<'_, '_>) -> bool {
+    all.iter().all(|clause| clause.holds(lookup))
+}
+
+impl Clause {
+    fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
+        match self {
+            Self::All(conditions) => conditions.iter().all(|all| hold(all, lookup)),
+            Self::Any(conditions) => conditions.iter().any(|all| hold(all, lookup)),
+            Self::Not(all) => !hold(all, lookup),
+            Self::Question(about) => {
+                let answer = lookup(&about.question);
+                about.tests.iter().all(|test| test.holds(answer))
+            }
+        }
+    }
+}
+
+impl Test {
+    /// The member under which it is written.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Eq(_) => "eq",
+            Self::Ne(_) => "ne",
+            Self::Lt(_) => "lt",
+            Self::Lte(_) => "lte",
+            Self::Gt(_) => "gt",
+            Self::Gte(_) => "gte",
+            Self::In(_) => "in",
+            Self::Includes(_) => "includes",
+            Self::Matches(_) => "matches",
+            Self::Answered(_) => "answered",
+        }
+    }
+
+    fn holds(&self, answer: Option<Answer<'_>>) -> bool {
+        let Some(answer) = answer else { return matches!(self, Self::Ne(_) | Self::Answered(false)) };
+        match self {
+            Self::Eq(value) => answer.equals(value),
+            Self::Ne(value) => !answer.equals(value),
+            Self::Lt(value) => answer.order(value).is_some_and(|order| order.is_lt()),
+            Self::Lte(value) => answer.order(value).is_some_and(|order| order.is_le()),
+            Self::Gt(value) => answer.order(value).is_some_and(|order| order.is_gt()),
+            Self::Gte(value) => answer.order(value).is_some_and(|order| order.is_ge()),
+            Self::In(values) => values.iter().any(|value| answer.equals(value)),
+            Self::Includes(value) => answer.includes(value),
+            Self::Matches(pattern) => {
+                matches!(answer.value, Value::String(text) if pattern.is_match(text))
+            }
+            Self::Answered(is_answered) => *is_answered,
+        }
+    }
+}
+
+/// As it was written.
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.written.serialize(serializer)
+    }
+}

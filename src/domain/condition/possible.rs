@@ -1,0 +1,159 @@
+//! Refuses conditions that can never be true, given the questions they name: a slip would hide a question for good.
+
+use std::collections::HashMap;
+
+use super::{About, Clause, Condition, Test};
+use crate::domain::json::Value;
+use crate::domain::question::{Kind, Rules};
+use crate::domain::violation::{Rule, Violation, join};
+
+/// Searches that all conditions of a form may ask for.
+const MAX_SEARCHES: usize = 5_000;
+
+/// A question with its conditions, by the members they stand in.
+pub struct Asked<'a> {
+    pub id: Option<&'a str>,
+    /// `None` if its definition cannot be read. What is asked of it is then not judged.
+    pub kind: Option<&'a Kind>,
+    pub conditions: Vec<(&'static str, &'a Condition)>,
+}
+
+/// Reports what is wrong with the conditions of `questions`, the questions of a form in their order: a reference to what
+/// is no earlier question, and what can never be true.
+pub fn refuse_impossible<'a>(
+    questions: impl IntoIterator<Item = Asked<'a>>,
+    violations: &mut Vec<Violation>,
+) {
+    let (mut earlier, mut searches) = (HashMap::new(), 0);
+    for (place, asked) in questions.into_iter().enumerate() {
+        for (name, condition) in asked.conditions {
+            let root = format!("/questions/{place}/{name}");
+            searches += condition.searches;
+            if searches > MAX_SEARCHES {
+                let message = "the conditions of this form have too many `matches` or `includes`";
+                violations.push(Violation::new(root, Rule::TooMany, message));
+                return;
+            }
+            let mut judging = Judging { earlier: &earlier, root, violations };
+            condition.all.iter().for_each(|clause| judging.clause(clause));
+        }
+        let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
+        earlier.extend(asked.id.filter(|_| takes_answer).map(|id| (id, asked.kind)));
+    }
+}
+
+struct Judging<'a, 'j> {
+    earlier: &'j HashMap<&'a str, Option<&'a Kind>>,
+    root: String,
+    violations: &'j mut Vec<Violation>,
+}
+
+impl Judging<'_, '_> {
+    fn clause(&mut self, clause: &Clause) {
+        match clause {
+            Clause::All(conditions) | Clause::Any(conditions) => {
+                conditions.iter().flatten().for_each(|clause| self.clause(clause));
+            }
+            Clause::Not(all) => all.iter().for_each(|clause| self.clause(clause)),
+            Clause::Question(about) => self.about(about),
+        }
+    }
+
+    fn about(&mut self, about: &About) {
+        let Some(kind) = self.earlier.get(about.question.as_str()) else {
+            let id = about.question.chars().take(80).collect::<String>();
+            let message = format!("`{id}` is no earlier question that takes an answer");
+            let violation =
+                Violation::new(format!("{}{}", self.root, about.at), Rule::UnknownReference, message);
+            return self.violations.push(violation.instead(self.earlier.keys().copied()));
+        };
+        let Some(rules) = kind.map(Kind::rules) else { return };
+        let mut open = Interval::of(rules);
+        for test in &about.tests {
+            let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
+            let faults = faults(test, rules, &mut open);
+            self.violations.extend(faults.into_iter().map(|(item, why)| {
+                let message = format!("this can never be true of `{}`: {why}", about.question);
+                let item = item.map(|item| format!("/{item}")).unwrap_or_default();
+                Violation::new(format!("{}{at}{item}", self.root), Rule::ImpossibleCondition, message)
+            }));
+        }
+    }
+}
+
+/// Why `test` cannot be true of an answer that `rules` accept, and which of its values is at fault if it has several.
+fn faults(test: &Test, rules: &dyn Rules, open: &mut Interval) -> Vec<(Option<usize>, String)> {
+    let emptied = || format!("none is left that is {}", rules.expects());
+    let fault = match test {
+        Test::In(values) => {
+            let faults = values.iter().enumerate();
+            return faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?))).collect();
+        }
+        Test::Eq(value) => misfit(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied)),
+        Test::Ne(value) => misfit(rules, value),
+        Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {
+            without_order(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied))
+        }
+        Test::Includes(value) => not_included(rules, value),
+        Test::Matches(_) if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
+        Test::Matches(_) | Test::Answered(_) => None,
+    };
+    fault.map(|why| (None, why)).into_iter().collect()
+}
+
+fn is_text(rules: &dyn Rules) -> bool {
+    matches!(rules.example(), Value::String(_))
+}
+
+/// Why `value` is not accepted as an answer.
+fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
+    rules.check(value).into_iter().next().map(|fault| fault.message)
+}
+
+/// Why no answer lies before or behind `value`.
+fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
+    let faults = rules.check(value).into_iter();
+    let is_senseless = match value {
+        Value::String(text) => rules.sense().order(text, text).is_none(),
+        _ => false,
+    };
+    let fault = faults.into_iter().find(|fault| is_senseless || fault.rule == Rule::TypeMismatch);
+    fault.map(|fault| fault.message)
+}
+
+/// Why no answer includes `value`.
+fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
+    match (rules.example(), value) {
+        (Value::String(_), Value::String(_)) => None,
+        (Value::Array(_), _) => misfit(rules, &Value::Array(vec![value.clone()])),
+        _ => Some(format!("its answer is {}", rules.expects())),
+    }
+}
+
+/// The numbers that the tests so far leave open; each bound with whether it is excluded.
+struct Interval {
+    low: (f64, bool),
+    high: (f64, bool),
+}
+
+impl Interval {
+    fn of(rules: &dyn Rules) -> Self {
+        let (low, high) = rules.range().unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        Self { low: (low, false), high: (high, false) }
+    }
+
+    /// Leaves only what `test` admits, a comparison with `value`; false if nothing is left.
+    fn narrow(&mut self, test: &Test, value: &Value) -> bool {
+        let Value::Number(number) = value else { return true };
+        let bound = (number.value(), matches!(test, Test::Lt(_) | Test::Gt(_)));
+        if matches!(test, Test::Eq(_) | Test::Gt(_) | Test::Gte(_)) && bound > self.low {
+            self.low = bound;
+        }
+        let is_lower = |high: (f64, bool)| bound.0 < high.0 || bound.0 == high.0 && bound.1;
+        if matches!(test, Test::Eq(_) | Test::Lt(_) | Test::Lte(_)) && is_lower(self.high) {
+            self.high = bound;
+        }
+        let is_left = self.low.0 < self.high.0 || self.low.0 == self.high.0 && !self.low.1 && !self.high.1;
+        is_left
+    }
+}

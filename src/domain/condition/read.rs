@@ -1,0 +1,200 @@
+//! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
+
+use regex::{Regex, RegexBuilder};
+
+use super::{About, Clause, Clauses, Condition, Test};
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::question::is_empty;
+use crate::domain::violation::{Rule, Violation, join};
+
+/// The operators, as `unknown_field` proposes them.
+const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
+
+impl Condition {
+    /// Bytes that a compiled `matches` may take. Its syntax is that of the crate `regex`, which matches in linear time.
+    const PATTERN_BYTES: usize = 1 << 16;
+
+    /// What a `matches` counts among the searches.
+    pub const PATTERN: usize = 50;
+
+    /// Searches that one condition may ask for.
+    const MAX_SEARCHES: usize = 10 * Self::PATTERN;
+
+    /// Reads the member `name`, if it is there, and reports every problem.
+    pub fn read(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Self> {
+        let written = fields.value(name)?;
+        let mut reading = Reading { searches: 0, violations: Vec::new(), root: fields.at(name) };
+        let all = reading.clauses(written, "");
+        if reading.searches > Self::MAX_SEARCHES {
+            let message = format!("`{name}` has too many `matches` or `includes`; 10 or 500 are allowed");
+            reading.report("", Rule::TooMany, message);
+        }
+        let Reading { searches, violations, .. } = reading;
+        violations.into_iter().for_each(|violation| fields.report(violation));
+        Some(Self { written: written.clone(), all, searches })
+    }
+}
+
+struct Reading {
+    searches: usize,
+    violations: Vec<Violation>,
+    /// The pointer to the condition; all others go on from there.
+    root: String,
+}
+
+impl Reading {
+    fn report(&mut self, at: &str, rule: Rule, message: impl Into<String>) {
+        self.violations.push(Violation::new(format!("{}{at}", self.root), rule, message));
+    }
+
+    fn clauses(&mut self, value: &Value, at: &str) -> Clauses {
+        let Value::Object(members) = value else {
+            let message =
+                format!("a condition is an object such as {{\"q1\": \"yes\"}}, not {}", value.kind());
+            self.report(at, Rule::TypeMismatch, message);
+            return Clauses::new();
+        };
+        if members.is_empty() {
+            self.report(at, Rule::Empty, "a condition must name a question");
+        }
+        members.iter().map(|(key, value)| self.clause(key, value, &join(at, key))).collect()
+    }
+
+    fn clause(&mut self, key: &str, value: &Value, at: &str) -> Clause {
+        match key {
+            "all" => Clause::All(self.list(key, value, at)),
+            "any" => Clause::Any(self.list(key, value, at)),
+            "not" => Clause::Not(self.clauses(value, at)),
+            _ => Clause::Question(self.about(key, value, at)),
+        }
+    }
+
+    fn list(&mut self, key: &str, value: &Value, at: &str) -> Vec<Clauses> {
+        let Value::Array(items) = value else {
+            let message = format!("`{key}` is a list of conditions, not {}", value.kind());
+            self.report(at, Rule::TypeMismatch, message);
+            return Vec::new();
+        };
+        match key {
+            "any" if items.is_empty() => {
+                self.report(at, Rule::ImpossibleCondition, "none of no conditions is ever true");
+            }
+            _ if items.is_empty() => self.report(at, Rule::Empty, "`all` must name a condition"),
+            _ => {}
+        }
+        let places = items.iter().enumerate();
+        places.map(|(place, item)| self.clauses(item, &join(at, &place.to_string()))).collect()
+    }
+
+    fn about(&mut self, question: &str, value: &Value, at: &str) -> About {
+        let is_bare = !matches!(value, Value::Object(_));
+        let tests = match value {
+            Value::Object(operators) => {
+                if operators.is_empty() {
+                    self.report(at, Rule::Empty, format!("`{question}` must be asked something"));
+                }
+                let test = |(name, operand): &(String, Value)| self.test(name, operand, &join(at, name));
+                operators.iter().filter_map(test).collect()
+            }
+            Value::Array(_) => self.one_of(value, at).into_iter().collect(),
+            _ => self.value(value, at).map(Test::Eq).into_iter().collect(),
+        };
+        About { question: question.to_owned(), at: at.to_owned(), is_bare, tests }
+    }
+
+    fn test(&mut self, name: &str, operand: &Value, at: &str) -> Option<Test> {
+        Some(match name {
+            "eq" => Test::Eq(self.value(operand, at)?),
+            "ne" => Test::Ne(self.value(operand, at)?),
+            "lt" => Test::Lt(self.ordered(operand, at)?),
+            "lte" => Test::Lte(self.ordered(operand, at)?),
+            "gt" => Test::Gt(self.ordered(operand, at)?),
+            "gte" => Test::Gte(self.ordered(operand, at)?),
+            "in" => self.one_of(operand, at)?,
+            "includes" => {
+                self.searches += 1;
+                Test::Includes(self.value(operand, at)?)
+            }
+            "matches" => Test::Matches(self.pattern(operand, at)?),
+            "answered" => Test::Answered(self.flag(operand, at)?),
+            _ => {
+                self.unknown(name, at);
+                return None;
+            }
+        })
+    }
+
+    fn unknown(&mut self, name: &str, at: &str) {
+        let message = format!("unknown operator `{name}`; known are {}", OPERATORS.join(", "));
+        let violation = Violation::new(format!("{}{at}", self.root), Rule::UnknownField, message);
+        self.violations.push(violation.instead(OPERATORS));
+    }
+
+    fn value(&mut self, operand: &Value, at: &str) -> Option<Value> {
+        if is_empty(operand) {
+            let message = "no answer is ever empty; `{\"answered\": false}` asks for none";
+            self.report(at, Rule::ImpossibleCondition, message);
+            return None;
+        }
+        Some(operand.clone())
+    }
+
+    fn ordered(&mut self, operand: &Value, at: &str) -> Option<Value> {
+        if !matches!(operand, Value::Number(_) | Value::String(_)) {
+            let message = format!("only numbers and texts have an order, not {}", operand.kind());
+            self.report(at, Rule::TypeMismatch, message);
+            return None;
+        }
+        self.value(operand, at)
+    }
+
+    fn one_of(&mut self, operand: &Value, at: &str) -> Option<Test> {
+        let Value::Array(items) = operand else {
+            self.report(at, Rule::TypeMismatch, format!("`in` is a list of values, not {}", operand.kind()));
+            return None;
+        };
+        if items.is_empty() {
+            self.report(at, Rule::ImpossibleCondition, "no answer is one of no values");
+        }
+        let places = items.iter().enumerate();
+        let values: Vec<_> =
+            places.map(|(place, item)| self.value(item, &join(at, &place.to_string()))).collect();
+        values.into_iter().collect::<Option<_>>().map(Test::In)
+    }
+
+    fn flag(&mut self, operand: &Value, at: &str) -> Option<bool> {
+        match operand {
+            Value::Bool(flag) => Some(*flag),
+            other => {
+                let message = format!("`answered` is true or false, not {}", other.kind());
+                self.report(at, Rule::TypeMismatch, message);
+                None
+            }
+        }
+    }
+
+    fn pattern(&mut self, operand: &Value, at: &str) -> Option<Regex> {
+        let Value::String(text) = operand else {
+            self.report(at, Rule::TypeMismatch, format!("`matches` is text, not {}", operand.kind()));
+            return None;
+        };
+        self.searches += Condition::PATTERN;
+        // Whoever sends very many learns that from their number; compiling takes time.
+        if self.searches > Condition::MAX_SEARCHES {
+            return None;
+        }
+        let bytes = Condition::PATTERN_BYTES;
+        match RegexBuilder::new(text).size_limit(bytes).dfa_size_limit(bytes).build() {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                let why = match error {
+                    regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+                    other => other.to_string().lines().last().unwrap_or_default().replace("error: ", ""),
+                };
+                self.report(at, Rule::InvalidPattern, format!("`matches` is no regular expression: {why}"));
+                None
+            }
+        }
+    }
+}

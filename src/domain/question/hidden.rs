@@ -1,0 +1,71 @@
+//! `hidden`: a value that comes along with the answers, for instance from the address of a page.
+
+use super::text::one_line;
+use super::{Fault, Rules, is_empty};
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::violation::Rule;
+
+/// Characters a default may have: it is kept with every submission.
+const MAX_DEFAULT: usize = 1_000;
+
+/// A text, a number or a boolean that nobody is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    default: Option<Value>,
+    from_url: Option<String>,
+}
+
+impl Hidden {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let default = fields.value("default").cloned();
+        let fault = match &default {
+            Some(value) if is_empty(value) => Some(Fault::new(Rule::Empty, "`default` must not be empty")),
+            Some(Value::String(text)) if text.chars().count() > MAX_DEFAULT => Some(Fault::new(
+                Rule::TooLong,
+                format!("`default` may have {MAX_DEFAULT} characters at most"),
+            )),
+            Some(value) => check(value).err(),
+            None => None,
+        };
+        if let Some(Fault { rule, message }) = fault {
+            fields.refuse("default", rule, message);
+        }
+        Self { default, from_url: fields.text("from_url", 300) }
+    }
+}
+
+fn check(value: &Value) -> Result<(), Fault> {
+    match value {
+        Value::Number(_) | Value::Bool(_) => Ok(()),
+        Value::String(_) => one_line(value).map(|_text| ()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            let message = format!("Enter a text, a number or a boolean, not {}", value.kind());
+            Err(Fault::new(Rule::TypeMismatch, message))
+        }
+    }
+}
+
+impl Rules for Hidden {
+    fn check(&self, answer: &Value) -> Vec<Fault> {
+        check(answer).err().into_iter().collect()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let default = self.default.clone().map(|value| ("default", value));
+        let from_url = self.from_url.clone().map(|name| ("from_url", Value::String(name)));
+        default.into_iter().chain(from_url).collect()
+    }
+
+    fn example(&self) -> Value {
+        Value::String("web".to_owned())
+    }
+
+    fn expects(&self) -> String {
+        "a text, a number or a boolean".to_owned()
+    }
+
+    fn default_answer(&self) -> Option<&Value> {
+        self.default.as_ref()
+    }
+}

@@ -1,0 +1,31 @@
+//! `statement` and `page`: shown between questions, and not asked.
+
+use super::{Fault, Rules};
+use crate::domain::json::Value;
+use crate::domain::violation::Rule;
+
+/// A text to read, or the beginning of a page. Takes no answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Rules for Silent {
+    fn check(&self, _answer: &Value) -> Vec<Fault> {
+        vec![Fault::new(Rule::NotAnswerable, "This is not asked and takes no answer")]
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
+    fn example(&self) -> Value {
+        Value::Null
+    }
+
+    fn expects(&self) -> String {
+        "no answer".to_owned()
+    }
+
+    fn takes_answer(&self) -> bool {
+        false
+    }
+}

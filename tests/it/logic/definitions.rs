@@ -1,0 +1,197 @@
+//! Conditions that are refused when a form is defined, each problem at its place.
+
+use forms::clock::Timestamp;
+use forms::domain::admission::Refusal;
+use forms::domain::definition::Change;
+use forms::domain::form::{Edit, Retired};
+use forms::domain::json;
+use forms::domain::limits::Limits;
+
+use super::{form, places, read};
+
+const EARLIER: &str = r#"{"id":"stars","type":"rating","title":"S"},{"id":"name","type":"short_text","title":"N","max_length":5},
+    {"id":"mail","type":"email","title":"M"},{"id":"from","type":"hidden"},{"id":"intro","type":"statement","title":"I"},
+    {"type":"email","title":"One"}"#;
+
+/// The problems of `condition` in the seventh question, by pointers from the condition on.
+fn problems(condition: &str) -> Vec<(String, &'static str)> {
+    let questions = format!(
+        r#"{EARLIER},{{"id":"me","type":"rating","title":"T","show_if":{condition}}},{{"id":"later","type":"rating","title":"L"}}"#
+    );
+    let violations = read(&questions).err().unwrap_or_default();
+    let tail = |pointer: &str| pointer.strip_prefix("/questions/6/show_if").unwrap().to_owned();
+    let mut found: Vec<_> =
+        violations.iter().map(|found| (tail(&found.pointer), found.code.name())).collect();
+    found.sort_unstable();
+    found
+}
+
+#[track_caller]
+fn table(cases: &[(&str, &[(&str, &str)])]) {
+    for (condition, expected) in cases {
+        let found = problems(condition);
+        let found: Vec<_> = found.iter().map(|(pointer, code)| (pointer.as_str(), *code)).collect();
+        assert_eq!(found, *expected, "{condition}");
+    }
+}
+
+#[test]
+fn what_can_be_true_is_accepted() {
+    for condition in [
+        "null",
+        r#"{"stars":5}"#,
+        r#"{"stars":{"gte":1,"lt":1.5}}"#,
+        r#"{"stars":{"lte":9}}"#,
+        r#"{"stars":{"answered":false}}"#,
+        r#"{"name":["a","b"],"mail":{"matches":"@x"}}"#,
+        r#"{"mail":{"includes":"@"}}"#,
+        r#"{"name":{"gt":"longer than it may be"}}"#,
+        r#"{"from":7}"#,
+        r#"{"from":{"gt":7}}"#,
+        r#"{"from":{"includes":"x"}}"#,
+        r#"{"from":true,"q1":{"ne":"a@b.example"}}"#,
+        r#"{"not":{"any":[{"all":[{"stars":1}]},{"stars":{"in":[1,2.0]}}]}}"#,
+    ] {
+        assert_eq!(problems(condition), [], "{condition}");
+    }
+}
+
+#[test]
+fn what_is_no_condition_is_refused() {
+    table(&[
+        ("[]", &[("", "type_mismatch")]),
+        ("\"stars\"", &[("", "type_mismatch")]),
+        ("{}", &[("", "empty")]),
+        (r#"{"stars":{}}"#, &[("/stars", "empty")]),
+        (r#"{"all":[]}"#, &[("/all", "empty")]),
+        (r#"{"all":{"stars":1}}"#, &[("/all", "type_mismatch")]),
+        (r#"{"any":[{"stars":1},7]}"#, &[("/any/1", "type_mismatch")]),
+        (r#"{"not":[{"stars":1}]}"#, &[("/not", "type_mismatch")]),
+        (r#"{"stars":{"gtt":1}}"#, &[("/stars/gtt", "unknown_field")]),
+        (r#"{"stars":{"a/b":1,"lt":5}}"#, &[("/stars/a~1b", "unknown_field")]),
+        (r#"{"stars":{"in":1}}"#, &[("/stars/in", "type_mismatch")]),
+        (r#"{"stars":{"lt":true}}"#, &[("/stars/lt", "type_mismatch")]),
+        (r#"{"stars":{"answered":1}}"#, &[("/stars/answered", "type_mismatch")]),
+        (r#"{"name":{"matches":7}}"#, &[("/name/matches", "type_mismatch")]),
+        (r#"{"name":{"matches":"("}}"#, &[("/name/matches", "invalid_pattern")]),
+        (r#"{"name":{"matches":"a{1000}{100}"}}"#, &[("/name/matches", "invalid_pattern")]),
+    ]);
+}
+
+#[test]
+fn only_earlier_questions_that_take_answers_can_be_named() {
+    table(&[
+        (r#"{"strs":1}"#, &[("/strs", "unknown_reference")]),
+        (r#"{"me":1}"#, &[("/me", "unknown_reference")]),
+        (r#"{"any":[{"later":1},{"stars":1}]}"#, &[("/any/0/later", "unknown_reference")]),
+        (r#"{"intro":{"answered":false}}"#, &[("/intro", "unknown_reference")]),
+        (r#"{"q2":1,"q1":"a@b.example"}"#, &[("/q2", "unknown_reference")]),
+        (r#"{"a/b":1}"#, &[("/a~1b", "unknown_reference")]),
+    ]);
+    let violations = read(&format!(
+        r#"{EARLIER},{{"type":"page","title":"P","show_if":{{"strs":1}}}},{{"type":"page","title":"P","required_if":{{"stars":1}}}},
+           {{"id":"x","type":"rating","title":"X","required_if":{{"x":1}}}}"#
+    ))
+    .unwrap_err();
+    assert_eq!(
+        places(&violations),
+        [
+            ("/questions/6/show_if/strs", "unknown_reference"),
+            ("/questions/7/required_if", "unknown_field"),
+            ("/questions/8/required_if/x", "unknown_reference"),
+        ]
+    );
+    assert!(violations.iter().any(|found| found.candidates.contains(&"stars".to_owned())));
+}
+
+#[test]
+fn what_can_never_be_true_is_refused() {
+    let impossible = "impossible_condition";
+    table(&[
+        (r#"{"stars":6}"#, &[("/stars", impossible)]),
+        (r#"{"stars":"5"}"#, &[("/stars", impossible)]),
+        (r#"{"stars":2.5}"#, &[("/stars", impossible)]),
+        (r#"{"stars":null}"#, &[("/stars", impossible)]),
+        (r#"{"stars":[]}"#, &[("/stars", impossible)]),
+        (r#"{"any":[]}"#, &[("/any", impossible)]),
+        (r#"{"stars":[1,6,0]}"#, &[("/stars/1", impossible), ("/stars/2", impossible)]),
+        (r#"{"stars":{"in":[6,1]}}"#, &[("/stars/in/0", impossible)]),
+        (r#"{"stars":{"in":[]}}"#, &[("/stars/in", impossible)]),
+        (r#"{"stars":{"eq":0}}"#, &[("/stars/eq", impossible)]),
+        (r#"{"stars":{"ne":"5"}}"#, &[("/stars/ne", impossible)]),
+        (r#"{"stars":{"gt":5}}"#, &[("/stars/gt", impossible)]),
+        (r#"{"stars":{"gte":5.5}}"#, &[("/stars/gte", impossible)]),
+        (r#"{"stars":{"lt":1}}"#, &[("/stars/lt", impossible)]),
+        (r#"{"stars":{"lte":0}}"#, &[("/stars/lte", impossible)]),
+        (r#"{"stars":{"gt":4,"lte":4}}"#, &[("/stars/lte", impossible)]),
+        (r#"{"stars":{"gte":4,"eq":3}}"#, &[("/stars/eq", impossible)]),
+        (r#"{"stars":{"lt":"5"}}"#, &[("/stars/lt", impossible)]),
+        (r#"{"stars":{"includes":5}}"#, &[("/stars/includes", impossible)]),
+        (r#"{"stars":{"matches":"5"}}"#, &[("/stars/matches", impossible)]),
+        (r#"{"name":"too long"}"#, &[("/name", impossible)]),
+        (r#"{"name":{"eq":" "}}"#, &[("/name/eq", impossible)]),
+        (r#"{"name":{"includes":3}}"#, &[("/name/includes", impossible)]),
+        (r#"{"name":{"lt":3}}"#, &[("/name/lt", impossible)]),
+        (r#"{"mail":"ann"}"#, &[("/mail", impossible)]),
+        (r#"{"from":["x",["y"]]}"#, &[("/from/1", impossible)]),
+        (r#"{"not":{"all":[{"stars":6}]}}"#, &[("/not/all/0/stars", impossible)]),
+    ]);
+}
+
+#[test]
+fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
+    let violations = read(
+        r#"{"id":"a","type":"ratting","title":"A"},{"type":"nope","title":"B"},{"id":"C","type":"rating","title":"C"},
+           {"type":"rating","title":"D","show_if":{"a":77,"q1":1,"C":5,"gone":1}},{"type":"rating","show_if":{"q2":9}}"#,
+    )
+    .unwrap_err();
+    assert_eq!(
+        places(&violations),
+        [
+            ("/questions/0/type", "unknown_question_type"),
+            ("/questions/1/type", "unknown_question_type"),
+            ("/questions/2/id", "invalid_question_id"),
+            ("/questions/3/show_if/gone", "unknown_reference"),
+            ("/questions/4", "missing_field"),
+            ("/questions/4/show_if/q2", "impossible_condition"),
+        ]
+    );
+}
+
+#[test]
+fn a_form_searches_answers_only_so_often() {
+    let list = |test: &str, times: usize| format!(r#"{{"any":[{}]}}"#, vec![test; times].join(","));
+    let matches = r#"{"name":{"matches":"a"}}"#;
+    assert_eq!(problems(&list(matches, 10)), []);
+    assert_eq!(problems(&list(matches, 11)), [(String::new(), "too_many")]);
+    let includes = r#"{"name":{"includes":"a"}}"#;
+    assert_eq!(problems(&list(includes, 500)), []);
+    assert_eq!(problems(&list(includes, 501)), [(String::new(), "too_many")]);
+    assert_eq!(problems(&list(r#"{"stars":{"gte":2}}"#, 5_000)), []);
+    let question = format!(r#"{{"type":"rating","title":"T","show_if":{}}}"#, list(matches, 10));
+    let many = |times| read(&format!("{EARLIER},{}", vec![question.as_str(); times].join(",")));
+    assert!(many(10).is_ok());
+    assert_eq!(places(&many(11).unwrap_err()), [("/questions/16/show_if", "too_many")]);
+}
+
+#[test]
+fn the_conditions_of_a_change_are_held_against_the_questions_as_they_will_be() {
+    let (form, version) =
+        form(r#"{"type":"rating","title":"A"},{"type":"email","title":"B","show_if":{"q1":5}}"#);
+    let change = |text: &str| {
+        let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
+        form.change(&version, &Retired::new(), &change, Timestamp::from_millis(2_000))
+    };
+    let same = r#"{"questions":[{"id":"q1","type":"rating","title":"A"},{"id":"q2","type":"email","title":"B","show_if":{"q1":5}}]}"#;
+    assert!(matches!(change(same), Ok(Edit::Unchanged)));
+    let other = same.replace("\"q1\":5", "\"q1\":4");
+    assert!(matches!(change(&other), Ok(Edit::Changed { version: Some(_), .. })));
+    // The first is a new question here, and gets a new id: the old one is not before the second any more.
+    let unnamed = same.replace(r#""id":"q1","#, "");
+    let Err(Refusal::InvalidDefinition(violations)) = change(&unnamed) else { panic!("q1 is gone") };
+    assert_eq!(places(&violations), [("/questions/1/show_if/q1", "unknown_reference")]);
+    let Err(Refusal::InvalidDefinition(violations)) = change(&same.replace("\"q1\":5", "\"q1\":6")) else {
+        panic!("a rating of 6")
+    };
+    assert_eq!(places(&violations), [("/questions/1/show_if/q1", "impossible_condition")]);
+}

@@ -1,0 +1,45 @@
+//! What is asked and what is not: conditions, pages, statements, and hidden questions.
+
+mod definitions;
+mod operators;
+mod random;
+mod silent;
+mod visible;
+
+use forms::clock::Timestamp;
+use forms::domain::definition::Definition;
+use forms::domain::form::{Form, Version};
+use forms::domain::json::{self, Object, Value};
+use forms::domain::limits::Limits;
+use forms::domain::violation::Violation;
+use forms::id::{FormId, WorkspaceId};
+
+fn read(questions: &str) -> Result<Definition, Vec<Violation>> {
+    let text = format!(r#"{{"title":"F","questions":[{questions}]}}"#);
+    Definition::read(&json::parse(&text).unwrap(), &Limits::default())
+}
+
+fn form(questions: &str) -> (Form, Version) {
+    let definition = read(questions).unwrap_or_else(|violations| panic!("{questions}: {violations:?}"));
+    let (id, workspace) = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
+    Form::create(id, workspace, definition, Timestamp::from_millis(1_000))
+}
+
+fn version(questions: &str) -> Version {
+    form(questions).1
+}
+
+fn object(text: &str) -> Object {
+    match json::parse(text).unwrap() {
+        Value::Object(members) => members,
+        other => panic!("{other} is no object"),
+    }
+}
+
+/// Codes and pointers, in order of pointers.
+fn places(violations: &[Violation]) -> Vec<(&str, &str)> {
+    let mut places: Vec<_> =
+        violations.iter().map(|found| (found.pointer.as_str(), found.code.name())).collect();
+    places.sort_unstable();
+    places
+}

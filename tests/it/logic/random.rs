@@ -1,0 +1,203 @@
+//! Random forms and random answers, decided by us and by a reference of a few lines.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value, json};
+
+use super::{object, version};
+use crate::engine::random::Random;
+use crate::harness::Server;
+use forms::domain::limits::Limits;
+
+/// What is wrong with `answers`, by questions in their order.
+fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec<(String, &'static str)> {
+    let (mut given, mut page_is_shown, mut faults) = (Map::new(), true, Vec::new());
+    for question in questions {
+        let holds = |name: &str| question.get(name).map(|condition| holds(condition, &given));
+        let is_shown = holds("show_if").unwrap_or(true);
+        page_is_shown = if question["type"] == "page" { is_shown } else { page_is_shown };
+        let Some(id) = question["id"].as_str() else { continue };
+        let is_required = question["required"] == true || holds("required_if") == Some(true);
+        let default = question.get("default").filter(|_| !answers.contains_key(id));
+        let sent = answers.get(id).filter(|sent| !sent.is_null() && **sent != "");
+        match (is_shown && page_is_shown, sent, default) {
+            (false, Some(_), _) => faults.push((id.to_owned(), "question_not_visible")),
+            (false, None, _) => {}
+            (true, Some(answer), _) | (true, None, Some(answer)) => {
+                given.insert(id.to_owned(), answer.clone());
+            }
+            (true, None, None) if is_required => faults.push((id.to_owned(), "required")),
+            (true, None, None) => {}
+        }
+    }
+    faults
+}
+
+fn holds(condition: &Value, given: &Map<String, Value>) -> bool {
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    condition.as_object().unwrap().iter().all(|(key, value)| match (key.as_str(), value) {
+        ("any", value) => list(value).iter().any(|condition| holds(condition, given)),
+        ("all", value) => list(value).iter().all(|condition| holds(condition, given)),
+        ("not", value) => !holds(value, given),
+        (id, Value::Object(tests)) => tests.iter().all(|(name, value)| is_true(given.get(id), name, value)),
+        (id, Value::Array(_)) => is_true(given.get(id), "in", value),
+        (id, value) => is_true(given.get(id), "eq", value),
+    })
+}
+
+fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
+    let Some(answer) = answer else { return name == "ne" || name == "answered" && *value == false };
+    let order = match (answer, value) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()),
+        (Value::String(one), Value::String(other)) => Some(one.chars().cmp(other.chars())),
+        _ => None,
+    };
+    match name {
+        "eq" => answer == value,
+        "ne" => answer != value,
+        "lt" => order == Some(Ordering::Less),
+        "lte" => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        "gt" => order == Some(Ordering::Greater),
+        "gte" => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        "in" => value.as_array().unwrap().contains(answer),
+        "includes" | "matches" => answer.as_str().unwrap_or_default().contains(value.as_str().unwrap()),
+        "answered" => *value == true,
+        _ => unreachable!("{name}"),
+    }
+}
+
+const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
+
+/// Questions of which the first takes an answer, each with its conditions on earlier ones.
+fn draw_questions(random: &mut Random) -> Vec<Value> {
+    let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
+    for number in 1..2 + random.below(10) {
+        let kind =
+            *random.pick(&["rating", "short_text", "short_text", "rating", "hidden", "page", "statement"]);
+        let mut question = json!({"type": kind, "title": "T"});
+        let takes_answer = !matches!(kind, "page" | "statement");
+        if takes_answer {
+            question["id"] = json!(format!("i{number}"));
+            question["required"] = json!(random.once_in(3));
+        }
+        if kind == "hidden" && random.once_in(2) {
+            question["default"] = json!(*random.pick(&TEXTS));
+        }
+        if random.once_in(2) {
+            question["show_if"] = draw_condition(random, &questions, 3);
+        }
+        if takes_answer && random.once_in(4) {
+            question["required_if"] = draw_condition(random, &questions, 3);
+        }
+        questions.push(question);
+    }
+    questions
+}
+
+fn draw_condition(random: &mut Random, earlier: &[Value], depth: usize) -> Value {
+    let mut condition = Map::new();
+    for _ in 0..1 + random.below(2) {
+        let deeper = |random: &mut Random| draw_condition(random, earlier, depth - 1);
+        match random.below(if depth == 0 { 3 } else { 6 }) {
+            3 => drop(condition.insert("not".to_owned(), deeper(random))),
+            4 => drop(condition.insert("any".to_owned(), json!([deeper(random), deeper(random)]))),
+            5 => drop(condition.insert("all".to_owned(), json!([deeper(random), deeper(random)]))),
+            _ => {
+                let asked: Vec<_> = earlier.iter().filter(|question| question["id"].is_string()).collect();
+                let question = random.pick(&asked);
+                let id = question["id"].as_str().unwrap().to_owned();
+                condition.insert(id, draw_test(random, question["type"] == "rating"));
+            }
+        }
+    }
+    Value::Object(condition)
+}
+
+fn draw_test(random: &mut Random, is_rating: bool) -> Value {
+    let value = |random: &mut Random| match is_rating {
+        true => json!(1 + random.below(5)),
+        false => json!(*random.pick(&TEXTS)),
+    };
+    let (one, other) = (value(random), value(random));
+    match random.below(11) {
+        0 => one,
+        1 => json!([one, other]),
+        2 => json!({"in": [one, other]}),
+        3 => json!({"eq": one}),
+        4 => json!({"ne": one}),
+        5 => json!({"lte": one}),
+        6 => json!({"gte": one}),
+        7 if one != 1 => json!({"lt": one}),
+        8 if one != 5 => json!({"gt": one, "ne": other}),
+        9 if !is_rating => json!({"includes": one, "answered": true}),
+        10 if !is_rating => json!({"matches": one}),
+        _ => json!({"answered": random.once_in(2)}),
+    }
+}
+
+fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
+    let mut answers = Map::new();
+    let often = 1 + random.below(4);
+    for question in questions.iter().filter(|question| question["id"].is_string()) {
+        let answer = match random.below(12) {
+            0 => Value::Null,
+            1 => json!(""),
+            _ if question["type"] == "rating" => json!(1 + random.below(5)),
+            _ => json!(*random.pick(&TEXTS)),
+        };
+        if !random.once_in(1 + often) {
+            answers.insert(question["id"].as_str().unwrap().to_owned(), answer);
+        }
+    }
+    answers
+}
+
+#[test]
+fn random_forms_decide_as_the_reference_does() {
+    let mut met = std::collections::HashMap::<&str, usize>::new();
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let questions = draw_questions(&mut random);
+        let text = Value::Array(questions.clone()).to_string();
+        let version = version(&text[1..text.len() - 1]);
+        for _ in 0..100 {
+            let answers = draw_answers(&mut random, &questions);
+            let expected = expected(&questions, &answers);
+            let found =
+                version.check(&object(&Value::Object(answers.clone()).to_string()), &Limits::default());
+            let found = found.err().unwrap_or_default();
+            let found: Vec<_> =
+                found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();
+            assert_eq!(found, expected, "seed {seed}: {answers:?} to {text}");
+            let outcomes =
+                expected.iter().map(|(_, code)| *code).chain(expected.is_empty().then_some("accepted"));
+            outcomes.for_each(|outcome| *met.entry(outcome).or_default() += 1);
+        }
+    }
+    let enough = ["question_not_visible", "required", "accepted"].map(|outcome| met[outcome] > 2_000);
+    assert_eq!(enough, [true; 3], "{met:?}");
+}
+
+#[tokio::test]
+async fn the_api_decides_as_the_reference_does() {
+    let server = Server::start().await;
+    for seed in 1_000..1_012 {
+        let mut random = Random::new(seed);
+        let questions = draw_questions(&mut random);
+        let form = server.published(Value::Array(questions.clone())).await;
+        for _ in 0..12 {
+            let answers = draw_answers(&mut random, &questions);
+            let expected = expected(&questions, &answers);
+            let path = format!("/api/v1/forms/{form}/submissions");
+            let answer = server.post(path, json!({"answers": answers})).send().await;
+            let body = answer.expect(if expected.is_empty() { 201 } else { 422 });
+            let errors = body["errors"].as_array().cloned().unwrap_or_default();
+            let found: Vec<_> = errors
+                .iter()
+                .map(|error| (error["question"].as_str().unwrap(), error["code"].as_str().unwrap()))
+                .collect();
+            let expected: Vec<_> = expected.iter().map(|(id, code)| (id.as_str(), *code)).collect();
+            assert_eq!(found, expected, "seed {seed}: {answers:?} to {questions:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Statements and pages, which take no answer, and hidden questions, which nobody is asked.
+
+use forms::clock::Timestamp;
+use forms::domain::admission::Refusal;
+use forms::domain::definition::Change;
+use forms::domain::form::Retired;
+use forms::domain::json;
+use forms::domain::limits::Limits;
+use forms::domain::submission;
+use serde_json::json;
+
+use super::{form, object, places, read, version};
+use crate::harness::Server;
+
+#[test]
+fn statements_and_pages_have_an_id_only_if_given_and_are_never_required() {
+    let version = version(
+        r#"{"type":"page","title":"One"},{"type":"email","title":"Mail"},{"type":"statement","title":"Read","id":"intro","description":"d"},
+           {"type":"rating","title":"Stars","required":true},{"type":"hidden"},{"type":"hidden","id":"source","default":"web","from_url":"src"}"#,
+    );
+    assert_eq!(
+        serde_json::to_string(&version.questions).unwrap(),
+        concat!(
+            r#"[{"type":"page","title":"One"},{"id":"q1","type":"email","title":"Mail","required":false},"#,
+            r#"{"id":"intro","type":"statement","title":"Read","description":"d"},"#,
+            r#"{"id":"q2","type":"rating","title":"Stars","required":true},"#,
+            r#"{"id":"q3","type":"hidden","title":"q3","required":false},"#,
+            r#"{"id":"source","type":"hidden","title":"source","required":false,"default":"web","from_url":"src"}]"#
+        )
+    );
+    let violations = read(
+        r#"{"type":"page"},{"type":"statement","title":"S","required":false},{"type":"hidden","default":[1]},
+           {"type":"hidden","default":" "},{"type":"hidden","default":"a\nb","title":7},{"type":"page","title":"P","default":1}"#,
+    );
+    assert_eq!(
+        places(&violations.unwrap_err()),
+        [
+            ("/questions/0", "missing_field"),
+            ("/questions/1/required", "unknown_field"),
+            ("/questions/2/default", "type_mismatch"),
+            ("/questions/3/default", "empty"),
+            ("/questions/4/default", "invalid_character"),
+            ("/questions/4/title", "type_mismatch"),
+            ("/questions/5/default", "unknown_field"),
+        ]
+    );
+    let long = |length| read(&format!(r#"{{"type":"hidden","default":"{}"}}"#, "é".repeat(length)));
+    assert!(long(1_000).is_ok());
+    assert_eq!(places(&long(1_001).unwrap_err()), [("/questions/0/default", "too_long")]);
+}
+
+#[test]
+fn only_what_takes_an_answer_can_be_answered() {
+    let version = version(
+        r#"{"type":"page","title":"P"},{"type":"statement","id":"intro","title":"S"},{"type":"hidden","id":"h"}"#,
+    );
+    let check = |text: &str| match version.check(&object(text), &Limits::default()) {
+        Ok(_) => Vec::new(),
+        Err(violations) => violations.into_iter().map(|found| (found.pointer, found.code.name())).collect(),
+    };
+    let refused = |pointer: &str, code| vec![(pointer.to_owned(), code)];
+    for accepted in [r#"{}"#, r#"{"h":"x"}"#, r#"{"h":1.50}"#, r#"{"h":false}"#, r#"{"h":null,"intro":""}"#] {
+        assert_eq!(check(accepted), [], "{accepted}");
+    }
+    assert_eq!(check(r#"{"intro":"x"}"#), refused("/answers/intro", "not_answerable"));
+    assert_eq!(check(r#"{"h":["x"]}"#), refused("/answers/h", "type_mismatch"));
+    assert_eq!(check(r#"{"h":"a\nb"}"#), refused("/answers/h", "invalid_character"));
+    assert_eq!(check(r#"{"":"x"}"#), refused("/answers/", "unknown_question"));
+    assert_eq!(check(r#"{"q1":"x"}"#), refused("/answers/q1", "unknown_question"));
+}
+
+#[test]
+fn a_form_is_published_only_if_it_takes_an_answer() {
+    let publish = json::parse(r#"{"status":"published"}"#).unwrap();
+    let publish = Change::read(&publish, &Limits::default()).unwrap();
+    let now = Timestamp::from_millis(2_000);
+    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"statement","title":"S"}"#);
+    assert_eq!(draft.change(&questions, &Retired::new(), &publish, now).unwrap_err(), Refusal::NoQuestions);
+    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"hidden"}"#);
+    assert!(draft.change(&questions, &Retired::new(), &publish, now).is_ok());
+}
+
+#[test]
+fn defaults_join_at_the_end_and_what_was_sent_stays_as_it_is() {
+    let version = version(
+        r#"{"type":"hidden","id":"a","default":"w\"b"},{"type":"email","title":"M"},{"type":"hidden","id":"b","default":1.50}"#,
+    );
+    for (sent, kept) in [
+        ("{}", r#"{"a":"w\"b","b":1.50}"#),
+        ("{ }", r#"{ "a":"w\"b","b":1.50}"#),
+        (r#"{"b" : 2 }"#, r#"{"b" : 2 ,"a":"w\"b"}"#),
+        (
+            "{\"q1\":\"\\u0061@b.example\",\n\"a\":null}",
+            "{\"q1\":\"\\u0061@b.example\",\n\"a\":null,\"b\":1.50}",
+        ),
+        (r#"{"b":false,"a":""}"#, r#"{"b":false,"a":""}"#),
+    ] {
+        let answers = submission::read(&format!(r#"{{"answers":{sent}}}"#)).unwrap();
+        let defaults = version.check(answers.values(), &Limits::default()).unwrap();
+        let answers = answers.with(defaults);
+        assert_eq!(answers.text(), kept, "{sent}");
+        assert_eq!(json::parse(kept).unwrap(), json::Value::Object(answers.values().to_vec()), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_default_is_in_what_is_stored_and_in_what_is_replayed() {
+    let server = Server::start().await;
+    let questions = json!([{"type": "page", "title": "P"}, {"type": "short_text", "title": "Name"},
+        {"type": "hidden", "id": "source", "default": "web"}]);
+    let form = server.published(questions).await;
+    let path = format!("/api/v1/forms/{form}/submissions");
+    let body = json!({"answers": {"q1": "Ann"}});
+    let submit = || server.post(&path, body.clone()).header("idempotency-key", "one").send();
+    let stored = submit().await.expect(201);
+    assert_eq!(stored["answers"].to_string(), r#"{"q1":"Ann","source":"web"}"#);
+    let list = server.get(&path).send().await.expect(200);
+    assert_eq!(list["submissions"][0]["answers"], stored["answers"]);
+    // The default of today is not that of then.
+    let questions = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name"}]});
+    server.patch(format!("/api/v1/forms/{form}"), questions).send().await.expect(200);
+    let replayed = submit().await;
+    assert_eq!(replayed.header("idempotency-replayed"), Some("true"));
+    assert_eq!(replayed.expect(201), stored);
+}

@@ -1,0 +1,112 @@
+//! Which questions are asked, which must be answered, and what is refused.
+
+use forms::domain::limits::Limits;
+
+use super::{object, version};
+
+/// Codes by question, or nothing.
+#[track_caller]
+fn table(questions: &str, cases: &[(&str, &[(&str, &str)])]) {
+    let version = version(questions);
+    for (answers, expected) in cases {
+        let violations = version.check(&object(answers), &Limits::default()).err().unwrap_or_default();
+        assert!(
+            violations
+                .iter()
+                .all(|found| found.pointer.strip_prefix("/answers/") == found.question.as_deref())
+        );
+        let found: Vec<_> =
+            violations.iter().map(|found| (found.question.as_deref().unwrap(), found.code.name())).collect();
+        assert_eq!(found, *expected, "{answers}");
+    }
+}
+
+#[test]
+fn a_hidden_question_is_neither_required_nor_accepted() {
+    table(
+        r#"{"id":"score","type":"rating","title":"S"},
+           {"id":"why","type":"short_text","title":"W","required":true,"show_if":{"score":{"lte":2}}},
+           {"id":"mail","type":"email","title":"M","show_if":{"why":{"answered":true}}},
+           {"id":"unsure","type":"short_text","title":"U","show_if":{"why":{"ne":"price"}}}"#,
+        &[
+            ("{}", &[]),
+            (r#"{"score":5}"#, &[]),
+            (r#"{"score":2}"#, &[("why", "required")]),
+            (r#"{"score":2,"why":"slow"}"#, &[]),
+            (r#"{"score":2,"why":"slow","mail":"a@b.example"}"#, &[]),
+            (r#"{"score":5,"why":"slow"}"#, &[("why", "question_not_visible")]),
+            // Hidden is like unanswered, also for those that come later.
+            (
+                r#"{"score":5,"why":"slow","mail":"a@b.example"}"#,
+                &[("why", "question_not_visible"), ("mail", "question_not_visible")],
+            ),
+            (r#"{"score":5,"why":"price","unsure":"x"}"#, &[("why", "question_not_visible")]),
+            (r#"{"score":2,"why":"price","unsure":"x"}"#, &[("unsure", "question_not_visible")]),
+            // What counts as no answer is none that could be refused.
+            (r#"{"score":5,"why":" ","mail":null}"#, &[]),
+            // What does not fit is not looked at where it is not asked.
+            (r#"{"score":5,"mail":7}"#, &[("mail", "question_not_visible")]),
+        ],
+    );
+}
+
+#[test]
+fn a_question_can_be_required_where_a_condition_holds() {
+    table(
+        r#"{"id":"score","type":"rating","title":"S"},
+           {"id":"why","type":"short_text","title":"W","required_if":{"score":[1,2]}},
+           {"id":"more","type":"short_text","title":"M","required":true,"required_if":{"score":5},"show_if":{"score":{"answered":true}}}"#,
+        &[
+            ("{}", &[]),
+            (r#"{"score":5}"#, &[("more", "required")]),
+            (r#"{"score":2}"#, &[("why", "required"), ("more", "required")]),
+            (r#"{"score":3,"why":"x","more":"y"}"#, &[]),
+        ],
+    );
+}
+
+#[test]
+fn the_condition_of_a_page_holds_up_to_the_next() {
+    table(
+        r#"{"id":"a","type":"rating","title":"A"},
+           {"type":"page","title":"Two","show_if":{"a":1}},
+           {"id":"b","type":"rating","title":"B","required":true},
+           {"type":"statement","title":"S"},
+           {"id":"c","type":"rating","title":"C","show_if":{"b":5}},
+           {"type":"page","title":"Three"},
+           {"id":"d","type":"rating","title":"D","required":true},
+           {"type":"page","title":"Four","show_if":{"c":{"answered":true}}},
+           {"id":"e","type":"rating","title":"E","required":true}"#,
+        &[
+            (r#"{"d":1}"#, &[]),
+            (r#"{"a":1,"d":1}"#, &[("b", "required")]),
+            (r#"{"a":1,"b":5,"c":2,"d":1}"#, &[("e", "required")]),
+            (r#"{"a":1,"b":5,"c":2,"d":1,"e":3}"#, &[]),
+            (
+                r#"{"a":2,"b":5,"c":2,"e":3}"#,
+                &[
+                    ("b", "question_not_visible"),
+                    ("c", "question_not_visible"),
+                    ("d", "required"),
+                    ("e", "question_not_visible"),
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_default_of_a_hidden_question_is_an_answer_unless_it_is_out_of_sight() {
+    let version = version(
+        r#"{"id":"from","type":"hidden","default":"web"},
+           {"id":"page","type":"short_text","title":"P","required":true,"show_if":{"from":"web"}},
+           {"id":"shop","type":"hidden","default":7,"show_if":{"from":{"ne":"web"}}}"#,
+    );
+    let defaults = |text| version.check(&object(text), &Limits::default());
+    assert_eq!(defaults("{}").unwrap_err()[0].pointer, "/answers/page");
+    let ids = |text| defaults(text).unwrap().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    assert_eq!(ids(r#"{"page":"x"}"#), ["from"]);
+    assert_eq!(ids(r#"{"from":"post"}"#), ["shop"]);
+    assert_eq!(ids(r#"{"from":null}"#), ["shop"]);
+    assert_eq!(ids(r#"{"from":"post","shop":null}"#), [""; 0]);
+}
