@@ -39,7 +39,7 @@ impl App {
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return Ok(accepted(id, &current, answers, true));
             }
-            self.check(&current, &answers)?;
+            self.check(&current, &answers).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -68,13 +68,20 @@ impl App {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let answers = read_answers(body)?;
-        self.check(&current, &answers)?;
+        self.check(&current, &answers).await?;
         Ok((current.form.id, answers))
     }
 
     /// Whether the form takes answers comes first: then it does not matter what they are.
-    fn check(&self, current: &Current, answers: &Answers) -> Result<(), AppError> {
-        accepting(&current.form).map_err(AppError::Refused)?;
+    async fn check(&self, current: &Current, answers: &Answers) -> Result<(), AppError> {
+        let form = &current.form;
+        // Nearly all forms take as many as come, and need not be counted.
+        let responses = match form.settings.max_responses {
+            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
+            None => 0,
+        };
+        let open = accepting(form, responses, self.now());
+        open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
         let checked = current.version.check(answers.values(), &self.limits);
         checked.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))
     }

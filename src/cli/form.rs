@@ -13,12 +13,14 @@ use crate::cli::document::{self, Document};
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
-use crate::cli::output::{Format, visible};
+use crate::cli::output::{Format, value_of, visible};
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::table::{Cell, Table};
 use crate::client::{Client, ClientError, FormQuery};
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
 use crate::domain::form::Status;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -135,33 +137,68 @@ pub struct Unpublish {
     forms: Vec<String>,
 }
 
+/// Close published forms: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. It stays published, its answers stay, and `forms
+publish` opens it again. One that is closed already stays so.
+
+Examples:
+  forms close frm_7k2m9q4x1abz")]
+pub struct Close {
+    /// Form ids
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
 impl Publish {
-    /// Publishes the forms.
+    /// Publishes the forms, those too that were closed.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        set_status(session, &self.forms, Status::Published).await
+        let patch = json!({"status": Status::Published, "settings": {"closed": null}});
+        change(session, &self.forms, &patch).await
     }
 }
 
 impl Unpublish {
     /// Takes the forms back to draft.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        set_status(session, &self.forms, Status::Draft).await
+        change(session, &self.forms, &json!({"status": Status::Draft})).await
     }
 }
 
-async fn set_status(session: &Session, forms: &[String], status: Status) -> Result<(), CliError> {
+impl Close {
+    /// Closes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
+    }
+}
+
+/// Changes each form alike, and says what it has come to.
+async fn change(session: &Session, forms: &[String], patch: &serde_json::Value) -> Result<(), CliError> {
     let client = session.client().await?;
     each(session, forms, async |form| {
-        let changed = client.update_form(form, &json!({"status": status})).await?;
+        let changed = client.update_form(form, patch).await?;
         session.output.object(&changed, || format!("{}\n", changed.id))?;
-        let state = match status {
-            Status::Published => "published: it takes answers",
-            Status::Draft => "a draft: it takes no answers",
-        };
-        session.output.say(&format!("\"{}\" is {state}", changed.title));
+        session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
         Ok(())
     })
     .await
+}
+
+/// Whether the form takes answers, and why not.
+fn state(form: &FormDetail) -> String {
+    let settings = &form.settings;
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+    match form.accepting_reason {
+        None => "is published: it takes answers".to_owned(),
+        Some(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
+        Some(Shut::Closed) => "is closed: it takes no answers".to_owned(),
+        Some(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
+        Some(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
+        Some(Shut::Full) => {
+            format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
+        }
+    }
 }
 
 /// Does the same to each form; one that fails does not keep the others.
@@ -271,7 +308,7 @@ impl Show {
 }
 
 fn summary(form: &FormDetail) -> String {
-    let accepting = if form.accepting { "yes" } else { "no, it is a draft" };
+    let accepting = if form.accepting { "yes".to_owned() } else { format!("no, it {}", state(form)) };
     let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
     if let Some(description) = &form.description {
         let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
@@ -285,7 +322,17 @@ fn summary(form: &FormDetail) -> String {
     if let Some(published) = form.published_at {
         text += &format!("published:  {published}\n");
     }
-    text + "questions:\n" + &question_lines(form)
+    text + "questions:\n" + &question_lines(form) + &setting_lines(form)
+}
+
+fn setting_lines(form: &FormDetail) -> String {
+    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
+    let title = if settings.is_empty() { "" } else { "settings:\n" };
+    let line = |(name, value): (String, Value)| match value {
+        Value::String(text) => format!("  {name}: {}\n", visible(&text)),
+        other => format!("  {name}: {}\n", visible(&other.to_string())),
+    };
+    settings.into_iter().map(line).fold(title.to_owned(), |text, line| text + &line)
 }
 
 fn question_lines(form: &FormDetail) -> String {

@@ -7,6 +7,7 @@ use super::form::Status;
 use super::json::Value;
 use super::limits::Limits;
 use super::question::{MAX_DESCRIPTION, QuestionDraft};
+use super::settings::Settings;
 use super::violation::{Rule, Violation, join};
 
 /// Members of a form that only the server sets.
@@ -27,6 +28,7 @@ pub struct Definition {
     pub title: String,
     pub description: Option<String>,
     pub questions: Vec<QuestionDraft>,
+    pub settings: Settings,
 }
 
 impl Definition {
@@ -45,13 +47,18 @@ impl Definition {
         let title = fields.needed_text("title", limits.title);
         let description = fields.text("description", MAX_DESCRIPTION);
         let questions = fields.value("questions");
+        let settings = fields.value("settings");
         let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
         fields.close(&read_only);
+        let settings = match settings {
+            Some(settings) => Settings::read(settings, violations),
+            None => Some(Settings::default()),
+        };
         let questions = match questions {
             Some(questions) => read_questions(questions, limits, violations)?,
             None => Vec::new(),
         };
-        Some(Self { title: title?, description, questions })
+        Some(Self { title: title?, description, questions, settings: settings? })
     }
 }
 
@@ -74,6 +81,8 @@ pub struct Change {
     pub status: Option<Status>,
     /// Replaces all questions; those with the id of a present one are that question.
     pub questions: Option<Vec<QuestionDraft>>,
+    /// A merge patch of its own: whether it fits depends on what is set already.
+    pub settings: Option<Value>,
 }
 
 impl Change {
@@ -102,9 +111,14 @@ impl Change {
         };
         let status = read_status(&mut fields);
         let questions = fields.value("questions");
+        let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
+        if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
+            // What is wrong with it alone is told together with all else.
+            Settings::read(settings, violations);
+        }
         let questions = questions.and_then(|questions| read_questions(questions, limits, violations));
-        Some(Self { title, description, status, questions })
+        Some(Self { title, description, status, questions, settings: settings.cloned() })
     }
 }
 

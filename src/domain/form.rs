@@ -9,6 +9,7 @@ use super::definition::{Change, Definition, Patch};
 use super::json::Value;
 use super::limits::{Limits, MAX_RETIRED_IDS};
 use super::question::{Question, QuestionDraft};
+use super::settings::Settings;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
 use crate::id::{FormId, WorkspaceId};
@@ -49,6 +50,8 @@ pub struct Form {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub status: Status,
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub settings: Settings,
     /// Moves with every change of the form. Answers do not move it.
     pub revision: u64,
     /// The number of the questions' version, from 1.
@@ -92,13 +95,14 @@ impl Form {
         definition: Definition,
         now: Timestamp,
     ) -> (Self, Version) {
-        let Definition { title, description, questions } = definition;
+        let Definition { title, description, questions, settings } = definition;
         let form = Self {
             id,
             workspace,
             title,
             description,
             status: Status::Draft,
+            settings,
             revision: 1,
             version: 1,
             created_at: now,
@@ -130,6 +134,9 @@ impl Form {
             Patch::Keep => {}
             Patch::Remove => form.description = None,
             Patch::Set(text) => form.description = Some(text.clone()),
+        }
+        if let Some(patch) = &change.settings {
+            form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)

@@ -12,6 +12,7 @@ pub mod json;
 pub mod limits;
 pub mod question;
 pub mod revision;
+pub mod settings;
 pub mod submission;
 pub mod trash;
 pub mod violation;

@@ -49,6 +49,8 @@ rules! {
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
     InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
+    InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";
+    InvalidDatetime "invalid_datetime" "The text is no date and time with its offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
     NotAnInteger "not_an_integer" "The question asks for a whole number.";
     OutOfRange "out_of_range" "The number is below or above what the question allows.";
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, What};
-use crate::domain::admission::Refusal;
+use crate::domain::admission::{Refusal, Shut};
 use crate::domain::violation::Violation;
 use crate::store::StoreError;
 
@@ -151,9 +151,7 @@ impl From<AppError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotPublished => {
-                Self::because(Code::FormNotPublished, "publish the form before it takes answers")
-            }
+            Refusal::Shut(why) => why.into(),
             Refusal::NoQuestions => {
                 Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
             }
@@ -181,6 +179,19 @@ impl From<Refusal> for Failure {
                 "`Idempotency-Key` came before with another body or query; use a new one",
             ),
         }
+    }
+}
+
+impl From<Shut> for Failure {
+    fn from(why: Shut) -> Self {
+        let (code, detail) = match why {
+            Shut::Draft => (Code::FormNotPublished, "publish the form before it takes answers"),
+            Shut::Closed => (Code::FormClosed, "the form was closed and takes no answers"),
+            Shut::NotOpenYet => (Code::FormNotOpenYet, "the form takes no answers before `opens_at`"),
+            Shut::Expired => (Code::FormExpired, "the form takes no answers after `closes_at`"),
+            Shut::Full => (Code::FormFull, "the form has as many submissions as `max_responses` allows"),
+        };
+        Self::because(code, detail)
     }
 }
 

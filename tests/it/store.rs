@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forms::clock::Timestamp;
-use forms::domain::admission::Refusal;
+use forms::domain::admission::{Refusal, Shut};
 use forms::domain::definition::{Change, Definition};
 use forms::domain::filter::FormFilter;
 use forms::domain::form::{Form, Status};
@@ -93,6 +93,7 @@ conformance! { sled:
     a_memory_ends_after_a_day
     what_was_checked_against_another_revision_is_checked_again
     a_draft_refuses_and_an_unknown_form_is_missing
+    the_last_seats_are_taken_once
     nothing_of_a_workspace_is_seen_from_another
     a_trashed_form_is_gone_from_sight
     a_restored_form_is_back_with_all_it_had
@@ -682,11 +683,47 @@ async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::NotPublished)));
+    assert!(matches!(refused, Step::Refused(Refusal::Shut(Shut::Draft))));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     assert!(store.list_submissions(workspace(1), form_id(99), None, 5).await.unwrap().is_none());
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
+}
+
+async fn the_last_seats_are_taken_once(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let limited = change(r#"{"settings":{"max_responses":40}}"#);
+    store.update_form(workspace(1), form, limited, Expected::Any, at(1)).await.unwrap();
+    let send = |number: u128| NewSubmission {
+        checked_revision: 3,
+        retry: retry(Operation::CreateSubmission(form), number, 5),
+        ..answers(form, "{}")
+    };
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let (store, new) = (Arc::clone(&store), send(number));
+        tasks.spawn(async move { store.accept_submission(workspace(1), new, at(2)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
+    assert_eq!(
+        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Shut(Shut::Full)))).count(),
+        24
+    );
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
+    assert!(matches!(one_more, Step::Refused(Refusal::Shut(Shut::Full))));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
+    // Who was let in before is told so again, full or not.
+    let mut replayed = 0;
+    for number in 0..64 {
+        let step = store.accept_submission(workspace(1), send(number), at(4)).await.unwrap();
+        replayed += usize::from(matches!(step, Step::Replayed(_)));
+    }
+    assert_eq!(replayed, 40);
 }
 
 async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {

@@ -4,6 +4,7 @@ use serde_yaml::{Mapping, Value as Yaml};
 
 use crate::api::FormDetail;
 use crate::cli::exit::CliError;
+use crate::cli::output::value_of;
 use crate::domain::json::{self, Object, Value};
 
 /// `value` as YAML.
@@ -27,6 +28,9 @@ pub fn authoring_file(form: &FormDetail) -> Result<String, CliError> {
         members.push(("description".to_owned(), Value::String(description.clone())));
     }
     members.push(("questions".to_owned(), Value::Array(questions)));
+    if !form.settings.is_empty() {
+        members.push(("settings".to_owned(), value_of(&form.settings)?));
+    }
     yaml(&Value::Object(members))
 }
 
