@@ -10,7 +10,7 @@ use crate::domain::form::{Form, Status, Version};
 use crate::domain::settings::Settings;
 use crate::id::FormId;
 
-/// A form as creating it answers: exactly these fields; `description` and `settings` only if they were
+/// A form as creating it answers: exactly these fields; `description`, `slug` and `settings` only if they were
 /// sent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormCreated {
@@ -19,6 +19,8 @@ pub struct FormCreated {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
     pub status: Status,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
@@ -37,6 +39,8 @@ pub struct FormTried {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
     pub status: Status,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
@@ -55,6 +59,8 @@ pub struct FormEntry {
     #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
     pub id: FormId,
     pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
     pub status: Status,
     pub response_count: u64,
@@ -100,6 +106,8 @@ pub struct FormDetail {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
     pub status: Status,
     /// The number of the questions' version, from 1.
@@ -132,6 +140,7 @@ impl FormCreated {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             questions: serde_json::value::to_raw_value(&version.questions)?,
             settings: form.settings.clone(),
@@ -143,9 +152,9 @@ impl FormCreated {
 impl FormTried {
     /// The answer to having tried to create `form`.
     pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
-        let FormCreated { id: _, title, description, status, questions, settings, created_at } =
+        let FormCreated { id: _, title, description, slug, status, questions, settings, created_at } =
             FormCreated::new(form, version)?;
-        Ok(Self { title, description, status, questions, settings, created_at })
+        Ok(Self { title, description, slug, status, questions, settings, created_at })
     }
 }
 
@@ -155,6 +164,7 @@ impl FormEntry {
         Self {
             id: form.id,
             title: form.title.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             response_count,
             created_at: form.created_at,
@@ -188,6 +198,7 @@ impl FormDetail {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             version: form.version,
             accepting: reason.is_none(),

@@ -122,7 +122,7 @@ impl App {
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, form).await?;
         let list = format!("submissions {} {id}", caller.workspace);
         let cursors = self.cursors().await?;
         let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;

@@ -10,7 +10,7 @@ use crate::api::{FormCreated, FormDetail, FormEntry};
 use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
-use crate::cli::exit::CliError;
+use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::{Format, value_of, visible};
@@ -24,6 +24,7 @@ use crate::domain::admission::Shut;
 use crate::domain::form::Status;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
+use crate::id::FormId;
 
 /// Create a form from a file
 #[derive(Debug, Args)]
@@ -96,7 +97,8 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = draw_violations(document, &problem.errors);
-            Report::of_file(&document.file, findings).into()
+            let exit = Exit::of_problem(&problem);
+            Report { exit, ..Report::of_file(&document.file, findings) }.into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
@@ -118,7 +120,7 @@ Prints the id of each form. One that is published already stays so.
 Examples:
   forms publish frm_7k2m9q4x1abz")]
 pub struct Publish {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
@@ -132,7 +134,7 @@ stays so.
 Examples:
   forms unpublish frm_7k2m9q4x1abz")]
 pub struct Unpublish {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
@@ -146,7 +148,7 @@ publish` opens it again. One that is closed already stays so.
 Examples:
   forms close frm_7k2m9q4x1abz")]
 pub struct Close {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM")]
     forms: Vec<String>,
 }
@@ -289,7 +291,7 @@ Examples:
   forms show frm_7k2m9q4x1abz -o json | jq .response_count"
 )]
 pub struct Show {
-    /// Form id
+    /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
@@ -313,6 +315,9 @@ fn summary(form: &FormDetail) -> String {
     if let Some(description) = &form.description {
         let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
         text += &format!("about:      {}\n", lines.join("\n            "));
+    }
+    if let Some(slug) = &form.slug {
+        text += &format!("slug:       {slug}\n");
     }
     text += &format!("status:     {}\n", form.status.name());
     text += &format!("accepting:  {accepting}\n");
@@ -360,7 +365,7 @@ Examples:
   forms delete --purge frm_7k2m9q4x1abz"
 )]
 pub struct Delete {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
     /// Do not ask
@@ -388,9 +393,11 @@ impl Delete {
             session.output.say(&format!("would delete {}", named(&form)));
             return Ok(());
         }
-        if !self.yes {
-            self.ask(session, &client.get_form(id).await?).await?;
-        }
+        let id = &if self.yes && id.parse::<FormId>().is_ok() {
+            id.to_owned()
+        } else {
+            self.named(session, client, id).await?
+        };
         client.delete_form(id, self.purge).await?;
         session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
         if self.purge {
@@ -401,13 +408,22 @@ impl Delete {
         Ok(())
     }
 
-    /// A form with answers asks for its id to be typed, one without for a y. The question names the target.
+    /// The id of the form that is to go, once that was confirmed.
+    async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
+        let form = client.get_form(form).await?;
+        if !self.yes {
+            self.ask(session, &form).await?;
+        }
+        Ok(form.id.to_string())
+    }
+
+    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question names the target.
     async fn ask(&self, session: &Session, form: &FormDetail) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {} on {}?", named(form), session.target_name()?);
         let how = match form.response_count {
             0 => Confirmation::Yes,
-            _ => Confirmation::Typed(form.id.to_string()),
+            _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
         };
         session.confirm(&format!("deleting {}", named(form)), question, how).await
     }
@@ -423,7 +439,7 @@ Examples:
   forms restore frm_7k2m9q4x1abz
   forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
 pub struct Restore {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM")]
     forms: Vec<String>,
 }

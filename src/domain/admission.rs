@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::{Form, Status};
-use super::violation::Violation;
+use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
+use crate::id::FormId;
 
 /// An expected "no". Nothing has happened, and the caller is told why.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub enum Refusal {
     NoQuestions,
     /// The form is at another revision than the change was made for.
     Moved,
+    /// Another form has the slug.
+    SlugTaken(Violation),
     /// What is to be restored is not in the trash.
     NotInTrash,
     /// The definition breaks rules.
@@ -39,6 +42,14 @@ pub enum Shut {
     Expired,
     /// It has `max_responses`.
     Full,
+}
+
+impl Refusal {
+    /// The slug `slug` belongs to the form `holder` already.
+    pub fn slug_taken(slug: &str, holder: FormId) -> Self {
+        let message = format!("slug `{slug}` already belongs to {holder}");
+        Self::SlugTaken(Violation::new("/slug", Rule::SlugTaken, message))
+    }
 }
 
 /// What an earlier request with the same idempotency key did.

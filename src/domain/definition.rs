@@ -8,6 +8,7 @@ use super::json::Value;
 use super::limits::Limits;
 use super::question::{MAX_DESCRIPTION, QuestionDraft};
 use super::settings::Settings;
+use super::slug::is_slug;
 use super::violation::{Rule, Violation, join};
 
 /// Members of a form that only the server sets.
@@ -27,6 +28,7 @@ const READ_ONLY: [&str; 8] = [
 pub struct Definition {
     pub title: String,
     pub description: Option<String>,
+    pub slug: Option<String>,
     pub questions: Vec<QuestionDraft>,
     pub settings: Settings,
 }
@@ -46,6 +48,7 @@ impl Definition {
         let mut fields = Fields::open(body, "", "the form", violations)?;
         let title = fields.needed_text("title", limits.title);
         let description = fields.text("description", MAX_DESCRIPTION);
+        let slug = read_slug(&mut fields);
         let questions = fields.value("questions");
         let settings = fields.value("settings");
         let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
@@ -58,7 +61,7 @@ impl Definition {
             Some(questions) => read_questions(questions, limits, violations)?,
             None => Vec::new(),
         };
-        Some(Self { title: title?, description, questions, settings: settings? })
+        Some(Self { title: title?, description, slug, questions, settings: settings? })
     }
 }
 
@@ -78,11 +81,23 @@ pub enum Patch<T> {
 pub struct Change {
     pub title: Option<String>,
     pub description: Patch<String>,
+    pub slug: Patch<String>,
     pub status: Option<Status>,
     /// Replaces all questions; those with the id of a present one are that question.
     pub questions: Option<Vec<QuestionDraft>>,
     /// A merge patch of its own: whether it fits depends on what is set already.
     pub settings: Option<Value>,
+}
+
+impl<T: Clone> Patch<T> {
+    /// What becomes of `value`.
+    pub fn apply(&self, value: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *value = None,
+            Self::Set(new) => *value = Some(new.clone()),
+        }
+    }
 }
 
 impl Change {
@@ -109,6 +124,11 @@ impl Change {
             Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(Patch::Keep, Patch::Set),
             None => Patch::Keep,
         };
+        let slug = match fields.raw("slug") {
+            Some(Value::Null) => Patch::Remove,
+            Some(_) => read_slug(&mut fields).map_or(Patch::Keep, Patch::Set),
+            None => Patch::Keep,
+        };
         let status = read_status(&mut fields);
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
@@ -118,8 +138,21 @@ impl Change {
             Settings::read(settings, violations);
         }
         let questions = questions.and_then(|questions| read_questions(questions, limits, violations));
-        Some(Self { title, description, status, questions, settings: settings.cloned() })
+        Some(Self { title, description, slug, status, questions, settings: settings.cloned() })
     }
+}
+
+fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let (rule, message) = match fields.value("slug")? {
+        Value::String(text) if is_slug(text) => return Some(text.clone()),
+        Value::String(_) => (
+            Rule::InvalidSlug,
+            "`slug` has lower-case letters, digits and single hyphens, 64 at most".to_owned(),
+        ),
+        other => (Rule::TypeMismatch, format!("`slug` must be text, not {}", other.kind())),
+    };
+    fields.refuse("slug", rule, message);
+    None
 }
 
 fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {

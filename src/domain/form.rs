@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
-use super::definition::{Change, Definition, Patch};
+use super::definition::{Change, Definition};
 use super::json::Value;
 use super::limits::{Limits, MAX_RETIRED_IDS};
 use super::question::{Question, QuestionDraft};
@@ -49,6 +49,9 @@ pub struct Form {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The name its author gave it; no other form of the workspace outside the trash has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     pub status: Status,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
@@ -95,12 +98,13 @@ impl Form {
         definition: Definition,
         now: Timestamp,
     ) -> (Self, Version) {
-        let Definition { title, description, questions, settings } = definition;
+        let Definition { title, description, slug, questions, settings } = definition;
         let form = Self {
             id,
             workspace,
             title,
             description,
+            slug,
             status: Status::Draft,
             settings,
             revision: 1,
@@ -130,11 +134,8 @@ impl Form {
         if let Some(title) = &change.title {
             form.title.clone_from(title);
         }
-        match &change.description {
-            Patch::Keep => {}
-            Patch::Remove => form.description = None,
-            Patch::Set(text) => form.description = Some(text.clone()),
-        }
+        change.description.apply(&mut form.description);
+        change.slug.apply(&mut form.slug);
         if let Some(patch) = &change.settings {
             form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }

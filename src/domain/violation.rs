@@ -43,6 +43,8 @@ rules! {
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
+    InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
+    SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
     UnknownQuestion "unknown_question" "The form has no question with this id.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";

@@ -91,7 +91,7 @@ impl FromQuery for Purging {
 /// form as it would be, without an id.
 #[utoipa::path(
     post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`title`, `questions` and optionally `description` and `settings`"),
+    request_body(content = Object, description = "`title`, `questions` and optionally `description`, `slug` and `settings`"),
     responses(
         (status = 201, body = FormCreated, description = "the draft"), (status = 200, body = FormTried, description = "dry run: the form as it would be"),
         AnyProblem
@@ -158,7 +158,7 @@ pub(super) async fn get_form(
 
 /// Update a form
 ///
-/// A JSON merge patch (RFC 7396) of `title`, `description`, `status`, `settings` and `questions`. `{"status":"published"}`
+/// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
 /// publishes. `questions` replaces them all; those with the id of a present one are that question.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms",

@@ -159,6 +159,11 @@ impl From<Refusal> for Failure {
                 Code::VersionMismatch,
                 "the form has changed since `If-Match` was read; get it again",
             ),
+            Refusal::SlugTaken(violation) => {
+                let mut failure = Self::because(Code::SlugTaken, violation.message.clone());
+                failure.problem.errors = vec![violation];
+                failure
+            }
             Refusal::NotInTrash => Self::because(Code::NotInTrash, "the form is not in the trash"),
             Refusal::InvalidDefinition(violations) => Self::invalid(
                 match violations.len() {

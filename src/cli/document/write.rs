@@ -23,6 +23,9 @@ pub fn authoring_file(form: &FormDetail) -> Result<String, CliError> {
         _ => Vec::new(),
     };
     let mut members = Object::new();
+    if let Some(slug) = &form.slug {
+        members.push(("slug".to_owned(), Value::String(slug.clone())));
+    }
     members.push(("title".to_owned(), Value::String(form.title.clone())));
     if let Some(description) = &form.description {
         members.push(("description".to_owned(), Value::String(description.clone())));

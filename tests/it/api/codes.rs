@@ -64,6 +64,7 @@ async fn provoke(code: Code) -> Answer {
         Code::FormNotPublished
         | Code::FormHasNoQuestions
         | Code::NotInTrash
+        | Code::SlugTaken
         | Code::VersionMismatch
         | Code::VersionNotFound => provoke_on_draft(&server, code).await,
         Code::RateLimited => {
@@ -115,6 +116,10 @@ async fn provoke_on_draft(server: &Server, code: Code) -> Answer {
         }
         Code::FormHasNoQuestions => {
             server.patch(path, json!({"questions": [], "status": "published"})).send().await
+        }
+        Code::SlugTaken => {
+            server.patch(path, json!({"slug": "taken"})).send().await.expect(200);
+            server.post(FORMS, json!({"title": "Visit", "slug": "taken"})).send().await
         }
         Code::NotInTrash => server.call(Method::POST, format!("{path}/restore")).send().await,
         Code::VersionMismatch => {

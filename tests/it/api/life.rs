@@ -263,3 +263,47 @@ async fn whether_a_form_takes_answers_follows_its_settings_and_the_time() {
     assert_eq!(state().await, "open");
     assert_eq!(state().await, "full");
 }
+
+#[tokio::test]
+async fn a_slug_stands_wherever_an_id_may() {
+    let server = Server::start().await;
+    let sent = json!({"title": "Visit", "slug": "our-visit", "questions": questions()});
+    let made = server.post(FORMS, sent).send().await;
+    assert_eq!(made.fields(), ["id", "title", "slug", "status", "questions", "created_at"]);
+    let id = made.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("{FORMS}/our-visit");
+    assert_eq!(server.patch(&path, json!({"status": "published"})).send().await.expect(200)["id"], *id);
+    let submission = server.submit("our-visit", json!({"q1": "Ada"})).await;
+    for below in
+        ["", "/submissions", "/responses", "/versions", "/versions/1", &format!("/submissions/{submission}")]
+    {
+        let by_id = server.get(format!("{FORMS}/{id}{below}")).send().await.expect(200);
+        assert_eq!(server.get(format!("{path}{below}")).send().await.expect(200), by_id, "{below}");
+    }
+    assert_eq!(server.get(FORMS).send().await.expect(200)["forms"][0]["slug"], "our-visit");
+    // Both names are one form to an idempotency key.
+    let body = json!({"answers": {"q1": "Bob"}});
+    let send = |name: &str| {
+        let call = server.post(format!("{FORMS}/{name}/submissions"), body.clone());
+        call.header("idempotency-key", "1").send()
+    };
+    assert_eq!(send(&id).await.expect(201)["id"], send("our-visit").await.expect(201)["id"]);
+    for (slug, code) in
+        [(json!("Our-Visit"), "invalid_slug"), (json!(""), "invalid_slug"), (json!(5), "type_mismatch")]
+    {
+        let refused = server.patch(&path, json!({"slug": slug})).send().await.expect(422);
+        assert_eq!(
+            (&refused["errors"][0]["pointer"], &refused["errors"][0]["code"]),
+            (&json!("/slug"), &json!(code))
+        );
+    }
+    let taken = server.post(FORMS, json!({"title": "Other", "slug": "our-visit"})).send().await.expect(409);
+    assert_eq!(taken["detail"], format!("slug `our-visit` already belongs to {id}"));
+    assert_eq!(taken["errors"][0]["pointer"], "/slug");
+    let stranger = server.other_workspace().await;
+    assert_eq!(server.get(&path).key(&stranger).send().await.code(), "form_not_found");
+    assert_eq!(server.call(Method::DELETE, &path).send().await.status, 204);
+    assert_eq!(server.get(&path).send().await.code(), "form_not_found");
+    server.call(Method::POST, format!("{FORMS}/{id}/restore")).send().await.expect(200);
+    assert_eq!(server.get(&path).send().await.expect(200)["id"], *id);
+}

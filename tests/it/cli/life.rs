@@ -98,3 +98,22 @@ fn a_file_has_settings_and_may_write_the_confirmation_as_text() {
         assert!(refused.contains(part), "{part}: {refused}");
     }
 }
+
+#[test]
+fn a_form_is_called_by_its_slug_and_two_cannot_have_it() {
+    let home = Home::new();
+    let _server = home.serve();
+    home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
+    let id = home.ok(&["create", "--publish", "-f", "tea.yaml"]);
+    home.ok(&["submit", "tea", "q1=green"]);
+    assert_eq!(home.ok(&["responses", "tea"]).lines().count(), 1);
+    assert!(home.ok(&["show", "tea"]).contains("slug:       tea\n"));
+    assert!(home.ok(&["show", "tea", "-o", "yaml"]).starts_with("slug: tea\ntitle: Tea\n"));
+    let refused = home.run(&["create", "-f", "tea.yaml"]).expect(5).stderr;
+    let taken = format!("error[slug_taken]: slug `tea` already belongs to {id}");
+    assert!(refused.starts_with(&taken) && refused.contains(" --> tea.yaml:1:7"), "{refused}");
+    assert_eq!(home.ok(&["delete", "--yes", "tea"]), id);
+    home.run(&["show", "tea"]).expect(3);
+    home.ok(&["restore", id.trim()]);
+    home.ok(&["show", "tea"]);
+}
