@@ -55,6 +55,7 @@
 //! |---|---|
 //! | workspace | owner of forms and keys; nothing is seen across its border |
 //! | form | title, questions, status (`draft`, `published`) |
+//! | slug | the name an author gives a form; it stands wherever the form's id may |
 //! | question | one item of a form, with an id (`q1`) and a kind (in JSON `type`) |
 //! | answer | the value given for a question id |
 //! | condition | what must hold of earlier answers for a question to be asked, or to be required |

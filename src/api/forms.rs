@@ -5,11 +5,13 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::clock::Timestamp;
-use crate::domain::admission::{Refusal, accepting};
+use crate::domain::admission::{Shut, accepting};
 use crate::domain::form::{Form, Status, Version};
+use crate::domain::settings::Settings;
 use crate::id::FormId;
 
-/// A form as creating it answers: exactly these fields, and `description` only if one was sent.
+/// A form as creating it answers: exactly these fields; `description`, `slug` and `settings` only if they were
+/// sent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormCreated {
     #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
@@ -17,11 +19,16 @@ pub struct FormCreated {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
     pub status: Status,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    pub settings: Settings,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
@@ -32,11 +39,16 @@ pub struct FormTried {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
     pub status: Status,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    pub settings: Settings,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
@@ -47,6 +59,8 @@ pub struct FormEntry {
     #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
     pub id: FormId,
     pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
     pub status: Status,
     pub response_count: u64,
@@ -84,17 +98,6 @@ pub struct VersionList {
     pub versions: Vec<VersionView>,
 }
 
-/// Why a form takes no answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AcceptingReason {
-    Draft,
-}
-
-/// What a form is set to do beyond its questions: nothing yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FormSettings {}
-
 /// A form, whole.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormDetail {
@@ -103,6 +106,8 @@ pub struct FormDetail {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
     pub status: Status,
     /// The number of the questions' version, from 1.
@@ -110,11 +115,14 @@ pub struct FormDetail {
     /// Whether the form takes answers now.
     pub accepting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepting_reason: Option<AcceptingReason>,
+    #[schema(value_type = Option<String>, example = "closed")]
+    pub accepting_reason: Option<Shut>,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
-    pub settings: FormSettings,
+    /// Those that were set.
+    #[schema(value_type = Object)]
+    pub settings: Settings,
     pub response_count: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -132,8 +140,10 @@ impl FormCreated {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             questions: serde_json::value::to_raw_value(&version.questions)?,
+            settings: form.settings.clone(),
             created_at: form.created_at,
         })
     }
@@ -142,9 +152,9 @@ impl FormCreated {
 impl FormTried {
     /// The answer to having tried to create `form`.
     pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
-        let FormCreated { id: _, title, description, status, questions, created_at } =
+        let FormCreated { id: _, title, description, slug, status, questions, settings, created_at } =
             FormCreated::new(form, version)?;
-        Ok(Self { title, description, status, questions, created_at })
+        Ok(Self { title, description, slug, status, questions, settings, created_at })
     }
 }
 
@@ -154,6 +164,7 @@ impl FormEntry {
         Self {
             id: form.id,
             title: form.title.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             response_count,
             created_at: form.created_at,
@@ -175,27 +186,25 @@ impl VersionView {
 }
 
 impl FormDetail {
-    /// `form` with its questions and its number of submissions.
-    pub fn new(form: &Form, version: &Version, response_count: u64) -> Result<Self, serde_json::Error> {
-        let reason = accepting(form).err().and_then(|why| match why {
-            Refusal::NotPublished => Some(AcceptingReason::Draft),
-            Refusal::NoQuestions
-            | Refusal::Moved
-            | Refusal::NotInTrash
-            | Refusal::InvalidDefinition(_)
-            | Refusal::InvalidAnswers(_)
-            | Refusal::KeyReused => None,
-        });
+    /// `form` with its questions and its number of submissions, at the time `now`.
+    pub fn new(
+        form: &Form,
+        version: &Version,
+        response_count: u64,
+        now: Timestamp,
+    ) -> Result<Self, serde_json::Error> {
+        let reason = accepting(form, response_count, now).err();
         Ok(Self {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
+            slug: form.slug.clone(),
             status: form.status,
             version: form.version,
             accepting: reason.is_none(),
             accepting_reason: reason,
             questions: serde_json::value::to_raw_value(&version.questions)?,
-            settings: FormSettings::default(),
+            settings: form.settings.clone(),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,

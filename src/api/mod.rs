@@ -7,9 +7,7 @@ mod problem;
 mod server;
 mod submissions;
 
-pub use forms::{
-    AcceptingReason, FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView,
-};
+pub use forms::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};

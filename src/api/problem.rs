@@ -72,6 +72,16 @@ codes! {
         "The body did not arrive in time. `GET /api/v1/limits` shows how long it may take; send it again.";
     FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
+    FormClosed "form_closed" 409 "The form is closed"
+        "Its author has closed it. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
+    FormNotOpenYet "form_not_open_yet" 409 "The form does not take answers yet"
+        "`settings.opens_at` tells when it will.";
+    FormExpired "form_expired" 409 "The form takes no more answers"
+        "The time in `settings.closes_at` is over. A later one, or none, opens the form again.";
+    FormFull "form_full" 409 "The form has all the answers it takes"
+        "`settings.max_responses` is reached. A higher number opens the form again, and a submission that is deleted makes room for another.";
+    SlugTaken "slug_taken" 409 "Another form has this slug"
+        "A slug names one form of the workspace. Choose another, or change the form that has it: the detail names it. A form in the trash has none, and may meet this when it is restored.";
     NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"
         "It was restored before, or never deleted. There is nothing to do.";
     VersionMismatch "version_mismatch" 412 "The form has changed since it was read"
@@ -157,7 +167,7 @@ pub struct Problem {
     /// What the server's log calls this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Every broken rule, with `validation_failed`.
+    /// Every broken rule, with `validation_failed` and `slug_taken`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
     pub errors: Vec<Violation>,

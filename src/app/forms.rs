@@ -147,7 +147,7 @@ impl App {
     ) -> Result<(), AppError> {
         require(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, form).await?;
         let step = if purge {
             self.store.purge_form(caller.workspace, id, expected).await?
         } else {
@@ -170,7 +170,7 @@ impl App {
     ) -> Result<(Current, u64, bool), AppError> {
         require(caller, Scope::Write)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, form).await?;
         let retry = attempt.retry(caller, Operation::RestoreForm(id));
         let (current, replayed) =
             match self.store.restore_form(caller.workspace, id, retry, self.now()).await? {
@@ -194,7 +194,7 @@ impl App {
     ) -> Result<VersionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, form).await?;
         let list = format!("versions {} {id}", caller.workspace);
         let cursors = self.cursors().await?;
         let before = cursor.map(|text| version_position(&cursors, &list, text)).transpose()?;

@@ -15,6 +15,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::domain::admission::Refusal;
 use crate::domain::json::SyntaxError;
 use crate::domain::limits::Limits;
+use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random};
 use crate::store::{Current, Operation, Retry, Store, StoreError};
@@ -114,8 +115,20 @@ impl App {
     /// The form that `text` names, in the caller's workspace and outside the trash.
     async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
         let missing = || AppError::NotFound(What::Form(text.to_owned()));
-        let id: FormId = text.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, text).await?;
         self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
+    }
+
+    /// The id that `text` is, or that of the form which has it as its slug.
+    async fn form_id(&self, caller: &Caller, text: &str) -> Result<FormId, AppError> {
+        if let Ok(id) = text.parse() {
+            return Ok(id);
+        }
+        let found = match is_slug(text) {
+            true => self.store.find_slug(caller.workspace, text).await?,
+            false => None,
+        };
+        found.ok_or_else(|| AppError::NotFound(What::Form(text.to_owned())))
     }
 }
 

@@ -39,7 +39,7 @@ impl App {
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, answers).await;
             }
-            let answers = self.check(&current, answers)?;
+            let answers = self.check(&current, answers).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -70,13 +70,20 @@ impl App {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let answers = read_answers(body)?;
-        let answers = self.check(&current, answers)?;
+        let answers = self.check(&current, answers).await?;
         Ok((current.form.id, answers))
     }
 
     /// The answers as they are kept. Whether the form takes any comes first: then it does not matter what they are.
-    fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
-        accepting(&current.form).map_err(AppError::Refused)?;
+    async fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
+        let form = &current.form;
+        // Nearly all forms take as many as come, and need not be counted.
+        let responses = match form.settings.max_responses {
+            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
+            None => 0,
+        };
+        let open = accepting(form, responses, self.now());
+        open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
         let defaults = current.version.check(answers.values(), &self.limits);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
@@ -132,7 +139,7 @@ impl App {
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id: FormId = form.parse().map_err(|_unfit| missing())?;
+        let id = self.form_id(caller, form).await?;
         let list = format!("submissions {} {id}", caller.workspace);
         let cursors = self.cursors().await?;
         let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;

@@ -6,7 +6,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::exit::{CliError, Exit};
 use crate::client::ClientError;
-use crate::domain::form::Version;
+use crate::domain::form::{Status, Version};
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Question, QuestionDraft};
@@ -47,7 +47,7 @@ pub fn parse(arguments: &[String]) -> Result<Vec<Given>, CliError> {
 
 /// The answers as a JSON object for `form`, if it takes them; sizes are for the server to say.
 pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
-    if !form.accepting {
+    if form.status == Status::Draft {
         return Err(draft(form));
     }
     let listed = questions(&form.questions);

@@ -39,7 +39,7 @@ pub struct Global {
     /// File with the API key, - for stdin [env: FORMS_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
-    /// Work on a data directory, without a server [env: FORMS_DATA]
+    /// Work on a data directory, no server [env: FORMS_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Format of the result
@@ -77,6 +77,7 @@ pub enum Command {
     Validate(file::Validate),
     Publish(form::Publish),
     Unpublish(form::Unpublish),
+    Close(form::Close),
     List(form::List),
     Show(form::Show),
     Delete(form::Delete),

@@ -10,18 +10,21 @@ use crate::api::{FormCreated, FormDetail, FormEntry};
 use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
-use crate::cli::exit::CliError;
+use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
-use crate::cli::output::{Format, visible};
+use crate::cli::output::{Format, value_of, visible};
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::table::{Cell, Table};
 use crate::client::{Client, ClientError, FormQuery};
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
 use crate::domain::form::Status;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
+use crate::id::FormId;
 
 /// Create a form from a file
 #[derive(Debug, Args)]
@@ -94,7 +97,8 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = draw_violations(document, &problem.errors);
-            Report::of_file(&document.file, findings).into()
+            let exit = Exit::of_problem(&problem);
+            Report { exit, ..Report::of_file(&document.file, findings) }.into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
@@ -116,7 +120,7 @@ Prints the id of each form. One that is published already stays so.
 Examples:
   forms publish frm_7k2m9q4x1abz")]
 pub struct Publish {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
@@ -130,38 +134,73 @@ stays so.
 Examples:
   forms unpublish frm_7k2m9q4x1abz")]
 pub struct Unpublish {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 
+/// Close published forms: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. It stays published, its answers stay, and `forms
+publish` opens it again. One that is closed already stays so.
+
+Examples:
+  forms close frm_7k2m9q4x1abz")]
+pub struct Close {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
 impl Publish {
-    /// Publishes the forms.
+    /// Publishes the forms, those too that were closed.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        set_status(session, &self.forms, Status::Published).await
+        let patch = json!({"status": Status::Published, "settings": {"closed": null}});
+        change(session, &self.forms, &patch).await
     }
 }
 
 impl Unpublish {
     /// Takes the forms back to draft.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        set_status(session, &self.forms, Status::Draft).await
+        change(session, &self.forms, &json!({"status": Status::Draft})).await
     }
 }
 
-async fn set_status(session: &Session, forms: &[String], status: Status) -> Result<(), CliError> {
+impl Close {
+    /// Closes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
+    }
+}
+
+/// Changes each form alike, and says what it has come to.
+async fn change(session: &Session, forms: &[String], patch: &serde_json::Value) -> Result<(), CliError> {
     let client = session.client().await?;
     each(session, forms, async |form| {
-        let changed = client.update_form(form, &json!({"status": status})).await?;
+        let changed = client.update_form(form, patch).await?;
         session.output.object(&changed, || format!("{}\n", changed.id))?;
-        let state = match status {
-            Status::Published => "published: it takes answers",
-            Status::Draft => "a draft: it takes no answers",
-        };
-        session.output.say(&format!("\"{}\" is {state}", changed.title));
+        session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
         Ok(())
     })
     .await
+}
+
+/// Whether the form takes answers, and why not.
+fn state(form: &FormDetail) -> String {
+    let settings = &form.settings;
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+    match form.accepting_reason {
+        None => "is published: it takes answers".to_owned(),
+        Some(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
+        Some(Shut::Closed) => "is closed: it takes no answers".to_owned(),
+        Some(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
+        Some(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
+        Some(Shut::Full) => {
+            format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
+        }
+    }
 }
 
 /// Does the same to each form; one that fails does not keep the others.
@@ -252,7 +291,7 @@ Examples:
   forms show frm_7k2m9q4x1abz -o json | jq .response_count"
 )]
 pub struct Show {
-    /// Form id
+    /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
@@ -271,11 +310,14 @@ impl Show {
 }
 
 fn summary(form: &FormDetail) -> String {
-    let accepting = if form.accepting { "yes" } else { "no, it is a draft" };
+    let accepting = if form.accepting { "yes".to_owned() } else { format!("no, it {}", state(form)) };
     let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
     if let Some(description) = &form.description {
         let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
         text += &format!("about:      {}\n", lines.join("\n            "));
+    }
+    if let Some(slug) = &form.slug {
+        text += &format!("slug:       {slug}\n");
     }
     text += &format!("status:     {}\n", form.status.name());
     text += &format!("accepting:  {accepting}\n");
@@ -285,7 +327,17 @@ fn summary(form: &FormDetail) -> String {
     if let Some(published) = form.published_at {
         text += &format!("published:  {published}\n");
     }
-    text + "questions:\n" + &question_lines(form)
+    text + "questions:\n" + &question_lines(form) + &setting_lines(form)
+}
+
+fn setting_lines(form: &FormDetail) -> String {
+    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
+    let title = if settings.is_empty() { "" } else { "settings:\n" };
+    let line = |(name, value): (String, Value)| match value {
+        Value::String(text) => format!("  {name}: {}\n", visible(&text)),
+        other => format!("  {name}: {}\n", visible(&other.to_string())),
+    };
+    settings.into_iter().map(line).fold(title.to_owned(), |text, line| text + &line)
 }
 
 fn question_lines(form: &FormDetail) -> String {
@@ -313,7 +365,7 @@ Examples:
   forms delete --purge frm_7k2m9q4x1abz"
 )]
 pub struct Delete {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
     /// Do not ask
@@ -341,9 +393,11 @@ impl Delete {
             session.output.say(&format!("would delete {}", named(&form)));
             return Ok(());
         }
-        if !self.yes {
-            self.ask(session, &client.get_form(id).await?).await?;
-        }
+        let id = &if self.yes && id.parse::<FormId>().is_ok() {
+            id.to_owned()
+        } else {
+            self.named(session, client, id).await?
+        };
         client.delete_form(id, self.purge).await?;
         session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
         if self.purge {
@@ -354,13 +408,22 @@ impl Delete {
         Ok(())
     }
 
-    /// A form with answers asks for its id to be typed, one without for a y. The question names the target.
+    /// The id of the form that is to go, once that was confirmed.
+    async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
+        let form = client.get_form(form).await?;
+        if !self.yes {
+            self.ask(session, &form).await?;
+        }
+        Ok(form.id.to_string())
+    }
+
+    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question names the target.
     async fn ask(&self, session: &Session, form: &FormDetail) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {} on {}?", named(form), session.target_name()?);
         let how = match form.response_count {
             0 => Confirmation::Yes,
-            _ => Confirmation::Typed(form.id.to_string()),
+            _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
         };
         session.confirm(&format!("deleting {}", named(form)), question, how).await
     }
@@ -376,7 +439,7 @@ Examples:
   forms restore frm_7k2m9q4x1abz
   forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
 pub struct Restore {
-    /// Form ids
+    /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM")]
     forms: Vec<String>,
 }

@@ -21,8 +21,9 @@ Usage: forms [OPTIONS] <COMMAND>
 
 WRITE    create    create a form            validate     check files, offline
 RUN      publish   open a form for answers  unpublish    back to draft
-         list      list forms               show         show one form
-         delete    move a form to the trash  restore      take it out again
+         close     take no more answers     list         list forms
+         show      show one form
+         delete    move a form to the trash restore      take it out again
 COLLECT  submit    send answers             responses    list and show answers
 OPERATE  serve     run the server
 CONNECT  whoami    show server, key, workspace

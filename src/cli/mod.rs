@@ -114,6 +114,7 @@ fn carry_out(session: &Session, command: Command) -> Result<(), CliError> {
         Command::Create(create) => block_on(session, create.run(session)),
         Command::Publish(publish) => block_on(session, publish.run(session)),
         Command::Unpublish(unpublish) => block_on(session, unpublish.run(session)),
+        Command::Close(close) => block_on(session, close.run(session)),
         Command::List(list) => block_on(session, list.run(session)),
         Command::Show(show) => block_on(session, show.run(session)),
         Command::Delete(delete) => block_on(session, delete.run(session)),

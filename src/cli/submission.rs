@@ -28,7 +28,7 @@ Examples:
   forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
-    /// Form id
+    /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Answers
@@ -98,7 +98,7 @@ Examples:
   forms responses list frm_7k2m9q4x1abz
   forms responses list frm_7k2m9q4x1abz --limit 10 -o json")]
 struct ResponsesList {
-    /// Form id
+    /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Show so many at most
@@ -118,7 +118,7 @@ struct ResponsesList {
 Examples:
   forms responses show frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
 struct ResponsesShow {
-    /// Form id
+    /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Submission id

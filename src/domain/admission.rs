@@ -1,18 +1,23 @@
 //! The one decision about a new submission, and everything that can stand against it.
 
+use serde::{Deserialize, Serialize};
+
 use super::form::{Form, Status};
-use super::violation::Violation;
+use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
+use crate::id::FormId;
 
 /// An expected "no". Nothing has happened, and the caller is told why.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// The form is a draft.
-    NotPublished,
+    /// The form takes no answers now.
+    Shut(Shut),
     /// A form that asks for no answer cannot be published.
     NoQuestions,
     /// The form is at another revision than the change was made for.
     Moved,
+    /// Another form has the slug.
+    SlugTaken(Violation),
     /// What is to be restored is not in the trash.
     NotInTrash,
     /// The definition breaks rules.
@@ -21,6 +26,30 @@ pub enum Refusal {
     InvalidAnswers(Vec<Violation>),
     /// The idempotency key came before, with another body.
     KeyReused,
+}
+
+/// Why a form takes no answers now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shut {
+    /// It is a draft.
+    Draft,
+    /// It was closed by hand.
+    Closed,
+    /// `opens_at` is still to come.
+    NotOpenYet,
+    /// `closes_at` is over.
+    Expired,
+    /// It has `max_responses`.
+    Full,
+}
+
+impl Refusal {
+    /// The slug `slug` belongs to the form `holder` already.
+    pub fn slug_taken(slug: &str, holder: FormId) -> Self {
+        let message = format!("slug `{slug}` already belongs to {holder}");
+        Self::SlugTaken(Violation::new("/slug", Rule::SlugTaken, message))
+    }
 }
 
 /// What an earlier request with the same idempotency key did.
@@ -51,6 +80,8 @@ impl Remembered {
 pub struct Seen<'a> {
     /// The form as it is now.
     pub form: &'a Form,
+    /// How many submissions it has.
+    pub responses: u64,
     /// The revision of the form against which the answers were checked.
     pub checked_revision: u64,
     /// The earlier request with the same idempotency key, and the hash of this one's body.
@@ -77,13 +108,18 @@ pub fn admit(seen: &Seen<'_>, now: Timestamp) -> Result<Verdict, Refusal> {
     if seen.form.revision != seen.checked_revision {
         return Ok(Verdict::Recheck);
     }
-    accepting(seen.form).map(|()| Verdict::Store)
+    accepting(seen.form, seen.responses, now).map(|()| Verdict::Store).map_err(Refusal::Shut)
 }
 
-/// Whether `form` takes answers now; why not, if not.
-pub fn accepting(form: &Form) -> Result<(), Refusal> {
-    match form.status {
-        Status::Draft => Err(Refusal::NotPublished),
-        Status::Published => Ok(()),
-    }
+/// Whether `form`, which has `responses` submissions, takes answers at `now`; why not, if not.
+pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), Shut> {
+    let settings = &form.settings;
+    let refusals = [
+        (form.status == Status::Draft, Shut::Draft),
+        (settings.closed, Shut::Closed),
+        (settings.opens_at.is_some_and(|opens| now < opens), Shut::NotOpenYet),
+        (settings.closes_at.is_some_and(|closes| now >= closes), Shut::Expired),
+        (settings.max_responses.is_some_and(|most| responses >= most), Shut::Full),
+    ];
+    refusals.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| Err(why))
 }

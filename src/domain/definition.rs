@@ -8,6 +8,8 @@ use super::form::{Status, give_ids};
 use super::json::Value;
 use super::limits::Limits;
 use super::question::{MAX_DESCRIPTION, Question, QuestionDraft};
+use super::settings::Settings;
+use super::slug::is_slug;
 use super::violation::{Rule, Violation, join};
 
 /// Members of a form that only the server sets.
@@ -27,7 +29,9 @@ const READ_ONLY: [&str; 8] = [
 pub struct Definition {
     pub title: String,
     pub description: Option<String>,
+    pub slug: Option<String>,
     pub questions: Vec<Question>,
+    pub settings: Settings,
 }
 
 impl Definition {
@@ -45,14 +49,20 @@ impl Definition {
         let mut fields = Fields::open(body, "", "the form", violations)?;
         let title = fields.needed_text("title", limits.title);
         let description = fields.text("description", MAX_DESCRIPTION);
+        let slug = read_slug(&mut fields);
         let questions = fields.value("questions");
+        let settings = fields.value("settings");
         let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
         fields.close(&read_only);
+        let settings = match settings {
+            Some(settings) => Settings::read(settings, violations),
+            None => Some(Settings::default()),
+        };
         let questions = match questions {
             Some(questions) => read_questions(questions, limits, violations)?,
             None => Vec::new(),
         };
-        Some(Self { title: title?, description, questions })
+        Some(Self { title: title?, description, slug, questions, settings: settings? })
     }
 }
 
@@ -72,9 +82,23 @@ pub enum Patch<T> {
 pub struct Change {
     pub title: Option<String>,
     pub description: Patch<String>,
+    pub slug: Patch<String>,
     pub status: Option<Status>,
     /// Replaces all questions; those with the id of a present one are that question.
     pub questions: Option<Vec<QuestionDraft>>,
+    /// A merge patch of its own: whether it fits depends on what is set already.
+    pub settings: Option<Value>,
+}
+
+impl<T: Clone> Patch<T> {
+    /// What becomes of `value`.
+    pub fn apply(&self, value: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *value = None,
+            Self::Set(new) => *value = Some(new.clone()),
+        }
+    }
 }
 
 impl Change {
@@ -101,15 +125,38 @@ impl Change {
             Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(Patch::Keep, Patch::Set),
             None => Patch::Keep,
         };
+        let slug = match fields.raw("slug") {
+            Some(Value::Null) => Patch::Remove,
+            Some(_) => read_slug(&mut fields).map_or(Patch::Keep, Patch::Set),
+            None => Patch::Keep,
+        };
         let status = read_status(&mut fields);
         let questions = fields.value("questions");
+        let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
+        if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
+            // What is wrong with it alone is told together with all else.
+            Settings::read(settings, violations);
+        }
         let questions = questions.and_then(|questions| {
             let (_, drafts) = read_drafts(questions, limits, violations)?;
             drafts.into_iter().collect()
         });
-        Some(Self { title, description, status, questions })
+        Some(Self { title, description, slug, status, questions, settings: settings.cloned() })
     }
+}
+
+fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let (rule, message) = match fields.value("slug")? {
+        Value::String(text) if is_slug(text) => return Some(text.clone()),
+        Value::String(_) => (
+            Rule::InvalidSlug,
+            "`slug` has lower-case letters, digits and single hyphens, 64 at most".to_owned(),
+        ),
+        other => (Rule::TypeMismatch, format!("`slug` must be text, not {}", other.kind())),
+    };
+    fields.refuse("slug", rule, message);
+    None
 }
 
 fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
 use super::condition::refuse_impossible;
-use super::definition::{Change, Definition, Patch};
+use super::definition::{Change, Definition};
 use super::limits::MAX_RETIRED_IDS;
 use super::question::{Question, QuestionDraft};
+use super::settings::Settings;
 use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
 use crate::id::{FormId, WorkspaceId};
@@ -48,7 +49,12 @@ pub struct Form {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The name its author gave it; no other form of the workspace outside the trash has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     pub status: Status,
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub settings: Settings,
     /// Moves with every change of the form. Answers do not move it.
     pub revision: u64,
     /// The number of the questions' version, from 1.
@@ -92,13 +98,15 @@ impl Form {
         definition: Definition,
         now: Timestamp,
     ) -> (Self, Version) {
-        let Definition { title, description, questions } = definition;
+        let Definition { title, description, slug, questions, settings } = definition;
         let form = Self {
             id,
             workspace,
             title,
             description,
+            slug,
             status: Status::Draft,
+            settings,
             revision: 1,
             version: 1,
             created_at: now,
@@ -125,10 +133,10 @@ impl Form {
         if let Some(title) = &change.title {
             form.title.clone_from(title);
         }
-        match &change.description {
-            Patch::Keep => {}
-            Patch::Remove => form.description = None,
-            Patch::Set(text) => form.description = Some(text.clone()),
+        change.description.apply(&mut form.description);
+        change.slug.apply(&mut form.slug);
+        if let Some(patch) = &change.settings {
+            form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)

@@ -14,6 +14,8 @@ pub mod json;
 pub mod limits;
 pub mod question;
 pub mod revision;
+pub mod settings;
+pub mod slug;
 pub mod submission;
 pub mod trash;
 pub mod violation;

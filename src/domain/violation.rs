@@ -45,6 +45,8 @@ rules! {
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
     UnknownReference "unknown_reference" "A condition names what is no question before this one. Conditions are decided in the order of the questions, so only earlier ones can be named.";
     ImpossibleCondition "impossible_condition" "A condition can never be true: it asks for a value that the question cannot have, a number outside its range, or one of no values. It would hide the question for good, without anybody noticing.";
+    InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
+    SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
     UnknownQuestion "unknown_question" "The form has no question with this id.";
     QuestionNotVisible "question_not_visible" "With the other answers as they are, this question is not asked. Leave its answer out.";
@@ -53,6 +55,8 @@ rules! {
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
     InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
+    InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";
+    InvalidDatetime "invalid_datetime" "The text is no date and time with its offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
     NotAnInteger "not_an_integer" "The question asks for a whole number.";
     OutOfRange "out_of_range" "The number is below or above what the question allows.";
 }

@@ -91,7 +91,7 @@ impl FromQuery for Purging {
 /// form as it would be, without an id.
 #[utoipa::path(
     post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`title`, `questions` and optionally `description`"),
+    request_body(content = Object, description = "`title`, `questions` and optionally `description`, `slug` and `settings`"),
     responses(
         (status = 201, body = FormCreated, description = "the draft"), (status = 200, body = FormTried, description = "dry run: the form as it would be"),
         AnyProblem
@@ -153,12 +153,12 @@ pub(super) async fn get_form(
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.get_form(&caller, &form).await?;
-    shown(&current, count)
+    shown(&shared, &current, count)
 }
 
 /// Update a form
 ///
-/// A JSON merge patch (RFC 7396) of `title`, `description`, `status` and `questions`. `{"status":"published"}`
+/// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
 /// publishes. `questions` replaces them all; those with the id of a present one are that question.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms",
@@ -178,7 +178,7 @@ pub(super) async fn update_form(
     PatchText(body): PatchText,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected).await?;
-    shown(&current, count)
+    shown(&shared, &current, count)
 }
 
 /// Delete a form
@@ -223,7 +223,7 @@ pub(super) async fn restore_form(
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
     let (current, count, again) = shared.app.restore_form(&caller, &form, attempt).await?;
-    Ok(replayed(shown(&current, count)?, again))
+    Ok(replayed(shown(&shared, &current, count)?, again))
 }
 
 /// Which part of the list of versions.
@@ -286,7 +286,8 @@ pub(super) async fn get_version(
 }
 
 /// A form, whole, with the tag of its revision.
-fn shown(current: &Current, responses: u64) -> Result<Response, Failure> {
-    let body = json(&FormDetail::new(&current.form, &current.version, responses)?)?;
+fn shown(shared: &Shared, current: &Current, responses: u64) -> Result<Response, Failure> {
+    let now = shared.app.now();
+    let body = json(&FormDetail::new(&current.form, &current.version, responses, now)?)?;
     Ok(tagged(body, current.form.revision))
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, What};
-use crate::domain::admission::Refusal;
+use crate::domain::admission::{Refusal, Shut};
 use crate::domain::violation::Violation;
 use crate::store::StoreError;
 
@@ -151,9 +151,7 @@ impl From<AppError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotPublished => {
-                Self::because(Code::FormNotPublished, "publish the form before it takes answers")
-            }
+            Refusal::Shut(why) => why.into(),
             Refusal::NoQuestions => {
                 Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
             }
@@ -161,6 +159,11 @@ impl From<Refusal> for Failure {
                 Code::VersionMismatch,
                 "the form has changed since `If-Match` was read; get it again",
             ),
+            Refusal::SlugTaken(violation) => {
+                let mut failure = Self::because(Code::SlugTaken, violation.message.clone());
+                failure.problem.errors = vec![violation];
+                failure
+            }
             Refusal::NotInTrash => Self::because(Code::NotInTrash, "the form is not in the trash"),
             Refusal::InvalidDefinition(violations) => Self::invalid(
                 match violations.len() {
@@ -181,6 +184,19 @@ impl From<Refusal> for Failure {
                 "`Idempotency-Key` came before with another body or query; use a new one",
             ),
         }
+    }
+}
+
+impl From<Shut> for Failure {
+    fn from(why: Shut) -> Self {
+        let (code, detail) = match why {
+            Shut::Draft => (Code::FormNotPublished, "publish the form before it takes answers"),
+            Shut::Closed => (Code::FormClosed, "the form was closed and takes no answers"),
+            Shut::NotOpenYet => (Code::FormNotOpenYet, "the form takes no answers before `opens_at`"),
+            Shut::Expired => (Code::FormExpired, "the form takes no answers after `closes_at`"),
+            Shut::Full => (Code::FormFull, "the form has as many submissions as `max_responses` allows"),
+        };
+        Self::because(code, detail)
     }
 }
 

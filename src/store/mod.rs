@@ -126,6 +126,9 @@ pub trait Forms: Send + Sync {
     /// The form, unless it is in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError>;
 
+    /// The form outside the trash that has the slug.
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError>;
+
     /// Forms that `filter` takes with their numbers of submissions, newest first (by the time of deletion those in the
     /// trash), from the first one older than `after` on; `limit` at most.
     async fn list_forms(

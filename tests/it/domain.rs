@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
-use forms::domain::admission::{Refusal, Remembered, Seen, Verdict, admit};
+use forms::domain::admission::{Refusal, Remembered, Seen, Shut, Verdict, admit};
 use forms::domain::definition::{Change, Definition};
 use forms::domain::form::{Edit, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
@@ -213,13 +213,13 @@ fn a_definition_reports_every_problem_at_its_place() {
         (r#"{"title":"  "}"#, &[("empty", "/title")]),
         (&format!(r#"{{"title":"{long}"}}"#), &[("too_long", "/title")]),
         (
-            r#"{"title":"F","status":"draft","id":"x","version":1,"slug":"x","settings":{}}"#,
+            r#"{"title":"F","status":"draft","id":"x","version":1,"slogan":"x","setting":{}}"#,
             &[
                 ("read_only_field", "/status"),
                 ("read_only_field", "/id"),
                 ("read_only_field", "/version"),
-                ("unknown_field", "/slug"),
-                ("unknown_field", "/settings"),
+                ("unknown_field", "/slogan"),
+                ("unknown_field", "/setting"),
             ],
         ),
         (r#"{"title":"F","questions":{}}"#, &[("type_mismatch", "/questions")]),
@@ -466,10 +466,10 @@ fn admission_meets_earlier_success_first_and_moved_forms_before_their_state() {
     let (open, _) = changed(&draft, &version, r#"{"status":"published"}"#);
     let earlier = Remembered { body: 5, made: 42, at: at(0) };
     let day = 24 * 60 * 60 * 1_000;
-    let seen = |form, checked_revision, earlier| Seen { form, checked_revision, earlier };
+    let seen = |form, checked_revision, earlier| Seen { form, responses: 0, checked_revision, earlier };
     assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Verdict::Store));
     assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Verdict::Recheck));
-    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::NotPublished));
+    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::Shut(Shut::Draft)));
     assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Verdict::Replay(earlier)));
     assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
     assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Verdict::Store));

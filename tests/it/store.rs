@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forms::clock::Timestamp;
-use forms::domain::admission::Refusal;
+use forms::domain::admission::{Refusal, Shut};
 use forms::domain::definition::{Change, Definition};
 use forms::domain::filter::FormFilter;
 use forms::domain::form::{Form, Status};
@@ -93,11 +93,13 @@ conformance! { sled:
     a_memory_ends_after_a_day
     what_was_checked_against_another_revision_is_checked_again
     a_draft_refuses_and_an_unknown_form_is_missing
+    the_last_seats_are_taken_once
     nothing_of_a_workspace_is_seen_from_another
     a_trashed_form_is_gone_from_sight
     a_restored_form_is_back_with_all_it_had
     the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it
     lists_have_what_their_filter_takes
+    a_slug_names_one_live_form_of_its_workspace
     a_purged_form_is_gone_for_good
     a_closed_store_serves_no_more
 }
@@ -682,11 +684,47 @@ async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::NotPublished)));
+    assert!(matches!(refused, Step::Refused(Refusal::Shut(Shut::Draft))));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     assert!(store.list_submissions(workspace(1), form_id(99), None, 5).await.unwrap().is_none());
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
+}
+
+async fn the_last_seats_are_taken_once(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let limited = change(r#"{"settings":{"max_responses":40}}"#);
+    store.update_form(workspace(1), form, limited, Expected::Any, at(1)).await.unwrap();
+    let send = |number: u128| NewSubmission {
+        checked_revision: 3,
+        retry: retry(Operation::CreateSubmission(form), number, 5),
+        ..answers(form, "{}")
+    };
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let (store, new) = (Arc::clone(&store), send(number));
+        tasks.spawn(async move { store.accept_submission(workspace(1), new, at(2)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
+    assert_eq!(
+        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Shut(Shut::Full)))).count(),
+        24
+    );
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
+    assert!(matches!(one_more, Step::Refused(Refusal::Shut(Shut::Full))));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
+    // Who was let in before is told so again, full or not.
+    let mut replayed = 0;
+    for number in 0..64 {
+        let step = store.accept_submission(workspace(1), send(number), at(4)).await.unwrap();
+        replayed += usize::from(matches!(step, Step::Replayed(_)));
+    }
+    assert_eq!(replayed, 40);
 }
 
 async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {
@@ -848,6 +886,72 @@ async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
         assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), expected.len() as u64);
     }
     assert_eq!(store.count_forms(workspace(2), &filter(None, None)).await.unwrap(), 0);
+}
+
+async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Bench) {
+    let store = bench.open();
+    let named = |form, slug: &str| NewForm {
+        definition: definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)),
+        ..draft(form)
+    };
+    let holder = async |store: &dyn Store, slug: &str| store.find_slug(workspace(1), slug).await.unwrap();
+    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken(violation) if violation.message.ends_with(&form_id(form).to_string()));
+    // Many want the same: one gets it.
+    let mut tasks = tokio::task::JoinSet::new();
+    for form in 1..=64 {
+        let (store, new) = (Arc::clone(&store), named(form, "tea"));
+        tasks.spawn(async move { store.insert_form(workspace(1), new, at(0)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    let made: Vec<_> = steps
+        .iter()
+        .filter_map(|step| if let Step::Done((id, _)) = step { Some(*id) } else { None })
+        .collect();
+    assert_eq!(made.len(), 1);
+    assert!(steps.iter().all(|step| matches!(step, Step::Done(_) | Step::Refused(Refusal::SlugTaken(_)))));
+    assert_eq!(holder(&*store, "tea").await, Some(made[0]));
+    let elsewhere = store.insert_form(workspace(2), named(70, "tea"), at(0)).await.unwrap();
+    assert!(matches!(elsewhere, Step::Done(_)));
+    // A change gives up the old one for the new one, or nothing happens.
+    store.insert_form(workspace(1), named(80, "cake"), at(0)).await.unwrap();
+    let slug = |form, slug: &str| {
+        store.update_form(workspace(1), form, change(&format!(r#"{{"slug":{slug}}}"#)), Expected::Any, at(1))
+    };
+    let Step::Refused(refusal) = slug(made[0], "\"cake\"").await.unwrap() else { panic!("not refused") };
+    assert!(taken_by(&refusal, 80), "{refusal:?}");
+    assert_eq!(holder(&*store, "tea").await, Some(made[0]));
+    assert!(matches!(slug(made[0], "\"milk\"").await.unwrap(), Step::Done(_)));
+    assert_eq!((holder(&*store, "tea").await, holder(&*store, "milk").await), (None, Some(made[0])));
+    assert!(matches!(slug(made[0], "\"milk\"").await.unwrap(), Step::Done(_)));
+    assert!(matches!(slug(made[0], "null").await.unwrap(), Step::Done(_)));
+    assert_eq!(holder(&*store, "milk").await, None);
+    // The trash frees it, and may not give it back.
+    trash(&*store, form_id(80), 5).await;
+    assert_eq!(holder(&*store, "cake").await, None);
+    store.insert_form(workspace(1), named(81, "cake"), at(6)).await.unwrap();
+    let Step::Refused(refusal) = store.restore_form(workspace(1), form_id(80), None, at(7)).await.unwrap()
+    else {
+        panic!("not refused")
+    };
+    assert!(taken_by(&refusal, 81), "{refusal:?}");
+    assert!(matches!(
+        store.purge_form(workspace(1), form_id(81), Expected::Any).await.unwrap(),
+        Step::Done(())
+    ));
+    assert_eq!(holder(&*store, "cake").await, None);
+    store.close().await.unwrap();
+    let store = bench.open();
+    let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
+    assert!(matches!(back, Step::Done(current) if current.form.slug.as_deref() == Some("cake")));
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
+    // One in the trash that is erased leaves alone whoever has its slug now.
+    trash(&*store, form_id(80), 9).await;
+    store.insert_form(workspace(1), named(82, "cake"), at(10)).await.unwrap();
+    assert!(matches!(
+        store.purge_form(workspace(1), form_id(80), Expected::Any).await.unwrap(),
+        Step::Done(())
+    ));
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));
 }
 
 async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {

@@ -142,6 +142,7 @@ impl Reading<'_> {
                     match key.as_str() {
                         "version" => format_version = Some(value),
                         "questions" => kept.push((key, without_was(value))),
+                        "settings" => kept.push((key, with_message(value))),
                         _ if FILE_MEMBERS.contains(&key.as_str()) || key.starts_with("x-") => {}
                         _ => kept.push((key, value)),
                     }
@@ -203,6 +204,19 @@ impl Reading<'_> {
         let mark = Mark { file: self.file.to_owned(), source, place, label, earlier };
         Finding { mark: Some(mark), ..Finding::new(code, message) }
     }
+}
+
+/// What the confirmation tells may stand there as plain text.
+fn with_message(mut settings: Value) -> Value {
+    if let Value::Object(members) = &mut settings {
+        for (_, value) in members.iter_mut().filter(|(key, _)| key == "confirmation") {
+            if let Value::String(_) = value {
+                let message = std::mem::replace(value, Value::Null);
+                *value = Value::Object(vec![("message".to_owned(), message)]);
+            }
+        }
+    }
+    settings
 }
 
 fn without_was(questions: Value) -> Value {

@@ -4,6 +4,7 @@ use serde_yaml::{Mapping, Value as Yaml};
 
 use crate::api::FormDetail;
 use crate::cli::exit::CliError;
+use crate::cli::output::value_of;
 use crate::domain::json::{self, Object, Value};
 
 /// `value` as YAML.
@@ -22,11 +23,17 @@ pub fn authoring_file(form: &FormDetail) -> Result<String, CliError> {
         _ => Vec::new(),
     };
     let mut members = Object::new();
+    if let Some(slug) = &form.slug {
+        members.push(("slug".to_owned(), Value::String(slug.clone())));
+    }
     members.push(("title".to_owned(), Value::String(form.title.clone())));
     if let Some(description) = &form.description {
         members.push(("description".to_owned(), Value::String(description.clone())));
     }
     members.push(("questions".to_owned(), Value::Array(questions)));
+    if !form.settings.is_empty() {
+        members.push(("settings".to_owned(), value_of(&form.settings)?));
+    }
     yaml(&Value::Object(members))
 }
 

@@ -4,6 +4,7 @@
 //! disagree. Here duplicate keys, NUL characters, numbers outside the finite range of `f64` and nesting deeper
 //! than [`MAX_DEPTH`] are refused, with line and column.
 
+mod merge;
 mod parse;
 mod quoted;
 
@@ -14,6 +15,7 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+pub use merge::merge;
 pub use parse::{SyntaxError, parse, parse_object};
 
 /// How deep arrays and objects may be nested.

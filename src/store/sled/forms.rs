@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, Counters};
-use super::{PAGE_BYTES, SledStore, retries, trash};
+use super::{PAGE_BYTES, SledStore, retries, slugs, trash};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::filter::FormFilter;
@@ -45,6 +45,11 @@ impl Forms for SledStore {
             None => return self.engine.noting(Err(missing_version(&form))),
         };
         Ok(Some(Current { form, version }))
+    }
+
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError> {
+        let body = self.engine.get(&layout::slug(workspace, slug))?;
+        body.map(|body| layout::listed_form(&body)).transpose()
     }
 
     async fn list_forms(
@@ -284,6 +289,9 @@ fn insert(
     if taken {
         return Ok(Step::Recheck);
     }
+    if let Err(why) = slugs::give(tx, form)? {
+        return Ok(Step::Refused(why));
+    }
     tx.put(layout::form(form.workspace, form.id), rows.head);
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
@@ -323,7 +331,11 @@ fn update(
     };
     match form.change(&current, &retired, change, now) {
         Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
-        Ok(Edit::Changed { form, version, retired }) => {
+        Ok(Edit::Changed { form: changed, version, retired }) => {
+            if let Err(why) = slugs::change(tx, &form, &changed)? {
+                return Ok(Step::Refused(why));
+            }
+            let form = changed;
             tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
             if let Some(retired) = &retired {
                 tx.put(layout::retired(form.id), layout::encode_retired(retired)?);

@@ -7,6 +7,7 @@
 //! w form(8)                                 the form's workspace(8)
 //! f workspace(8) created(8) form(8)         list order of live forms, empty
 //! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
+//! u workspace(8) slug                       the live form(8) that has the slug
 //! C form(8)                                 responses(8), then three submissions(16): see `Counters`
 //! S form(8) submission(16)                  some submissions, see `run`
 //! I key(8) operation(9) hash(16)            body hash(16), what was made(16), when(8)
@@ -67,7 +68,11 @@ pub(super) fn trashed(workspace: WorkspaceId, deleted: Timestamp, form: FormId) 
     key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
 }
 
-/// The form in a key of [`live`] or [`trashed`].
+pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
+    key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
+}
+
+/// The form in a key of [`live`] or [`trashed`], or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
     Ok(FormId::from_bytes(*id))

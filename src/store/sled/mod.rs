@@ -11,6 +11,7 @@ mod layout;
 mod recount;
 mod retries;
 mod run;
+mod slugs;
 mod submissions;
 mod trash;
 

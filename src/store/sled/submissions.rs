@@ -130,9 +130,11 @@ fn accept(
         Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
     };
-    let seen = Seen { form: &form, checked_revision: new.revision, earlier };
+    let counters = tx.get(&layout::counters(new.form))?;
+    let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
+    let seen = Seen { form: &form, responses: counters.responses, checked_revision: new.revision, earlier };
     match admit(&seen, now) {
-        Ok(Verdict::Store) => write(tx, random, new, now).map(Step::Done),
+        Ok(Verdict::Store) => write(tx, random, new, counters, now).map(Step::Done),
         Ok(Verdict::Replay(earlier)) => {
             Ok(Step::Replayed(SubmissionId::from_bytes(earlier.made.to_be_bytes())))
         }
@@ -145,10 +147,9 @@ fn write(
     tx: &mut Tx<'_>,
     random: &dyn Random,
     new: Checked,
+    counters: Counters,
     now: Timestamp,
 ) -> Result<SubmissionId, StoreError> {
-    let counters = tx.get(&layout::counters(new.form))?;
-    let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
     let id = next_id(tx, random, counters.last, now);
     let (id, run) = match counters.highest {
         Some(highest) if id <= highest => among_runs(tx, random, new.form, id)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, present_version};
-use super::{SledStore, layout, retries};
+use super::{SledStore, layout, retries, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
@@ -52,6 +52,7 @@ pub(super) fn put_in(
     if let Err(why) = expected.check(&live) {
         return Ok(Step::Refused(why));
     }
+    slugs::free(tx, &live);
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
@@ -78,6 +79,9 @@ pub(super) fn restore(
         Ok(restored) => restored,
         Err(why) => return Ok(Step::Refused(why)),
     };
+    if let Err(why) = slugs::give(tx, &restored)? {
+        return Ok(Step::Refused(why));
+    }
     tx.put(layout::form(workspace, form.id), layout::encode_form(&restored)?);
     tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
     if let Some(deleted) = form.deleted_at {
@@ -126,7 +130,10 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::retired(form.id));
     match form.deleted_at {
         Some(deleted) => tx.delete(layout::trashed(form.workspace, deleted, form.id)),
-        None => tx.delete(layout::live(form.workspace, form.created_at, form.id)),
+        None => {
+            slugs::free(tx, form);
+            tx.delete(layout::live(form.workspace, form.created_at, form.id));
+        }
     }
     tx.put(layout::purge(form.id), Vec::new());
 }

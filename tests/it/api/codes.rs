@@ -12,7 +12,7 @@ use forms::config::HttpLimits;
 use forms::domain::workspace::Scope;
 use serde_json::json;
 
-use crate::harness::{Answer, Server, questions};
+use crate::harness::{Answer, NOW, Server, questions};
 
 const FORMS: &str = "/api/v1/forms";
 
@@ -58,9 +58,13 @@ async fn provoke(code: Code) -> Answer {
             }
             unreachable!("the second answer was returned")
         }
+        Code::FormClosed | Code::FormNotOpenYet | Code::FormExpired | Code::FormFull => {
+            provoke_by_settings(&server, code).await
+        }
         Code::FormNotPublished
         | Code::FormHasNoQuestions
         | Code::NotInTrash
+        | Code::SlugTaken
         | Code::VersionMismatch
         | Code::VersionNotFound => provoke_on_draft(&server, code).await,
         Code::RateLimited => {
@@ -86,6 +90,23 @@ async fn provoke(code: Code) -> Answer {
     }
 }
 
+/// The answer with the code `code` to answers that a form's settings keep out.
+async fn provoke_by_settings(server: &Server, code: Code) -> Answer {
+    let form = server.published(questions()).await;
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    let settings = match code {
+        Code::FormClosed => json!({"closed": true}),
+        Code::FormNotOpenYet => json!({"opens_at": "2026-11-20T09:00:00.001Z"}),
+        Code::FormExpired => json!({"closes_at": NOW}),
+        Code::FormFull => json!({"max_responses": 1}),
+        other => panic!("{other} has nothing to do with settings"),
+    };
+    let path = format!("{FORMS}/{form}");
+    server.patch(&path, json!({"settings": settings})).send().await.expect(200);
+    // What the answers are does not matter then.
+    server.post(format!("{path}/submissions"), json!({"answers": {}})).send().await
+}
+
 /// The answer with the code `code` to something that was done to a draft.
 async fn provoke_on_draft(server: &Server, code: Code) -> Answer {
     let path = format!("{FORMS}/{}", server.draft(questions()).await);
@@ -95,6 +116,10 @@ async fn provoke_on_draft(server: &Server, code: Code) -> Answer {
         }
         Code::FormHasNoQuestions => {
             server.patch(path, json!({"questions": [], "status": "published"})).send().await
+        }
+        Code::SlugTaken => {
+            server.patch(path, json!({"slug": "taken"})).send().await.expect(200);
+            server.post(FORMS, json!({"title": "Visit", "slug": "taken"})).send().await
         }
         Code::NotInTrash => server.call(Method::POST, format!("{path}/restore")).send().await,
         Code::VersionMismatch => {

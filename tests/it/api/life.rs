@@ -1,7 +1,7 @@
 //! The life of a form over HTTP: revisions, versions, the trash, when it takes answers.
 
 use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Answer, NOW, Server, questions};
 
@@ -142,4 +142,168 @@ async fn a_list_is_filtered_counted_and_its_cursor_serves_that_filter_only() {
     assert_eq!(all.header("forms-total"), Some("4"));
     assert_eq!(server.get(FORMS).send().await.header("forms-total"), None);
     assert_eq!(titles(&server.get(format!("{FORMS}?status=published")).send().await), ["Visit"]);
+}
+
+#[tokio::test]
+async fn settings_are_merged_kept_and_told() {
+    let server = Server::start().await;
+    let settings = json!({
+        "opens_at": "2026-11-20T10:00:00+01:00", "closes_at": "2026-11-21T00:00:00Z", "max_responses": 5,
+        "confirmation": {"message": "Thanks"}, "language": "en", "closed_message": "Too late",
+    });
+    let sent = json!({"title": "Visit", "questions": questions(), "settings": settings});
+    let made = server.post(FORMS, sent).send().await;
+    assert_eq!(made.fields(), ["id", "title", "status", "questions", "settings", "created_at"]);
+    let mut kept = settings.clone();
+    (kept["opens_at"], kept["closes_at"]) = (json!(NOW), json!("2026-11-21T00:00:00.000Z"));
+    assert_eq!(made.expect(201)["settings"], kept);
+    let path = format!("{FORMS}/{}", made.json()["id"].as_str().unwrap());
+    let patch = |settings: Value| server.patch(&path, json!({"settings": settings})).send();
+    let same = patch(json!({"max_responses": 5, "confirmation": {}, "closed": null})).await;
+    assert_eq!((&same.expect(200)["settings"], same.header("etag")), (&kept, Some("\"r1\"")));
+    let redirected = json!({"message": null, "redirect_url": "https://example.com/thanks"});
+    let changed =
+        patch(json!({"confirmation": redirected, "closes_at": null, "closed": true})).await.expect(200);
+    kept["confirmation"] = json!({"redirect_url": "https://example.com/thanks"});
+    kept.as_object_mut().unwrap().remove("closes_at");
+    kept["closed"] = json!(true);
+    assert_eq!(changed["settings"], kept);
+    // A form that is refused keeps what it had.
+    let refused = patch(json!({"closes_at": "2026-11-19T00:00:00Z"})).await.expect(422);
+    assert_eq!(refused["errors"][0]["pointer"], "/settings/closes_at");
+    assert_eq!(refused["errors"][0]["code"], "invalid_range");
+    assert_eq!(server.get(&path).send().await.expect(200)["settings"], kept);
+    assert_eq!(
+        server.patch(&path, json!({"settings": null})).send().await.expect(200)["settings"],
+        json!({})
+    );
+}
+
+#[tokio::test]
+async fn every_problem_of_settings_is_told_at_its_place() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    let cases = [
+        (json!({"opens_at": "tomorrow"}), "opens_at", "invalid_datetime"),
+        (json!({"closes_at": "2026-11-20T09:00:00"}), "closes_at", "invalid_datetime"),
+        (json!({"closes_at": 5}), "closes_at", "type_mismatch"),
+        (json!({"closed": "yes"}), "closed", "type_mismatch"),
+        (json!({"closed_message": " "}), "closed_message", "empty"),
+        (json!({"max_responses": 0}), "max_responses", "invalid_range"),
+        (json!({"max_responses": 1.5}), "max_responses", "invalid_range"),
+        (json!({"language": "x".repeat(36)}), "language", "too_long"),
+        (json!({"confirmation": "Thanks"}), "confirmation", "type_mismatch"),
+        (json!({"confirmation": {"text": "a"}}), "confirmation/text", "unknown_field"),
+        (
+            json!({"confirmation": {"message": "a", "redirect_url": "https://a.b"}}),
+            "confirmation/redirect_url",
+            "invalid_range",
+        ),
+        (
+            json!({"confirmation": {"redirect_url": "javascript:alert(1)"}}),
+            "confirmation/redirect_url",
+            "invalid_url",
+        ),
+        (json!({"confirmation": {"redirect_url": "https://"}}), "confirmation/redirect_url", "invalid_url"),
+        (
+            json!({"confirmation": {"redirect_url": "https://a b"}}),
+            "confirmation/redirect_url",
+            "invalid_url",
+        ),
+        (json!({"public": true}), "public", "unknown_field"),
+        (json!({"retention_days": 3}), "retention_days", "unknown_field"),
+    ];
+    for (settings, place, code) in cases {
+        let expected = [("/title".to_owned(), "empty"), (format!("/settings/{place}"), code)];
+        let body = json!({"title": "", "questions": [], "settings": settings});
+        for call in [server.post(FORMS, body.clone()), server.patch(format!("{FORMS}/{form}"), body)] {
+            let refused = call.send().await.expect(422);
+            let found = refused["errors"].as_array().unwrap().iter();
+            let found: Vec<_> = found
+                .map(|error| (error["pointer"].as_str().unwrap().to_owned(), error["code"].as_str().unwrap()))
+                .collect();
+            assert_eq!(found, expected, "{settings}");
+        }
+    }
+    let body = json!({"title": "Visit", "settings": 5});
+    assert_eq!(server.post(FORMS, body).send().await.expect(422)["errors"][0]["pointer"], "/settings");
+}
+
+#[tokio::test]
+async fn whether_a_form_takes_answers_follows_its_settings_and_the_time() {
+    let server = Server::start().await;
+    let form = server.draft(questions()).await;
+    let path = format!("{FORMS}/{form}");
+    let state = async || {
+        let body = server.get(&path).send().await.expect(200);
+        let sent = server.post(format!("{path}/submissions"), json!({"answers": {"q1": "Ada"}})).send().await;
+        assert_eq!(sent.status == 201, body["accepting"] == json!(true), "{body}");
+        assert_eq!(body["accepting_reason"].is_null(), body["accepting"] == json!(true));
+        body["accepting_reason"].as_str().unwrap_or("open").to_owned()
+    };
+    let set = |patch: Value| server.patch(&path, patch).send();
+    let hours =
+        json!({"opens_at": "2026-11-20T10:00:00Z", "closes_at": "2026-11-20T11:00:00Z", "max_responses": 2});
+    set(json!({"settings": hours})).await.expect(200);
+    assert_eq!(state().await, "draft");
+    set(json!({"status": "published"})).await.expect(200);
+    for (time, expected) in [
+        ("09:59:59.999", "not_open_yet"),
+        ("10:00:00.000", "open"),
+        ("10:59:59.999", "open"),
+        ("10:59:59.999", "full"),
+        ("11:00:00.000", "expired"),
+    ] {
+        server.clock.set(&format!("2026-11-20T{time}Z"));
+        assert_eq!(state().await, expected, "at {time}");
+    }
+    set(json!({"settings": {"closed": true}})).await.expect(200);
+    assert_eq!(state().await, "closed");
+    set(json!({"settings": {"closed": null, "closes_at": null, "max_responses": 3}})).await.expect(200);
+    assert_eq!(state().await, "open");
+    assert_eq!(state().await, "full");
+}
+
+#[tokio::test]
+async fn a_slug_stands_wherever_an_id_may() {
+    let server = Server::start().await;
+    let sent = json!({"title": "Visit", "slug": "our-visit", "questions": questions()});
+    let made = server.post(FORMS, sent).send().await;
+    assert_eq!(made.fields(), ["id", "title", "slug", "status", "questions", "created_at"]);
+    let id = made.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("{FORMS}/our-visit");
+    assert_eq!(server.patch(&path, json!({"status": "published"})).send().await.expect(200)["id"], *id);
+    let submission = server.submit("our-visit", json!({"q1": "Ada"})).await;
+    for below in
+        ["", "/submissions", "/responses", "/versions", "/versions/1", &format!("/submissions/{submission}")]
+    {
+        let by_id = server.get(format!("{FORMS}/{id}{below}")).send().await.expect(200);
+        assert_eq!(server.get(format!("{path}{below}")).send().await.expect(200), by_id, "{below}");
+    }
+    assert_eq!(server.get(FORMS).send().await.expect(200)["forms"][0]["slug"], "our-visit");
+    // Both names are one form to an idempotency key.
+    let body = json!({"answers": {"q1": "Bob"}});
+    let send = |name: &str| {
+        let call = server.post(format!("{FORMS}/{name}/submissions"), body.clone());
+        call.header("idempotency-key", "1").send()
+    };
+    assert_eq!(send(&id).await.expect(201)["id"], send("our-visit").await.expect(201)["id"]);
+    for (slug, code) in
+        [(json!("Our-Visit"), "invalid_slug"), (json!(""), "invalid_slug"), (json!(5), "type_mismatch")]
+    {
+        let refused = server.patch(&path, json!({"slug": slug})).send().await.expect(422);
+        assert_eq!(
+            (&refused["errors"][0]["pointer"], &refused["errors"][0]["code"]),
+            (&json!("/slug"), &json!(code))
+        );
+    }
+    let taken = server.post(FORMS, json!({"title": "Other", "slug": "our-visit"})).send().await.expect(409);
+    assert_eq!(taken["detail"], format!("slug `our-visit` already belongs to {id}"));
+    assert_eq!(taken["errors"][0]["pointer"], "/slug");
+    let stranger = server.other_workspace().await;
+    assert_eq!(server.get(&path).key(&stranger).send().await.code(), "form_not_found");
+    assert_eq!(server.call(Method::DELETE, &path).send().await.status, 204);
+    assert_eq!(server.get(&path).send().await.code(), "form_not_found");
+    server.call(Method::POST, format!("{FORMS}/{id}/restore")).send().await.expect(200);
+    assert_eq!(server.get(&path).send().await.expect(200)["id"], *id);
 }

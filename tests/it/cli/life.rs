@@ -53,3 +53,67 @@ fn lists_are_narrowed_by_status() {
     }
     home.run(&["--data", "store", "list", "--status", "open"]).expect(2);
 }
+
+#[test]
+fn a_closed_form_takes_no_answers_until_it_is_published_again() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
+    let closed = run(&["close", &id]).expect(0);
+    assert_eq!(
+        (closed.stdout, closed.stderr.as_str()),
+        (format!("{id}\n"), "\"Lunch\" is closed: it takes no answers\n")
+    );
+    assert!(
+        run(&["show", &id]).expect(0).stdout.contains("accepting:  no, it is closed: it takes no answers\n")
+    );
+    let refused = run(&["submit", &id, "q1=x"]).expect(5);
+    assert!(refused.stderr.starts_with("error[form_closed]: "), "{refused:?}");
+    let opened = run(&["publish", &id]).expect(0);
+    assert_eq!(opened.stderr, "\"Lunch\" is published: it takes answers\n");
+    run(&["submit", &id, "q1=x"]).expect(0);
+}
+
+#[test]
+fn a_file_has_settings_and_may_write_the_confirmation_as_text() {
+    let home = Home::new();
+    let text =
+        "title: T\nquestions: []\nsettings:\n  closes_at: 2027-01-31T23:59:59Z\n  confirmation: Thank you\n";
+    home.write("t.yaml", text);
+    let data = ["--data", "store"];
+    let id = home.ok(&[&data[..], &["create", "-f", "t.yaml"]].concat());
+    let shown = home.ok(&[&data[..], &["show", id.trim(), "-o", "yaml"]].concat());
+    assert!(
+        shown.ends_with(
+            "settings:\n  closes_at: 2027-01-31T23:59:59.000Z\n  confirmation:\n    message: Thank you\n"
+        ),
+        "{shown}"
+    );
+    home.write(
+        "bad.yaml",
+        "title: T\nquestions: []\nsettings:\n  closes_at: soon\n  confirmation: {message: a, url: b}\n",
+    );
+    let refused = home.run(&["validate", "bad.yaml"]).expect(6).stderr;
+    for part in ["error[invalid_datetime]", "bad.yaml:4:14", "error[unknown_field]", "bad.yaml:5:30"] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+}
+
+#[test]
+fn a_form_is_called_by_its_slug_and_two_cannot_have_it() {
+    let home = Home::new();
+    let _server = home.serve();
+    home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
+    let id = home.ok(&["create", "--publish", "-f", "tea.yaml"]);
+    home.ok(&["submit", "tea", "q1=green"]);
+    assert_eq!(home.ok(&["responses", "tea"]).lines().count(), 1);
+    assert!(home.ok(&["show", "tea"]).contains("slug:       tea\n"));
+    assert!(home.ok(&["show", "tea", "-o", "yaml"]).starts_with("slug: tea\ntitle: Tea\n"));
+    let refused = home.run(&["create", "-f", "tea.yaml"]).expect(5).stderr;
+    let taken = format!("error[slug_taken]: slug `tea` already belongs to {id}");
+    assert!(refused.starts_with(&taken) && refused.contains(" --> tea.yaml:1:7"), "{refused}");
+    assert_eq!(home.ok(&["delete", "--yes", "tea"]), id);
+    home.run(&["show", "tea"]).expect(3);
+    home.ok(&["restore", id.trim()]);
+    home.ok(&["show", "tea"]);
+}

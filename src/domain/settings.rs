@@ -1,0 +1,140 @@
+//! What a form is set to do beyond its questions: when it takes answers, and what it tells those who answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::Fields;
+use super::json::{self, Value};
+use super::violation::{Rule, Violation};
+use crate::clock::Timestamp;
+
+/// Characters that a message has at most.
+const MAX_MESSAGE: usize = 2_000;
+
+/// Characters that an address has at most.
+const MAX_URL: usize = 2_000;
+
+/// Characters that the name of a language has at most.
+const MAX_LANGUAGE: usize = 35;
+
+/// The settings that were set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// From then on it takes answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens_at: Option<Timestamp>,
+    /// From then on it takes no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes_at: Option<Timestamp>,
+    /// It takes none, whatever the time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
+    /// For whoever comes while it takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_message: Option<String>,
+    /// So many submissions it has at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_responses: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+    /// What it is written in, as BCP 47 names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+}
+
+/// What those get to see who have answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confirmation {
+    Message(String),
+    /// The address of another page.
+    RedirectUrl(String),
+}
+
+impl Settings {
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What the merge patch `patch` makes of these settings.
+    pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
+        let text = serde_json::to_string(self).expect("settings can be written as JSON");
+        let current = json::parse(&text).expect("what was written as JSON can be read");
+        let mut violations = Vec::new();
+        match json::merge(current, patch) {
+            Value::Null => Ok(Self::default()),
+            merged => match Self::read(&merged, &mut violations) {
+                Some(settings) if violations.is_empty() => Ok(settings),
+                _ => Err(violations),
+            },
+        }
+    }
+
+    /// Reads the member `settings` of a definition; all problems are reported.
+    pub fn read(value: &Value, violations: &mut Vec<Violation>) -> Option<Self> {
+        let mut fields = Fields::open(value, "/settings", "`settings`", violations)?;
+        let confirmation = fields.value("confirmation");
+        let mut settings = Self {
+            opens_at: moment(&mut fields, "opens_at"),
+            closes_at: moment(&mut fields, "closes_at"),
+            closed: fields.flag("closed").unwrap_or(false),
+            closed_message: fields.text("closed_message", MAX_MESSAGE),
+            max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
+            confirmation: None,
+            language: fields.text("language", MAX_LANGUAGE),
+        };
+        if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)
+            && closes < opens
+        {
+            let message = format!("`closes_at` is before `opens_at`, {opens}");
+            fields.refuse("closes_at", Rule::InvalidRange, message);
+        }
+        fields.close(&[]);
+        settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
+        Some(settings)
+    }
+}
+
+impl Confirmation {
+    /// `None` if nothing is to be seen, or the value is wrong.
+    fn read(value: &Value, violations: &mut Vec<Violation>) -> Option<Self> {
+        let mut fields = Fields::open(value, "/settings/confirmation", "`confirmation`", violations)?;
+        let message = fields.text("message", MAX_MESSAGE);
+        let url = fields.text("redirect_url", MAX_URL);
+        if url.as_ref().is_some_and(|url| !is_web_address(url)) {
+            let message = "`redirect_url` must be the address of a page, such as https://example.com/thanks";
+            fields.refuse("redirect_url", Rule::InvalidUrl, message);
+        }
+        if message.is_some() && url.is_some() {
+            fields.refuse(
+                "redirect_url",
+                Rule::InvalidRange,
+                "`message` and `redirect_url` exclude each other",
+            );
+        }
+        fields.close(&[]);
+        message.map(Self::Message).or(url.map(Self::RedirectUrl))
+    }
+}
+
+fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> {
+    let value = fields.value(name)?;
+    let Value::String(text) = value else {
+        fields.refuse(name, Rule::TypeMismatch, format!("`{name}` must be text, not {}", value.kind()));
+        return None;
+    };
+    let moment = Timestamp::parse(text);
+    if moment.is_none() {
+        let message =
+            format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");
+        fields.refuse(name, Rule::InvalidDatetime, message);
+    }
+    moment
+}
+
+/// Whether a browser may be sent to `text`: an absolute address on the web, and nothing that a page would run.
+fn is_web_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_clean = !text.contains(|character: char| character.is_whitespace() || character.is_control());
+    is_clean && rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':', '@']))
+}
