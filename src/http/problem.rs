@@ -154,9 +154,10 @@ impl From<Refusal> for Failure {
             Refusal::NotPublished => {
                 Self::because(Code::FormNotPublished, "publish the form before it takes answers")
             }
-            Refusal::NoQuestions => {
-                Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
-            }
+            Refusal::NoQuestions => Self::because(
+                Code::FormHasNoQuestions,
+                "add a question that takes an answer before publishing the form",
+            ),
             Refusal::Moved => Self::because(
                 Code::VersionMismatch,
                 "the form has changed since `If-Match` was read; get it again",

@@ -124,6 +124,7 @@ questions:
   - {type: page, title: Bad, show_if: {score: {lte: 2}}}
   - {id: why, type: short_text, title: Why?, required: true}
   - {type: page, title: End}
+  - {type: statement, id: note, title: Nearly done}
   - {id: source, type: hidden, default: post}
 ",
     );
@@ -141,4 +142,6 @@ questions:
     };
     assert_eq!(code(&["score=2"]), "required");
     assert_eq!(code(&["score=5", "why=slow"]), "question_not_visible");
+    let table = home.ok(&["--data", "store", "responses", form.trim(), "-o", "csv"]);
+    assert_eq!(table.lines().next(), Some("id,submitted_at,score,why,source"));
 }
