@@ -106,10 +106,10 @@ pub fn questions(list: &RawValue) -> Vec<Value> {
     }
 }
 
-/// Their ids.
+/// The ids of those that take an answer: they alone have `required`.
 pub fn ids(questions: &[Value]) -> Vec<String> {
-    let id = |question: &Value| match question.get("id") {
-        Some(Value::String(id)) => Some(id.clone()),
+    let id = |question: &Value| match (question.get("id"), question.get("required")) {
+        (Some(Value::String(id)), Some(_)) => Some(id.clone()),
         _ => None,
     };
     questions.iter().filter_map(id).collect()

@@ -152,9 +152,10 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Shut(why) => why.into(),
-            Refusal::NoQuestions => {
-                Self::because(Code::FormHasNoQuestions, "add a question before publishing the form")
-            }
+            Refusal::NoQuestions => Self::because(
+                Code::FormHasNoQuestions,
+                "add a question that takes an answer before publishing the form",
+            ),
             Refusal::Moved => Self::because(
                 Code::VersionMismatch,
                 "the form has changed since `If-Match` was read; get it again",

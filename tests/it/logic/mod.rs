@@ -1,5 +1,6 @@
 //! What is asked and what is not: conditions, pages, statements, and hidden questions.
 
+mod command;
 mod definitions;
 mod operators;
 mod random;

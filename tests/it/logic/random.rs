@@ -178,6 +178,32 @@ fn random_forms_decide_as_the_reference_does() {
     assert_eq!(enough, [true; 3], "{met:?}");
 }
 
+#[test]
+fn the_largest_form_with_the_deepest_conditions_is_decided_too() {
+    let mut random = Random::new(500);
+    let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
+    for number in 1..500 {
+        // With the form, its list and the question around it, as deep as JSON may be.
+        let tests = (0..40).map(|_| {
+            let two = (0..2).map(|_| (format!("i{}", random.below(number)), json!(1 + random.below(5))));
+            (0..4).fold(Value::Object(two.collect()), |deep, _| json!({"not": deep}))
+        });
+        let deepest = json!({"any": tests.collect::<Vec<_>>()});
+        let show_if = (0..6).fold(deepest, |deep, _| json!({"not": deep}));
+        questions
+            .push(json!({"id": format!("i{number}"), "type": "rating", "title": "T", "show_if": show_if}));
+    }
+    let text = Value::Array(questions.clone()).to_string();
+    let version = version(&text[1..text.len() - 1]);
+    let answers = draw_answers(&mut random, &questions);
+    let found = version.check(&object(&Value::Object(answers.clone()).to_string()), &Limits::default());
+    let found = found.err().unwrap_or_default();
+    let found: Vec<_> =
+        found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();
+    assert_eq!(found, expected(&questions, &answers));
+    assert!(found.len() > 10 && found.len() < answers.len(), "{}", found.len());
+}
+
 #[tokio::test]
 async fn the_api_decides_as_the_reference_does() {
     let server = Server::start().await;
