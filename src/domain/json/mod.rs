@@ -68,21 +68,7 @@ impl Number {
         if nearest.is_ne() || self.text == other.text {
             return nearest;
         }
-        // How far the first digit stands before the point, and the digits from there on.
-        let parts = |number: &Self| {
-            let (digits, power) = exact_digits(&number.text);
-            let sign = if digits.is_empty() {
-                0
-            } else if number.text.starts_with('-') {
-                -1
-            } else {
-                1
-            };
-            (sign, power.saturating_add(digits.len() as i64), digits)
-        };
-        let ((sign, first, digits), (other_sign, other_first, other_digits)) = (parts(self), parts(other));
-        let size = (first, digits).cmp(&(other_first, other_digits));
-        sign.cmp(&other_sign).then(if sign < 0 { size.reverse() } else { size })
+        self.exact().cmp(&other.exact())
     }
 
     /// The number's own text.
