@@ -63,7 +63,9 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     /// The member `name` as it stands, `null` included.
     pub fn raw(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
         self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 

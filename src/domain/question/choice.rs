@@ -226,7 +226,7 @@ impl Rules for MultipleChoice {
     }
 
     fn expects(&self) -> String {
-        format!("a list of {}", self.offer.options.listed())
+        format!("a list, each {}", self.offer.options.listed())
     }
 }
 
@@ -269,6 +269,6 @@ impl Rules for Ranking {
     }
 
     fn expects(&self) -> String {
-        format!("a list in your order, each {}", self.offer.options.listed())
+        format!("a list in order of preference, each {}", self.offer.options.listed())
     }
 }

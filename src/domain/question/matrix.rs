@@ -154,7 +154,7 @@ impl Rules for Matrix {
     }
 
     fn expects(&self) -> String {
-        let several = if self.takes_several() { "a list of " } else { "" };
+        let several = if self.takes_several() { "a list, each " } else { "" };
         format!("for each row {several}{}", self.columns.options().listed())
     }
 }
