@@ -77,7 +77,7 @@ impl App {
     /// The answers as they are kept. Whether the form takes any comes first: then it does not matter what they are.
     fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
         accepting(&current.form).map_err(AppError::Refused)?;
-        let defaults = current.version.check(answers.values(), &self.limits);
+        let defaults = current.version.check(answers.values(), &self.limits, self.now());
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
         Ok(answers.with(defaults))
