@@ -2,6 +2,7 @@
 
 mod command;
 mod definitions;
+mod kinds;
 mod operators;
 mod random;
 mod silent;
