@@ -38,6 +38,7 @@ pub struct LimitsView {
     pub max_body: u64,
     pub max_definition: u64,
     pub max_questions: u64,
+    pub max_options: u64,
     pub max_title: u64,
     pub max_answer: u64,
     pub max_answers: u64,

@@ -82,9 +82,10 @@ impl App {
             Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
             None => 0,
         };
-        let open = accepting(form, responses, self.now());
+        let now = self.now();
+        let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
-        let defaults = current.version.check(answers.values(), &self.limits);
+        let defaults = current.version.check(answers.values(), &self.limits, now);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
         Ok(answers.with(defaults))

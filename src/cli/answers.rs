@@ -1,52 +1,94 @@
 //! `q1=hello` on the command line: answers read by the type of the question they are for.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::exit::{CliError, Exit};
 use crate::client::ClientError;
+use crate::clock::Timestamp;
 use crate::domain::form::{Status, Version};
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
-use crate::domain::question::{Question, QuestionDraft};
+use crate::domain::question::{Kind, Question, QuestionDraft};
 use crate::domain::violation::{Rule, Violation, join};
 
-/// `KEY=VALUE`, taken apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An argument, taken apart.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Given {
     key: String,
-    text: String,
+    value: Input,
 }
 
-/// Takes the arguments apart.
-pub fn parse(arguments: &[String]) -> Result<Vec<Given>, CliError> {
-    let mut given: Vec<Given> = Vec::new();
-    for argument in arguments {
+/// How a value was given.
+#[derive(Debug, Clone, PartialEq)]
+enum Input {
+    /// `KEY=VALUE` or `KEY=@FILE`: text, which the type of the question turns into more.
+    Text(String),
+    /// `KEY:=JSON`: sent as it is.
+    Json(Value),
+}
+
+/// Takes the arguments apart; `read` gives what is in a file.
+pub fn parse(
+    arguments: &[String],
+    read: impl Fn(&Path) -> Result<String, CliError>,
+) -> Result<Vec<Given>, CliError> {
+    if arguments.iter().filter(|argument| argument.ends_with("=@-")).count() > 1 {
+        return Err(CliError::usage("standard input can be read once only"));
+    }
+    let given = |argument: &String| {
         let Some((key, text)) = argument.split_once('=') else {
             let help = "answers are KEY=VALUE, such as q1=hello";
             return Err(CliError::usage_with_help(format!("`{argument}` has no `=`"), help));
         };
-        if key.ends_with(':') {
-            let message = format!("`{argument}`: raw JSON with `:=` does not exist in this version");
-            return Err(CliError::usage(message));
+        if let Some(key) = key.strip_suffix(':') {
+            let value = json::parse(text)
+                .map_err(|error| CliError::usage(format!("`{argument}` has no JSON behind `:=`: {error}")))?;
+            return Ok(Given { key: key.to_owned(), value: Input::Json(value) });
         }
-        if text.starts_with('@') {
-            let message = format!("`{argument}`: answers from files do not exist in this version");
-            let help = format!("to send a text that begins with @: '{key}=\\{text}'");
-            return Err(CliError::usage_with_help(message, help));
-        }
-        if given.iter().any(|earlier| earlier.key == key) {
-            return Err(CliError::usage(format!("`{key}` is answered twice")));
-        }
-        let text = if text.starts_with("\\@") { &text[1..] } else { text };
-        given.push(Given { key: key.to_owned(), text: text.to_owned() });
-    }
-    Ok(given)
+        let text = match text.strip_prefix('@') {
+            Some(file) => read(Path::new(file))?,
+            None if text.starts_with("\\@") => text[1..].to_owned(),
+            None => text.to_owned(),
+        };
+        Ok(Given { key: key.to_owned(), value: Input::Text(text) })
+    };
+    arguments.iter().map(given).collect()
 }
 
-/// The answers as a JSON object for `form`, if it takes them; sizes are for the server to say.
-pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
+/// Bytes that a file with an answer may have: no server takes more by default.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The text in the file at `path`, `-` being standard input, without the line feed at its end.
+pub fn read_file(path: &Path) -> Result<String, CliError> {
+    let mut text = String::new();
+    let got = if path == Path::new("-") {
+        io::stdin().lock().take(MAX_FILE + 1).read_to_string(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text))
+    };
+    let shown = path.display();
+    got.map_err(|error| {
+        let help = format!("to send a text that begins with @: 'KEY=\\@{shown}'");
+        CliError::usage_with_help(format!("cannot read {shown}: {error}"), help)
+    })?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(CliError::usage(format!("{shown} has more than 1 MiB")));
+    }
+    Ok(text
+        .strip_suffix('\n')
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+        .unwrap_or(&text)
+        .to_owned())
+}
+
+/// The answers as a JSON object for `form`, if it takes them at the time `now`; sizes are for the server to say.
+pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<String, CliError> {
     if form.status == Status::Draft {
         return Err(draft(form));
     }
@@ -54,17 +96,20 @@ pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
     let (questions, ids) = (known(&listed), ids(&listed));
     let mut findings = Vec::new();
     let mut answers = Object::new();
-    for Given { key, text } in given {
-        match questions.iter().find(|question| question.id.as_deref() == Some(key)) {
-            Some(question) => answers.push((key.clone(), convert(question, text))),
-            // Of a type that this version does not know: the server does.
-            None if ids.contains(key) => answers.push((key.clone(), Value::String(text.clone()))),
-            None => findings.push(unknown(form, &ids, key)),
+    for (key, values) in by_key(given) {
+        let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
+        if question.is_none() && !ids.iter().any(|id| id == key) {
+            findings.push(unknown(form, &ids, key));
+            continue;
         }
+        answers.push((key.to_owned(), convert(key, question.map(|question| &question.kind), &values)?));
     }
     // Where there is a type that this version does not know, the server checks: what is asked may depend on it.
-    let violations =
-        if questions.len() == listed.len() { check(form, questions.clone(), &answers) } else { Vec::new() };
+    let violations = if questions.len() == listed.len() {
+        check(form, questions.clone(), &answers, now)
+    } else {
+        Vec::new()
+    };
     for violation in violations {
         let id = violation.question.as_deref().unwrap_or_default();
         let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(id));
@@ -77,9 +122,21 @@ pub fn fit(form: &FormDetail, given: &[Given]) -> Result<String, CliError> {
 }
 
 /// Everything about `answers` that the form's rules refuse.
-fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object) -> Vec<Violation> {
+fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object, now: Timestamp) -> Vec<Violation> {
     let version = Version { number: form.version, created_at: form.created_at, questions };
-    version.check(answers, &Limits::BOUNDLESS).err().unwrap_or_default()
+    version.check(answers, &Limits::BOUNDLESS, now).err().unwrap_or_default()
+}
+
+/// What was given, together for each key, in the order of the first.
+fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
+    let mut together: Vec<(&str, Vec<&Input>)> = Vec::new();
+    for Given { key, value } in given {
+        match together.iter_mut().find(|(known, _)| known == key) {
+            Some((_, values)) => values.push(value),
+            None => together.push((key, vec![value])),
+        }
+    }
+    together
 }
 
 /// The server's refusal of the answers, in the same shape as our own.
@@ -123,13 +180,61 @@ fn known(questions: &[Value]) -> Vec<Question> {
     questions.iter().enumerate().filter_map(read).collect()
 }
 
-/// Text that is a number becomes one where the question asks for a number.
-fn convert(question: &Question, text: &str) -> Value {
-    let asks_for_number = matches!(question.kind.rules().example(), Value::Number(_));
-    let number = || json::parse(text.trim()).ok().filter(|value| matches!(value, Value::Number(_)));
-    match asks_for_number.then(number).flatten() {
-        Some(number) => number,
-        None => Value::String(text.to_owned()),
+/// The answer that `values` make for a question of this kind; `None` is one that this version does not know.
+fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, CliError> {
+    let several = matches!(kind, Some(Kind::MultipleChoice(_) | Kind::Ranking(_)));
+    match values {
+        [Input::Json(value)] => Ok(value.clone()),
+        [Input::Text(text)] if !several => Ok(read_as(kind, text)),
+        values if several => {
+            let text = |value: &&Input| match value {
+                Input::Text(text) => Ok(text.as_str().into()),
+                Input::Json(_) => Err(CliError::usage(format!(
+                    "`{key}` is given as JSON and once more: put all into the JSON"
+                ))),
+            };
+            Ok(Value::Array(values.iter().map(text).collect::<Result<_, _>>()?))
+        }
+        _ => Err(CliError::usage(format!("`{key}` is answered twice"))),
+    }
+}
+
+/// `text` as the value it stands for where the kind asks for one; else the text itself, so that it is told what is wrong
+/// with it.
+fn read_as(kind: Option<&Kind>, text: &str) -> Value {
+    let value = match kind {
+        Some(Kind::Number(_) | Kind::Rating(_) | Kind::OpinionScale(_)) => {
+            json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)))
+        }
+        Some(Kind::Boolean(_) | Kind::Consent(_)) => yes_or_no(text).map(Value::Bool),
+        Some(Kind::Matrix(_)) => json::parse(text).ok(),
+        // These are texts, or lists of them.
+        Some(
+            Kind::ShortText(_)
+            | Kind::LongText(_)
+            | Kind::Email(_)
+            | Kind::Url(_)
+            | Kind::Phone(_)
+            | Kind::SingleChoice(_)
+            | Kind::MultipleChoice(_)
+            | Kind::Ranking(_)
+            | Kind::Date(_)
+            | Kind::Time(_)
+            | Kind::Datetime(_)
+            | Kind::Hidden(_)
+            | Kind::Statement(_)
+            | Kind::Page(_),
+        )
+        | None => None,
+    };
+    value.unwrap_or_else(|| text.into())
+}
+
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
     }
 }
 
@@ -137,7 +242,8 @@ fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
     let near = similar(key, ids.iter().map(String::as_str));
     let message = format!("`{key}` is not a question of \"{}\"", form.title);
     let help = near.map_or_else(|| format!("its questions are {}", ids.join(", ")), similar_help);
-    about(Rule::UnknownQuestion, key, message, Some(help))
+    let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
+    about(violation.about(key), Some(help))
 }
 
 fn similar_help(id: &str) -> String {
@@ -150,19 +256,18 @@ fn wrong(questions: &[Question], mut violation: Violation) -> Finding {
         (Rule::QuestionNotVisible, _) | (_, None) => None,
         (_, Some((question, id))) => Some(format!("{id}=… expects {}", question.kind.rules().expects())),
     };
-    if let (Some(question), false) =
-        (asked, matches!(violation.code, Rule::Required | Rule::QuestionNotVisible))
-    {
-        violation.message = format!("\"{}\": {}", question.title, violation.message);
+    let part = violation.pointer.splitn(4, '/').nth(3).map(|part| format!(" at {part}"));
+    let says_which = matches!(violation.code, Rule::Required | Rule::QuestionNotVisible) && part.is_none();
+    if let (Some(question), false) = (asked, says_which) {
+        let (title, part) = (&question.title, part.unwrap_or_default());
+        violation.message = format!("\"{title}\"{part}: {}", violation.message);
     }
-    let finding = Finding::new(violation.code.name(), violation.message.clone());
-    Finding { violation: Some(violation), ..finding.help(help) }
+    about(violation, help)
 }
 
-fn about(rule: Rule, id: &str, message: String, help: Option<String>) -> Finding {
-    let pointer = join("/answers", id);
-    let violation = Violation::new(pointer, rule, message.clone()).about(id);
-    Finding { violation: Some(violation), help, ..Finding::new(rule.name(), message) }
+fn about(violation: Violation, help: Option<String>) -> Finding {
+    let finding = Finding::new(violation.code.name(), violation.message.clone());
+    Finding { violation: Some(violation), ..finding.help(help) }
 }
 
 fn not_sent(findings: Vec<Finding>) -> Report {
@@ -180,10 +285,13 @@ fn draft(form: &FormDetail) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use super::{CliError, Given, parse};
+    use std::path::Path;
+
+    use super::{CliError, Given, Input, json, parse};
 
     fn one(argument: &str) -> Result<Given, CliError> {
-        parse(&[argument.to_owned()]).map(|mut given| given.remove(0))
+        let read = |path: &Path| Ok(format!("in {}", path.display()));
+        parse(&[argument.to_owned()], read).map(|mut given| given.remove(0))
     }
 
     #[test]
@@ -193,20 +301,30 @@ mod tests {
             ("q1=", "q1", ""),
             ("q1==x", "q1", "=x"),
             ("q1=a=b", "q1", "a=b"),
+            ("q1=a:=b", "q1", "a:=b"),
             ("q1=\\@x", "q1", "@x"),
             ("q1=\\x", "q1", "\\x"),
             ("q1=01234", "q1", "01234"),
+            ("q1=@bio.txt", "q1", "in bio.txt"),
+            ("q1=@-", "q1", "in -"),
         ] {
-            assert_eq!(one(argument).unwrap(), Given { key: key.to_owned(), text: text.to_owned() });
+            assert_eq!(
+                one(argument).unwrap(),
+                Given { key: key.to_owned(), value: Input::Text(text.to_owned()) }
+            );
         }
     }
 
     #[test]
-    fn what_does_not_exist_yet_is_refused_and_not_sent_as_text() {
-        for argument in ["q1", "q3:=4", "q1=@file", "q1=@-"] {
+    fn behind_a_colon_and_an_equals_sign_stands_json() {
+        for (argument, json) in
+            [("q1:=4.50", "4.50"), ("q1:={\"a\":[1]}", "{\"a\":[1]}"), ("q1:=\"@x\"", "\"@x\"")]
+        {
+            let value = Input::Json(json::parse(json).unwrap());
+            assert_eq!(one(argument).unwrap(), Given { key: "q1".to_owned(), value });
+        }
+        for argument in ["q1", "q1:=", "q1:=red", "q1:={\"a\":1,\"a\":2}", "q1:=@file"] {
             assert!(matches!(one(argument), Err(CliError::Usage { .. })), "{argument}");
         }
-        let twice = ["q1=a", "q1=b"].map(str::to_owned);
-        assert!(parse(&twice).is_err());
     }
 }

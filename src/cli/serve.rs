@@ -67,6 +67,9 @@ struct LimitFlags {
     /// Questions in a form
     #[arg(long, value_name = "N", default_value_t = 500, hide_short_help = true)]
     max_questions: usize,
+    /// Options of a question
+    #[arg(long, value_name = "N", default_value_t = 500, hide_short_help = true)]
+    max_options: usize,
     /// Characters in a title
     #[arg(long, value_name = "N", default_value_t = 300, hide_short_help = true)]
     max_title: usize,
@@ -150,6 +153,7 @@ impl Serve {
         config.cache_size = self.cache_size.unwrap_or(config.cache_size);
         config.content = Limits {
             questions: limits.max_questions,
+            options: limits.max_options,
             title: limits.max_title,
             answer: bytes(limits.max_answer),
             answers: limits.max_answers,

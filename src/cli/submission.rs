@@ -18,14 +18,19 @@ use crate::domain::json::{self, Value};
 #[command(after_long_help = "\
 Each answer is KEY=VALUE, the key being the question's id: `forms show FORM`
 lists them. The value is everything after the first `=`, and is read by the
-question's type: a rating as a number, all else as text. To begin a text with
-@ write KEY=\\@text. Prints the submission's id.
+question's type: a number, true, false, yes or no, and for a matrix JSON; all
+else is text. A list is made by giving its key several times. KEY=@FILE takes
+the text from a file, @- from standard input; to begin a text with @ write
+KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
 
-Arguments can be seen by other users of this machine while the command runs.
+Arguments can be seen by other users of this machine while the command runs;
+what is in a file cannot.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
   forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
+  forms submit frm_7k2m9q4x1abz colour=red colour=blue comment=@comment.txt
+  forms submit frm_7k2m9q4x1abz 'other:={\"other\":\"purple\"}'
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form, by id or slug
@@ -42,10 +47,13 @@ pub struct Submit {
 impl Submit {
     /// Sends the answers. All that is wrong with them is told before anything is sent.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        let given = answers::parse(&self.answers)?;
+        let given = answers::parse(&self.answers, |path| {
+            session.warn_of_terminal(path);
+            answers::read_file(path)
+        })?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let answers = answers::fit(&form, &given)?;
+        let answers = answers::fit(&form, &given, session.now())?;
         let output = &session.output;
         if self.dry_run {
             let refused = |error| answers::refused(&form, error);

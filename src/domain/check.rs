@@ -7,19 +7,21 @@ use super::condition::{Answer, Condition};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
-use super::question::{Fault, Kind, Question, is_empty};
+use super::question::{Fault, Kind, Question};
 use super::violation::{Rule, Violation, join};
+use crate::clock::Timestamp;
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
 impl Version {
-    /// Holds `answers`, the members of the object sent, against the questions and reports every problem. Gives the
-    /// defaults that are kept with them.
+    /// Holds `answers`, the members of the object sent at the time `now`, against the questions and reports every
+    /// problem. Gives the defaults that are kept with them.
     pub fn check(
         &self,
         answers: &[(String, Value)],
         limits: &Limits,
+        now: Timestamp,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
         if answers.len() > limits.answers {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
@@ -31,16 +33,16 @@ impl Version {
         for question in &self.questions {
             let is_shown = course.shows(question);
             let Some(id) = question.id.as_deref() else { continue };
-            let sent = sent.find(id);
+            let (sent, rules) = (sent.find(id), question.kind.rules());
             known += usize::from(sent.is_some());
             if !is_shown {
-                violations.extend(sent.filter(|sent| !is_empty(sent)).map(|_| unseen(id, question)));
+                violations.extend(sent.filter(|sent| !rules.is_empty(sent)).map(|_| unseen(id, question)));
                 continue;
             }
-            let default = question.kind.rules().default_answer().filter(|_| sent.is_none());
+            let default = rules.default_answer().filter(|_| sent.is_none());
             defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
-            let faults = question.check(answer, course.requires(question), limits);
+            let faults = question.check(answer, course.requires(question), limits, now);
             violations.extend(faults.into_iter().map(|fault| place(id, fault)));
             course.note(id, question, answer);
         }
@@ -94,20 +96,20 @@ impl<'a> Course<'a> {
 
     /// What was answered to `question`, which is asked.
     fn note(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
-        let (Some(given), Some(value)) = (&mut self.given, answer.filter(|answer| !is_empty(answer))) else {
-            return;
-        };
-        given.insert(id, Answer { value, sense: question.kind.rules().sense() });
+        let rules = question.kind.rules();
+        let answer = answer.filter(|answer| !rules.is_empty(answer));
+        let (Some(given), Some(value)) = (&mut self.given, answer) else { return };
+        given.insert(id, Answer { value, sense: rules.sense() });
     }
 }
 
 fn unseen(id: &str, question: &Question) -> Violation {
     let message = format!("\"{}\" is not asked with these answers; leave it out", question.title);
-    place(id, Fault { rule: Rule::QuestionNotVisible, message })
+    Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
 }
 
 fn place(id: &str, fault: Fault) -> Violation {
-    Violation::new(join("/answers", id), fault.rule, fault.message).about(id)
+    Violation::new(join("/answers", id) + &fault.at, fault.rule, fault.message).about(id)
 }
 
 /// Answers by the ids of their questions: a few are faster looked through, many are not.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::json::{Object, Value};
+use super::json::{Number, Object, Value};
 use super::violation::{Rule, Violation, join};
 
 /// An object that is being read. A member that nobody asks for is an error when reading ends.
@@ -56,9 +56,16 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.violations.push(violation);
     }
 
+    /// Where to report what is found in a member that is read elsewhere.
+    pub fn violations(&mut self) -> &mut Vec<Violation> {
+        self.violations
+    }
+
     /// The member `name` as it stands, `null` included.
     pub fn raw(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
         self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
@@ -105,6 +112,21 @@ impl<'a, 'v> Fields<'a, 'v> {
                     name,
                     Rule::TypeMismatch,
                     format!("`{name}` must be true or false, not {}", other.kind()),
+                );
+                None
+            }
+        }
+    }
+
+    /// A number.
+    pub fn number(&mut self, name: &'static str) -> Option<Number> {
+        match self.value(name)? {
+            Value::Number(number) => Some(number.clone()),
+            other => {
+                self.refuse(
+                    name,
+                    Rule::TypeMismatch,
+                    format!("`{name}` must be a number, not {}", other.kind()),
                 );
                 None
             }
@@ -170,7 +192,8 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 }
 
-fn read_text(
+/// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.
+pub(super) fn read_text(
     value: &Value,
     pointer: &str,
     name: &str,

@@ -8,6 +8,8 @@ pub const MAX_RETIRED_IDS: usize = 5_000;
 pub struct Limits {
     /// Questions in a form, pages and statements included.
     pub questions: usize,
+    /// Options of a question, and rows and columns of a matrix.
+    pub options: usize,
     /// Characters (Unicode scalar values) in the title of a form or a question.
     pub title: usize,
     /// Bytes of one answer's text.
@@ -18,12 +20,17 @@ pub struct Limits {
 
 impl Limits {
     /// No bounds: for what was accepted before, and where it is for a server to say.
-    pub const BOUNDLESS: Self =
-        Self { questions: usize::MAX, title: usize::MAX, answer: usize::MAX, answers: usize::MAX };
+    pub const BOUNDLESS: Self = Self {
+        questions: usize::MAX,
+        options: usize::MAX,
+        title: usize::MAX,
+        answer: usize::MAX,
+        answers: usize::MAX,
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { questions: 500, title: 300, answer: 64 * 1024, answers: 1_000 }
+        Self { questions: 500, options: 500, title: 300, answer: 64 * 1024, answers: 1_000 }
     }
 }

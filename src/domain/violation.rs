@@ -55,10 +55,19 @@ rules! {
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
     InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
+    SchemeNotAllowed "scheme_not_allowed" "The question takes addresses with certain schemes only.";
     InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";
+    InvalidPhone "invalid_phone" "The text is no possible phone number: write it with `+` and its country, like +49 30 901820, or as it is dialled in the question's default country.";
+    InvalidDate "invalid_date" "The text is no date that exists, written as 2027-03-13.";
+    InvalidTime "invalid_time" "The text is no time of day, written as 09:30 or 09:30:00.";
     InvalidDatetime "invalid_datetime" "The text is no date and time with its offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
+    NotAnOption "not_an_option" "The value is none of the question's options. What counts is an option's `value`, not its label, and case matters.";
+    DuplicateOption "duplicate_option" "The same option stands twice in a list.";
+    UnknownRow "unknown_row" "The question has no row with this name.";
+    TooFew "too_few" "There are fewer items than asked for; the message says how many must be.";
     NotAnInteger "not_an_integer" "The question asks for a whole number.";
-    OutOfRange "out_of_range" "The number is below or above what the question allows.";
+    OutOfRange "out_of_range" "The number, date or time is below or above what the question allows.";
+    NotAStep "not_a_step" "The number is not a whole number of steps from `min`, else from 0.";
 }
 
 /// A broken rule.

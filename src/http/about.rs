@@ -60,6 +60,7 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
         max_body: number(http.max_body),
         max_definition: number(http.max_definition),
         max_questions: number(content.questions),
+        max_options: number(content.options),
         max_title: number(content.title),
         max_answer: number(content.answer),
         max_answers: number(content.answers),

@@ -14,6 +14,8 @@ use forms::domain::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
 use forms::id::{FormId, WorkspaceId};
 
+use crate::questions::least_settings;
+
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
@@ -40,7 +42,7 @@ fn faults(version: &Version, answer: &str) -> Vec<&'static str> {
     let Value::Object(answers) = json::parse(&format!(r#"{{"q1":{answer}}}"#)).unwrap() else {
         unreachable!()
     };
-    match version.check(&answers, &Limits::default()) {
+    match version.check(&answers, &Limits::default(), at(0)) {
         Ok(_) => Vec::new(),
         Err(violations) => {
             assert!(violations.iter().all(|found| found.pointer == "/answers/q1"));
@@ -186,7 +188,7 @@ fn a_required_question_needs_an_answer_and_all_problems_are_told() {
     let Value::Object(answers) = json::parse(r#"{"q1":" ","q2":9,"mial":"x","a/b~":1}"#).unwrap() else {
         unreachable!()
     };
-    let violations = version.check(&answers, &Limits::default()).unwrap_err();
+    let violations = version.check(&answers, &Limits::default(), at(0)).unwrap_err();
     assert_eq!(
         places(&violations),
         [
@@ -199,7 +201,10 @@ fn a_required_question_needs_an_answer_and_all_problems_are_told() {
     );
     assert_eq!(violations[0].message, "\"Mail\" needs an answer");
     let many = (0..1_001).map(|number| (format!("k{number}"), Value::Null)).collect::<Vec<_>>();
-    assert_eq!(places(&version.check(&many, &Limits::default()).unwrap_err()), [("too_many", "/answers")]);
+    assert_eq!(
+        places(&version.check(&many, &Limits::default(), at(0)).unwrap_err()),
+        [("too_many", "/answers")]
+    );
 }
 
 #[test]
@@ -304,14 +309,16 @@ fn questions_are_kept_in_canonical_form() {
 #[test]
 fn every_kind_takes_its_own_example_and_refuses_others_settings() {
     for name in Kind::NAMES {
-        let version = question(&format!(r#""id":"q1","type":"{name}""#));
+        let version = question(&format!(r#""id":"q1",{}"#, least_settings(name)));
         let kind = &version.questions[0].kind;
         assert_eq!(kind.name(), name);
         assert_eq!(faults(&version, &kind.rules().example().to_string()), [""; 0], "{name}");
         assert_eq!(is_empty(&kind.rules().example()), !kind.rules().takes_answer(), "{name}");
         assert!(!kind.rules().expects().is_empty());
-        let text =
-            format!(r#"{{"title":"F","questions":[{{"type":"{name}","title":"T","no_such_setting":1}}]}}"#);
+        let text = format!(
+            r#"{{"title":"F","questions":[{{{},"title":"T","no_such_setting":1}}]}}"#,
+            least_settings(name)
+        );
         let violations = read(&text).unwrap_err();
         assert_eq!(places(&violations), [("unknown_field", "/questions/0/no_such_setting")]);
         assert!(violations[0].candidates.contains(&"title".to_owned()));

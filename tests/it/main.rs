@@ -10,5 +10,6 @@ mod harness; // a server for tests
 mod layers; // who may import whom
 mod logic; // what is asked, and what is kept besides what was sent
 mod process; // the real executable, killed and stopped
+mod questions; // every kind of question: answers, settings, schema
 mod readme; // what the README says
 mod store; // what every store promises

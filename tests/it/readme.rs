@@ -7,11 +7,13 @@ use std::process::{Command, Stdio};
 use forms::api::Code;
 use forms::cli::exit::Exit;
 use forms::domain::fields::Fields;
-use forms::domain::json::Value;
+use forms::domain::json;
+use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
 
 use crate::cli::Home;
 use crate::golden::assert_golden;
+use crate::questions::least_settings;
 
 fn readme() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
@@ -47,14 +49,14 @@ fn questions() -> String {
     format!("| `type` | Answer | For instance | Settings |\n|---|---|---|---|\n{}", rows.collect::<String>())
 }
 
-/// A question of the kind `name` without settings, and the names of those it could have.
+/// A question of the kind `name` with only the settings it must have, and the names of those it could have.
 fn read_plain(name: &str) -> (Kind, Vec<String>) {
     let mut violations = Vec::new();
-    let unknown = Value::Object(vec![("unknown".to_owned(), Value::Null)]);
-    let mut fields = Fields::open(&unknown, "", "a question", &mut violations).unwrap();
-    let kind = Kind::read(name, &mut fields).unwrap();
-    fields.close(&[]);
-    (kind, violations.remove(0).candidates)
+    let settings = json::parse(&format!("{{{},\"unknown\":null}}", least_settings(name))).unwrap();
+    let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
+    let kind = Kind::read(name, &mut fields, &Limits::default()).unwrap();
+    fields.close(&["type"]);
+    (kind, violations.remove(1).candidates)
 }
 
 #[test]

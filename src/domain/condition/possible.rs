@@ -107,25 +107,27 @@ fn is_text(rules: &dyn Rules) -> bool {
 
 /// Why `value` is not accepted as an answer.
 fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
-    rules.check(value).into_iter().next().map(|fault| fault.message)
+    rules.check(value, None).into_iter().next().map(|fault| fault.message)
 }
 
-/// Why no answer lies before or behind `value`.
+/// Why no answer lies before or behind `value`. One that is out of range has its place among them all the same.
 fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
-    let faults = rules.check(value).into_iter();
-    let is_senseless = match value {
-        Value::String(text) => rules.sense().order(text, text).is_none(),
-        _ => false,
+    let is_of_another_form = |rule| {
+        matches!(rule, Rule::TypeMismatch | Rule::InvalidDate | Rule::InvalidTime | Rule::InvalidDatetime)
     };
-    let fault = faults.into_iter().find(|fault| is_senseless || fault.rule == Rule::TypeMismatch);
-    fault.map(|fault| fault.message)
+    let mut faults = rules.check(value, None).into_iter();
+    faults.find(|fault| is_of_another_form(fault.rule)).map(|fault| fault.message)
 }
 
 /// Why no answer includes `value`.
 fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
     match (rules.example(), value) {
         (Value::String(_), Value::String(_)) => None,
-        (Value::Array(_), _) => misfit(rules, &Value::Array(vec![value.clone()])),
+        // Only what is wrong with the option itself: a list of one may be too short.
+        (Value::Array(_), _) => {
+            let faults = rules.check(&Value::Array(vec![value.clone()]), None);
+            faults.into_iter().find(|fault| !fault.at.is_empty()).map(|fault| fault.message)
+        }
         _ => Some(format!("its answer is {}", rules.expects())),
     }
 }

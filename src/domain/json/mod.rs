@@ -4,6 +4,7 @@
 //! disagree. Here duplicate keys, NUL characters, numbers outside the finite range of `f64` and nesting deeper
 //! than [`MAX_DEPTH`] are refused, with line and column.
 
+mod decimal;
 mod merge;
 mod parse;
 mod quoted;
@@ -15,6 +16,7 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+pub use decimal::{Decimal, Steps};
 pub use merge::merge;
 pub use parse::{SyntaxError, parse, parse_object};
 
@@ -52,12 +54,13 @@ impl Number {
     /// `4.99999999999999999999` rounds to 5 as an `f64` and is none.
     pub fn integer(&self) -> Option<i64> {
         let whole = self.value.fract() == 0.0 && self.value.abs() <= 9_007_199_254_740_992.0;
-        let rounded = whole.then_some(self.value as i64)?;
-        let written = self.text.contains(['.', 'e', 'E']).then(|| exact_digits(&self.text));
-        match written {
-            Some(digits) if digits != exact_digits(&rounded.to_string()) => None,
-            Some(_) | None => Some(rounded),
-        }
+        let written_whole = || !self.text.contains(['.', 'e', 'E']) || self.exact().is_integer();
+        (whole && written_whole()).then_some(self.value as i64)
+    }
+
+    /// The value to the last digit written.
+    pub fn exact(&self) -> Decimal {
+        Decimal::read(&self.text)
     }
 
     /// Whether it is less than, equal to or greater than `other`: by value, exactly. The texts decide where the nearest
@@ -67,21 +70,7 @@ impl Number {
         if nearest.is_ne() || self.text == other.text {
             return nearest;
         }
-        // How far the first digit stands before the point, and the digits from there on.
-        let parts = |number: &Self| {
-            let (digits, power) = exact_digits(&number.text);
-            let sign = if digits.is_empty() {
-                0
-            } else if number.text.starts_with('-') {
-                -1
-            } else {
-                1
-            };
-            (sign, power.saturating_add(digits.len() as i64), digits)
-        };
-        let ((sign, first, digits), (other_sign, other_first, other_digits)) = (parts(self), parts(other));
-        let size = (first, digits).cmp(&(other_first, other_digits));
-        sign.cmp(&other_sign).then(if sign < 0 { size.reverse() } else { size })
+        self.exact().cmp(&other.exact())
     }
 
     /// The number's own text.
@@ -90,23 +79,33 @@ impl Number {
     }
 }
 
-/// The digits of a number without zeros at either end, and the power of ten of the last one: the same for every way to
-/// write the same value.
-fn exact_digits(text: &str) -> (String, i64) {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
-    let kept = digits.trim_end_matches('0');
-    let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX);
-    let power =
-        exponent.saturating_sub(fraction.len() as i64).saturating_add((digits.len() - kept.len()) as i64);
-    let kept = kept.trim_start_matches('0').to_owned();
-    if kept.is_empty() { (kept, 0) } else { (kept, power) }
-}
-
 impl From<i64> for Number {
     fn from(value: i64) -> Self {
         Self { text: value.to_string().into(), value: value as f64 }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+}
+
+impl<T: Into<Value>> FromIterator<T> for Value {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::Array(items.into_iter().map(Into::into).collect())
     }
 }
 

@@ -2,11 +2,16 @@
 
 use email_address::{EmailAddress, Options};
 
-use super::text::one_line;
+use super::json::{object, present};
+use super::text::{Lines, one_line};
 use super::{Fault, Rules};
+use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation};
+
+/// Characters an address may have (RFC 5321 §4.5.3.1.3, less the brackets around it).
+const MAX_LENGTH: i64 = 254;
 
 /// One e-mail address.
 ///
@@ -34,7 +39,7 @@ impl Email {
 }
 
 impl Rules for Email {
-    fn check(&self, answer: &Value) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
         let text = match one_line(answer) {
             Ok(text) => text,
             Err(fault) => return vec![fault],
@@ -52,19 +57,25 @@ impl Rules for Email {
         vec![Fault::new(Rule::DomainNotAllowed, message)]
     }
 
+    fn schema(&self) -> Value {
+        object([
+            ("type", Some("string".into())),
+            ("format", Some("email".into())),
+            ("pattern", Some(Lines::One.expression().into())),
+            ("maxLength", Some(MAX_LENGTH.into())),
+        ])
+    }
+
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |domains: &Vec<String>| Value::Array(domains.iter().cloned().map(Value::String).collect());
-        [
+        let list = |domains: &Vec<String>| domains.iter().map(String::as_str).collect();
+        present([
             ("allow_domains", self.allow_domains.as_ref().map(list)),
             ("deny_domains", self.deny_domains.as_ref().map(list)),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+        ])
     }
 
     fn example(&self) -> Value {
-        Value::String("name@example.com".to_owned())
+        "name@example.com".into()
     }
 
     fn expects(&self) -> String {
@@ -91,7 +102,7 @@ fn domain_of(text: &str) -> Option<&str> {
     EmailAddress::parse_with_options(text, options).ok()?;
     let (local, domain) = text.rsplit_once('@')?;
     let plain = local.is_ascii() && !local.contains(['"', '(', ')']) && !domain.contains(['(', ')']);
-    (plain && text.chars().count() <= 254).then_some(domain)
+    (plain && text.chars().count() <= MAX_LENGTH as usize).then_some(domain)
 }
 
 /// Whether `domain` is `parent` or a subdomain of it; case does not matter.

@@ -1,7 +1,9 @@
 //! `hidden`: a value that comes along with the answers, for instance from the address of a page.
 
-use super::text::one_line;
+use super::json::{object, present};
+use super::text::{Lines, one_line};
 use super::{Fault, Rules, is_empty};
+use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::Rule;
@@ -28,7 +30,7 @@ impl Hidden {
             Some(value) => check(value).err(),
             None => None,
         };
-        if let Some(Fault { rule, message }) = fault {
+        if let Some(Fault { rule, message, .. }) = fault {
             fields.refuse("default", rule, message);
         }
         Self { default, from_url: fields.text("from_url", 300) }
@@ -47,14 +49,19 @@ fn check(value: &Value) -> Result<(), Fault> {
 }
 
 impl Rules for Hidden {
-    fn check(&self, answer: &Value) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
         check(answer).err().into_iter().collect()
     }
 
+    fn schema(&self) -> Value {
+        object([
+            ("type", Some(["string", "number", "boolean"].into_iter().collect())),
+            ("pattern", Some(Lines::One.expression().into())),
+        ])
+    }
+
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        let default = self.default.clone().map(|value| ("default", value));
-        let from_url = self.from_url.clone().map(|name| ("from_url", Value::String(name)));
-        default.into_iter().chain(from_url).collect()
+        present([("default", self.default.clone()), ("from_url", self.from_url.as_deref().map(Value::from))])
     }
 
     fn example(&self) -> Value {

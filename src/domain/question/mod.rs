@@ -1,19 +1,36 @@
 //! Questions: what may be asked, with which settings, and which answers fit.
 //!
-//! A kind of question is a file that implements [`Rules`], a variant of [`Kind`], and an arm in each of its two
+//! A kind of question is a file that implements [`Rules`], a variant of [`Kind`], and an arm in each of its
 //! matches; the compiler names them.
 
+mod boolean;
+mod calendar;
+mod choice;
 mod email;
 mod hidden;
-mod rating;
+mod json;
+mod labels;
+mod matrix;
+mod number;
+mod options;
+mod phone;
+mod scale;
 mod silent;
 mod text;
+mod url;
 
+pub use boolean::{Boolean, Consent};
+pub use calendar::Calendar;
+pub use choice::{MultipleChoice, Ranking, SingleChoice};
 pub use email::Email;
 pub use hidden::Hidden;
-pub use rating::Rating;
+pub use matrix::Matrix;
+pub use number::Quantity;
+pub use phone::Phone;
+pub use scale::Scale;
 pub use silent::Silent;
-pub use text::ShortText;
+pub use text::Text;
+pub use url::Url;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -22,17 +39,29 @@ use super::condition::{Asked, Condition, Sense};
 use super::fields::Fields;
 use super::json::Value;
 use super::limits::Limits;
-use super::violation::{Rule, Violation};
+use super::violation::{Rule, Violation, join};
+use crate::clock::Timestamp;
+use calendar::Unit;
+use text::Lines;
 
 /// What the kinds of question have in common.
 pub trait Rules {
-    /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits.
-    fn check(&self, answer: &Value) -> Vec<Fault>;
+    /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits. `now` is for bounds such as
+    /// `today`; without it they are left out, and what remains is wrong on every day.
+    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault>;
+
+    /// Whether `answer` counts as none.
+    fn is_empty(&self, answer: &Value) -> bool {
+        is_empty(answer)
+    }
+
+    /// The JSON Schema (2020-12) of the answers that fit, as exact as it can say; of empty ones it says nothing.
+    fn schema(&self) -> Value;
 
     /// The settings that were set, in canonical order.
     fn settings(&self) -> Vec<(&'static str, Value)>;
 
-    /// An answer that fits a question of this kind with no settings.
+    /// An answer that fits a question of this kind with only the settings it must have.
     fn example(&self) -> Value;
 
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
@@ -62,6 +91,8 @@ pub trait Rules {
 /// Why one answer does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// JSON pointer (RFC 6901) from the answer to the part that is wrong; empty if it is the whole.
+    pub at: String,
     /// The broken rule.
     pub rule: Rule,
     /// What would be right, for the person who answers.
@@ -70,16 +101,35 @@ pub struct Fault {
 
 impl Fault {
     fn new(rule: Rule, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into() }
+        Self { at: String::new(), rule, message: message.into() }
+    }
+
+    /// The same, about the member or item `key` of what it was about.
+    fn within(self, key: &str) -> Self {
+        Self { at: join("", key) + &self.at, ..self }
     }
 }
 
 /// The kind of a question, with its settings. In JSON it is the member `type`.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    ShortText(ShortText),
+    ShortText(Text),
+    LongText(Text),
     Email(Email),
-    Rating(Rating),
+    Url(Url),
+    Phone(Phone),
+    Number(Quantity),
+    Rating(Scale),
+    OpinionScale(Scale),
+    Boolean(Boolean),
+    Consent(Consent),
+    SingleChoice(SingleChoice),
+    MultipleChoice(MultipleChoice),
+    Ranking(Ranking),
+    Matrix(Matrix),
+    Date(Calendar),
+    Time(Calendar),
+    Datetime(Calendar),
     Hidden(Hidden),
     Statement(Silent),
     Page(Silent),
@@ -87,14 +137,49 @@ pub enum Kind {
 
 impl Kind {
     /// The names of all kinds.
-    pub const NAMES: [&str; 6] = ["short_text", "email", "rating", "hidden", "statement", "page"];
+    pub const NAMES: [&str; 20] = [
+        "short_text",
+        "long_text",
+        "email",
+        "url",
+        "phone",
+        "number",
+        "rating",
+        "opinion_scale",
+        "boolean",
+        "consent",
+        "single_choice",
+        "multiple_choice",
+        "ranking",
+        "matrix",
+        "date",
+        "time",
+        "datetime",
+        "hidden",
+        "statement",
+        "page",
+    ];
 
     /// Reads the settings of the kind called `name`; `None` if there is no such kind.
-    pub fn read(name: &str, fields: &mut Fields<'_, '_>) -> Option<Self> {
+    pub fn read(name: &str, fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Self> {
         Some(match name {
-            "short_text" => Self::ShortText(ShortText::read(fields)),
+            "short_text" => Self::ShortText(Text::read(fields, Lines::One)),
+            "long_text" => Self::LongText(Text::read(fields, Lines::Many)),
             "email" => Self::Email(Email::read(fields)),
-            "rating" => Self::Rating(Rating::read(fields)),
+            "url" => Self::Url(Url::read(fields)),
+            "phone" => Self::Phone(Phone::read(fields)),
+            "number" => Self::Number(Quantity::read(fields)),
+            "rating" => Self::Rating(Scale::read_rating(fields)),
+            "opinion_scale" => Self::OpinionScale(Scale::read_opinion(fields)),
+            "boolean" => Self::Boolean(Boolean::read(fields)),
+            "consent" => Self::Consent(Consent::read(fields)),
+            "single_choice" => Self::SingleChoice(SingleChoice::read(fields, limits)),
+            "multiple_choice" => Self::MultipleChoice(MultipleChoice::read(fields, limits)),
+            "ranking" => Self::Ranking(Ranking::read(fields, limits)),
+            "matrix" => Self::Matrix(Matrix::read(fields, limits)),
+            "date" => Self::Date(Calendar::read(fields, Unit::Date)),
+            "time" => Self::Time(Calendar::read(fields, Unit::Time)),
+            "datetime" => Self::Datetime(Calendar::read(fields, Unit::Moment)),
             "hidden" => Self::Hidden(Hidden::read(fields)),
             "statement" => Self::Statement(Silent),
             "page" => Self::Page(Silent),
@@ -106,8 +191,22 @@ impl Kind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::ShortText(_) => "short_text",
+            Self::LongText(_) => "long_text",
             Self::Email(_) => "email",
+            Self::Url(_) => "url",
+            Self::Phone(_) => "phone",
+            Self::Number(_) => "number",
             Self::Rating(_) => "rating",
+            Self::OpinionScale(_) => "opinion_scale",
+            Self::Boolean(_) => "boolean",
+            Self::Consent(_) => "consent",
+            Self::SingleChoice(_) => "single_choice",
+            Self::MultipleChoice(_) => "multiple_choice",
+            Self::Ranking(_) => "ranking",
+            Self::Matrix(_) => "matrix",
+            Self::Date(_) => "date",
+            Self::Time(_) => "time",
+            Self::Datetime(_) => "datetime",
             Self::Hidden(_) => "hidden",
             Self::Statement(_) => "statement",
             Self::Page(_) => "page",
@@ -117,9 +216,19 @@ impl Kind {
     /// The kind's rules.
     pub fn rules(&self) -> &dyn Rules {
         match self {
-            Self::ShortText(kind) => kind,
+            Self::ShortText(kind) | Self::LongText(kind) => kind,
             Self::Email(kind) => kind,
-            Self::Rating(kind) => kind,
+            Self::Url(kind) => kind,
+            Self::Phone(kind) => kind,
+            Self::Number(kind) => kind,
+            Self::Rating(kind) | Self::OpinionScale(kind) => kind,
+            Self::Boolean(kind) => kind,
+            Self::Consent(kind) => kind,
+            Self::SingleChoice(kind) => kind,
+            Self::MultipleChoice(kind) => kind,
+            Self::Ranking(kind) => kind,
+            Self::Matrix(kind) => kind,
+            Self::Date(kind) | Self::Time(kind) | Self::Datetime(kind) => kind,
             Self::Hidden(kind) => kind,
             Self::Statement(kind) | Self::Page(kind) => kind,
         }
@@ -147,18 +256,26 @@ pub struct Question {
 }
 
 impl Question {
-    /// Reports all that is wrong with `answer`: nothing if it fits, or is empty and not `required`.
-    pub fn check(&self, answer: Option<&Value>, required: bool, limits: &Limits) -> Vec<Fault> {
-        let Some(answer) = answer.filter(|answer| !is_empty(answer)) else {
+    /// Reports all that is wrong with `answer` at the time `now`: nothing if it fits, or is empty and not `required`.
+    pub fn check(
+        &self,
+        answer: Option<&Value>,
+        required: bool,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Vec<Fault> {
+        let rules = self.kind.rules();
+        let Some(answer) = answer.filter(|answer| !rules.is_empty(answer)) else {
             let missing = Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title));
             return if required { vec![missing] } else { Vec::new() };
         };
-        match answer {
-            Value::String(text) if text.len() > limits.answer => {
-                vec![Fault::new(Rule::TooLong, format!("An answer may have {} bytes at most", limits.answer))]
-            }
-            _ => self.kind.rules().check(answer),
+        if size(answer) > limits.answer {
+            return vec![Fault::new(
+                Rule::TooLong,
+                format!("An answer may have {} bytes at most", limits.answer),
+            )];
         }
+        rules.check(answer, Some(now))
     }
 
     /// Its conditions, with what the judgement on them needs.
@@ -170,6 +287,17 @@ impl Question {
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Condition)> {
         let conditions = [("show_if", &self.show_if), ("required_if", &self.required_if)];
         conditions.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
+    }
+}
+
+/// How large an answer is: the bytes of its texts, names and numbers, and one for each item.
+fn size(answer: &Value) -> usize {
+    match answer {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => number.text().len(),
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
     }
 }
 
@@ -235,7 +363,7 @@ impl QuestionDraft {
     ) -> Option<Self> {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
-        let kind = read_kind(&mut fields);
+        let kind = read_kind(&mut fields, limits);
         let title = match kind {
             Some(Kind::Hidden(_)) => fields.text("title", limits.title),
             _ => fields.needed_text("title", limits.title),
@@ -276,12 +404,12 @@ impl QuestionDraft {
 /// Characters a description may have.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
-fn read_kind(fields: &mut Fields<'_, '_>) -> Option<Kind> {
+fn read_kind(fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Kind> {
     let Value::String(name) = fields.needed("type")? else {
         fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
         return None;
     };
-    let kind = Kind::read(name, fields);
+    let kind = Kind::read(name, fields, limits);
     if kind.is_none() {
         let known = Kind::NAMES.join(", ");
         let message = format!("unknown question type `{name}`; known are {known}");

@@ -1,6 +1,7 @@
 //! `statement` and `page`: shown between questions, and not asked.
 
 use super::{Fault, Rules};
+use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::violation::Rule;
 
@@ -9,8 +10,12 @@ use crate::domain::violation::Rule;
 pub struct Silent;
 
 impl Rules for Silent {
-    fn check(&self, _answer: &Value) -> Vec<Fault> {
+    fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<Fault> {
         vec![Fault::new(Rule::NotAnswerable, "This is not asked and takes no answer")]
+    }
+
+    fn schema(&self) -> Value {
+        false.into()
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {

@@ -1,23 +1,65 @@
-//! `short_text`: one line of text.
+//! `short_text` and `long_text`: one line of text, or several.
 
 use regex::{Regex, RegexBuilder};
 
+use super::json::{object, present};
 use super::{Fault, Rules};
+use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::Rule;
 
-/// Characters an answer may have where the author set no `max_length`.
-const MAX_LENGTH: i64 = 1_000;
-
-/// One line of text.
-#[derive(Debug, Clone, Default)]
-pub struct ShortText {
+/// Text of bounded length, which may have to match a pattern.
+#[derive(Debug, Clone)]
+pub struct Text {
+    lines: Lines,
     min_length: Option<i64>,
     max_length: Option<i64>,
     pattern: Option<Pattern>,
     pattern_message: Option<String>,
     placeholder: Option<String>,
+}
+
+/// Texts with a character that is no white space, as a regular expression of JSON Schema: its `\s` is another set.
+pub(super) const NOT_BLANK: &str =
+    r"[^\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
+
+/// Texts of nothing but white space.
+pub(super) const BLANK: &str =
+    r"^[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$";
+
+/// How many lines a text may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lines {
+    One,
+    Many,
+}
+
+impl Lines {
+    /// Characters an answer may have where the author set no `max_length`.
+    fn longest(self) -> i64 {
+        match self {
+            Self::One => 1_000,
+            Self::Many => 20_000,
+        }
+    }
+
+    /// Control characters are C0, DEL and C1. A tab is fine, and a line feed and a carriage return where there are
+    /// lines.
+    fn allow(self, character: char) -> bool {
+        match self {
+            Self::One => character == '\t' || !(character.is_control() || breaks_line(character)),
+            Self::Many => matches!(character, '\t' | '\n' | '\r') || !character.is_control(),
+        }
+    }
+
+    /// The same, as a regular expression of JSON Schema.
+    pub(super) fn expression(self) -> &'static str {
+        match self {
+            Self::One => r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]*$",
+            Self::Many => r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$",
+        }
+    }
 }
 
 /// A regular expression that an answer must match as a whole.
@@ -47,37 +89,55 @@ impl Pattern {
             }
         }
     }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let text = fields.text("pattern", 1_000)?;
+        let pattern = Self::compile(&text);
+        if let Err(why) = &pattern {
+            let message = format!("`pattern` is no regular expression: {why}");
+            fields.refuse("pattern", Rule::InvalidPattern, message);
+        }
+        pattern.ok()
+    }
+
+    /// For JSON Schema, whose dialect is ECMAScript's: `None` where the two may differ, as in `\d`, which is any digit
+    /// for us and an ASCII one there, in flags and names of groups, in sets within sets, and in `.` where a text has
+    /// lines.
+    fn portable(&self, lines: Lines) -> Option<String> {
+        let text = self.text.replace("(?:", "(");
+        let same_escape = |rest: &str| rest.starts_with(|next| r"^$.*+?()[]{}|/".contains(next));
+        let odd = ["(?", "[]", "[^]", "&&", "--", "~~", "{,"].iter().any(|odd| text.contains(odd));
+        let nested = text.split(']').any(|part| part.matches('[').count() > 1);
+        let dot = lines == Lines::Many && text.contains('.');
+        let portable = text.split('\\').skip(1).all(same_escape) && !odd && !nested && !dot;
+        portable.then(|| format!("^(?:{})$", self.text))
+    }
 }
 
-impl ShortText {
-    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+impl Text {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines) -> Self {
         let longest = 64 * 1024;
         let min_length = fields.integer("min_length", 0..=longest);
         let max_length = fields.integer("max_length", 1..=longest);
-        let (min, max) = (min_length.unwrap_or(0), max_length.unwrap_or(MAX_LENGTH));
+        let pattern = Pattern::read(fields);
+        let pattern_message = fields.text("pattern_message", 300);
+        let placeholder = fields.text("placeholder", 300);
+        let text = Self { lines, min_length, max_length, pattern, pattern_message, placeholder };
+        let (min, max) = text.lengths();
         if min > max {
             let message = format!("`min_length` ({min}) must not be above `max_length` ({max})");
             fields.refuse("min_length", Rule::InvalidRange, message);
         }
-        let pattern = fields.text("pattern", 1_000).and_then(|text| match Pattern::compile(&text) {
-            Ok(pattern) => Some(pattern),
-            Err(why) => {
-                fields.refuse(
-                    "pattern",
-                    Rule::InvalidPattern,
-                    format!("`pattern` is no regular expression: {why}"),
-                );
-                None
-            }
-        });
-        let pattern_message = fields.text("pattern_message", 300);
-        let placeholder = fields.text("placeholder", 300);
-        Self { min_length, max_length, pattern, pattern_message, placeholder }
+        text
+    }
+
+    fn lengths(&self) -> (i64, i64) {
+        (self.min_length.unwrap_or(0), self.max_length.unwrap_or(self.lines.longest()))
     }
 
     fn check_length(&self, text: &str, faults: &mut Vec<Fault>) {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        let (min, max) = (self.min_length.unwrap_or(0), self.max_length.unwrap_or(MAX_LENGTH));
+        let (min, max) = self.lengths();
         if length < min {
             faults.push(Fault::new(Rule::TooShort, format!("Enter at least {min} characters, not {length}")));
         }
@@ -87,9 +147,9 @@ impl ShortText {
     }
 }
 
-impl Rules for ShortText {
-    fn check(&self, answer: &Value) -> Vec<Fault> {
-        let text = match one_line(answer) {
+impl Rules for Text {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        let text = match clean(answer, self.lines) {
             Ok(text) => text,
             Err(fault) => return vec![fault],
         };
@@ -105,32 +165,50 @@ impl Rules for ShortText {
         faults
     }
 
+    fn schema(&self) -> Value {
+        let (min, max) = self.lengths();
+        let pattern = self.pattern.as_ref().and_then(|pattern| pattern.portable(self.lines));
+        let matches = pattern.map(|pattern| object([("pattern", Some(pattern.as_str().into()))]));
+        object([
+            ("type", Some("string".into())),
+            ("minLength", (min > 0).then(|| min.into())),
+            ("maxLength", Some(max.into())),
+            ("pattern", Some(self.lines.expression().into())),
+            ("allOf", matches.map(|matches| Value::Array(vec![matches]))),
+        ])
+    }
+
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        let number = |value: i64| Value::Number(value.into());
-        let text = |value: &String| Value::String(value.clone());
-        [
-            ("min_length", self.min_length.map(number)),
-            ("max_length", self.max_length.map(number)),
-            ("pattern", self.pattern.as_ref().map(|pattern| text(&pattern.text))),
-            ("pattern_message", self.pattern_message.as_ref().map(text)),
-            ("placeholder", self.placeholder.as_ref().map(text)),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+        present([
+            ("min_length", self.min_length.map(Value::from)),
+            ("max_length", self.max_length.map(Value::from)),
+            ("pattern", self.pattern.as_ref().map(|pattern| pattern.text.as_str().into())),
+            ("pattern_message", self.pattern_message.as_deref().map(Value::from)),
+            ("placeholder", self.placeholder.as_deref().map(Value::from)),
+        ])
     }
 
     fn example(&self) -> Value {
-        Value::String("hello".to_owned())
+        match self.lines {
+            Lines::One => "hello".into(),
+            Lines::Many => "Dear all,\nhello".into(),
+        }
     }
 
     fn expects(&self) -> String {
-        "one line of text".to_owned()
+        match self.lines {
+            Lines::One => "one line of text".to_owned(),
+            Lines::Many => "text of one or more lines".to_owned(),
+        }
     }
 }
 
-/// The answer as one line of text without control characters (a tab is none).
+/// The answer as one line of text without control characters.
 pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
+    clean(answer, Lines::One)
+}
+
+fn clean(answer: &Value, lines: Lines) -> Result<&str, Fault> {
     let Value::String(text) = answer else {
         return Err(Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind())));
     };
@@ -138,23 +216,16 @@ pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(text);
     }
-    match text.chars().find(|character| breaks_line(*character) || is_control(*character)) {
-        Some(found) if breaks_line(found) => {
-            Err(Fault::new(Rule::InvalidCharacter, "Enter one line, without line breaks"))
+    let message = match text.chars().find(|character| !lines.allow(*character)) {
+        None => return Ok(text),
+        Some(found) if lines == Lines::One && breaks_line(found) => {
+            "Enter one line, without line breaks".to_owned()
         }
-        Some(found) => {
-            let message = format!("The control character U+{:04X} is not allowed", u32::from(found));
-            Err(Fault::new(Rule::InvalidCharacter, message))
-        }
-        None => Ok(text),
-    }
+        Some(found) => format!("The control character U+{:04X} is not allowed", u32::from(found)),
+    };
+    Err(Fault::new(Rule::InvalidCharacter, message))
 }
 
 fn breaks_line(character: char) -> bool {
     matches!(character, '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-/// C0, DEL and C1, but for the tab.
-fn is_control(character: char) -> bool {
-    character.is_control() && character != '\t'
 }

@@ -2,6 +2,7 @@
 //!
 //! Each row of the conventions has its check; the tests name what a person or a script relies on.
 
+mod answers;
 mod client;
 mod conventions;
 mod errors;

@@ -2,6 +2,7 @@
 
 mod command;
 mod definitions;
+mod kinds;
 mod operators;
 mod random;
 mod silent;
@@ -15,6 +16,11 @@ use forms::domain::limits::Limits;
 use forms::domain::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
 
+/// When the answers are checked: no rule here depends on it.
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_000)
+}
+
 fn read(questions: &str) -> Result<Definition, Vec<Violation>> {
     let text = format!(r#"{{"title":"F","questions":[{questions}]}}"#);
     Definition::read(&json::parse(&text).unwrap(), &Limits::default())
@@ -23,7 +29,7 @@ fn read(questions: &str) -> Result<Definition, Vec<Violation>> {
 fn form(questions: &str) -> (Form, Version) {
     let definition = read(questions).unwrap_or_else(|violations| panic!("{questions}: {violations:?}"));
     let (id, workspace) = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
-    Form::create(id, workspace, definition, Timestamp::from_millis(1_000))
+    Form::create(id, workspace, definition, now())
 }
 
 fn version(questions: &str) -> Version {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{object, version};
+use super::{now, object, version};
 use crate::engine::random::Random;
 use crate::harness::Server;
 use forms::domain::limits::Limits;
@@ -163,8 +163,11 @@ fn random_forms_decide_as_the_reference_does() {
         for _ in 0..100 {
             let answers = draw_answers(&mut random, &questions);
             let expected = expected(&questions, &answers);
-            let found =
-                version.check(&object(&Value::Object(answers.clone()).to_string()), &Limits::default());
+            let found = version.check(
+                &object(&Value::Object(answers.clone()).to_string()),
+                &Limits::default(),
+                now(),
+            );
             let found = found.err().unwrap_or_default();
             let found: Vec<_> =
                 found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();
@@ -196,7 +199,8 @@ fn the_largest_form_with_the_deepest_conditions_is_decided_too() {
     let text = Value::Array(questions.clone()).to_string();
     let version = version(&text[1..text.len() - 1]);
     let answers = draw_answers(&mut random, &questions);
-    let found = version.check(&object(&Value::Object(answers.clone()).to_string()), &Limits::default());
+    let found =
+        version.check(&object(&Value::Object(answers.clone()).to_string()), &Limits::default(), now());
     let found = found.err().unwrap_or_default();
     let found: Vec<_> =
         found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();

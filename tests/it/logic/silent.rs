@@ -9,7 +9,7 @@ use forms::domain::limits::Limits;
 use forms::domain::submission;
 use serde_json::json;
 
-use super::{form, object, places, read, version};
+use super::{form, now, object, places, read, version};
 use crate::harness::Server;
 
 #[test]
@@ -54,7 +54,7 @@ fn only_what_takes_an_answer_can_be_answered() {
     let version = version(
         r#"{"type":"page","title":"P"},{"type":"statement","id":"intro","title":"S"},{"type":"hidden","id":"h"}"#,
     );
-    let check = |text: &str| match version.check(&object(text), &Limits::default()) {
+    let check = |text: &str| match version.check(&object(text), &Limits::default(), now()) {
         Ok(_) => Vec::new(),
         Err(violations) => violations.into_iter().map(|found| (found.pointer, found.code.name())).collect(),
     };
@@ -96,7 +96,7 @@ fn defaults_join_at_the_end_and_what_was_sent_stays_as_it_is() {
         (r#"{"b":false,"a":""}"#, r#"{"b":false,"a":""}"#),
     ] {
         let answers = submission::read(&format!(r#"{{"answers":{sent}}}"#)).unwrap();
-        let defaults = version.check(answers.values(), &Limits::default()).unwrap();
+        let defaults = version.check(answers.values(), &Limits::default(), now()).unwrap();
         let answers = answers.with(defaults);
         assert_eq!(answers.text(), kept, "{sent}");
         assert_eq!(json::parse(kept).unwrap(), json::Value::Object(answers.values().to_vec()), "{sent}");

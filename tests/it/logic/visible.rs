@@ -2,14 +2,14 @@
 
 use forms::domain::limits::Limits;
 
-use super::{object, version};
+use super::{now, object, version};
 
 /// Codes by question, or nothing.
 #[track_caller]
 fn table(questions: &str, cases: &[(&str, &[(&str, &str)])]) {
     let version = version(questions);
     for (answers, expected) in cases {
-        let violations = version.check(&object(answers), &Limits::default()).err().unwrap_or_default();
+        let violations = version.check(&object(answers), &Limits::default(), now()).err().unwrap_or_default();
         assert!(
             violations
                 .iter()
@@ -102,7 +102,7 @@ fn the_default_of_a_hidden_question_is_an_answer_unless_it_is_out_of_sight() {
            {"id":"page","type":"short_text","title":"P","required":true,"show_if":{"from":"web"}},
            {"id":"shop","type":"hidden","default":7,"show_if":{"from":{"ne":"web"}}}"#,
     );
-    let defaults = |text| version.check(&object(text), &Limits::default());
+    let defaults = |text| version.check(&object(text), &Limits::default(), now());
     assert_eq!(defaults("{}").unwrap_err()[0].pointer, "/answers/page");
     let ids = |text| defaults(text).unwrap().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
     assert_eq!(ids(r#"{"page":"x"}"#), ["from"]);

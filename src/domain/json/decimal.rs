@@ -1,0 +1,180 @@
+//! Numbers to the last digit: compared and divided as they are written, where an `f64` would round.
+
+use std::cmp::Ordering;
+use std::iter::repeat_n;
+
+/// The exact value of a number, whatever way it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decimal {
+    negative: bool,
+    /// Without zeros at either end; none at all for zero.
+    digits: String,
+    /// The power of ten of the last digit.
+    power: i64,
+}
+
+impl Decimal {
+    /// The value of `text`, which is a JSON number.
+    pub(super) fn read(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{}{fraction}", whole.trim_start_matches('-'));
+        let kept = all.trim_end_matches('0');
+        let digits = kept.trim_start_matches('0').to_owned();
+        if digits.is_empty() {
+            return Self { negative: false, digits, power: 0 };
+        }
+        let beyond = if exponent.starts_with('-') { i64::MIN } else { i64::MAX };
+        let power = exponent
+            .parse::<i64>()
+            .unwrap_or(beyond)
+            .saturating_sub(fraction.len() as i64)
+            .saturating_add((all.len() - kept.len()) as i64);
+        Self { negative: text.starts_with('-'), digits, power }
+    }
+
+    /// Whether it is a whole number.
+    pub fn is_integer(&self) -> bool {
+        self.power >= 0
+    }
+
+    fn sign(&self) -> i8 {
+        match (self.negative, self.digits.is_empty()) {
+            (_, true) => 0,
+            (true, false) => -1,
+            (false, false) => 1,
+        }
+    }
+
+    /// Orders values by their distance from zero, itself not among them: where the first digit stands, then the digits.
+    fn size(&self) -> (i64, &str) {
+        (self.power.saturating_add(self.digits.len() as i64), &self.digits)
+    }
+
+    /// What is left of it, counted in units of `10^unit`, after division by `by`; `None` if it is no whole number of
+    /// units.
+    fn remainder(&self, unit: i64, by: u64) -> Option<u64> {
+        let zeros = usize::try_from(self.power.checked_sub(unit)?).ok()?;
+        let digits = self.digits.bytes().chain(repeat_n(b'0', zeros));
+        let by = u128::from(by);
+        let left = digits.fold(0, |left, digit| (left * 10 + u128::from(digit - b'0')) % by);
+        let left = if self.negative { (by - left) % by } else { left };
+        u64::try_from(left).ok()
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_size =
+            || if self.negative { other.size().cmp(&self.size()) } else { self.size().cmp(&other.size()) };
+        self.sign().cmp(&other.sign()).then_with(by_size)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Numbers at equal distances from each other: `start`, `start + step`, `start - step`, and so on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steps {
+    /// All is counted in units of `10^unit`.
+    unit: i64,
+    step: u64,
+    /// What is left of the start after division by the step.
+    start: u64,
+}
+
+impl Steps {
+    /// The finest unit: it bounds the work that one number makes.
+    const FINEST: i64 = -30;
+
+    /// The numbers at multiples of `step` from `start`; `None` unless `step` is above 0, and it and `start` lie within
+    /// 19 decimal places of each other and 30 of 1.
+    pub fn new(start: &Decimal, step: &Decimal) -> Option<Self> {
+        let unit = start.power.min(step.power);
+        if step.sign() != 1 || unit < Self::FINEST {
+            return None;
+        }
+        let zeros = u32::try_from(step.power - unit).ok()?;
+        let step = step.digits.parse::<u64>().ok()?.checked_mul(10_u64.checked_pow(zeros)?)?;
+        Some(Self { unit, step, start: start.remainder(unit, step)? })
+    }
+
+    /// Whether `value` is one of them.
+    pub fn reach(&self, value: &Decimal) -> bool {
+        value.remainder(self.unit, self.step) == Some(self.start)
+    }
+
+    /// Whether 0 is one of them, so that they are the multiples of the step.
+    pub fn reach_zero(&self) -> bool {
+        self.start == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decimal, Steps};
+
+    #[test]
+    fn values_are_ordered_to_the_last_digit() {
+        let ascending = [
+            "-1e300",
+            "-10.5",
+            "-10",
+            "-0.30000000000000001",
+            "-0.3",
+            "-1e-400",
+            "-0.0",
+            "1e-99999999999999999999",
+            "1e-400",
+            "0.05",
+            "0.3",
+            "0.30000000000000001",
+            "1",
+            "9.99",
+            "1.0e1",
+            "18446744073709551616",
+            "18446744073709551617",
+            "1e300",
+        ];
+        for (place, one) in ascending.iter().enumerate() {
+            for (other_place, other) in ascending.iter().enumerate() {
+                let order = Decimal::read(one).cmp(&Decimal::read(other));
+                assert_eq!(order, place.cmp(&other_place), "{one} {other}");
+            }
+        }
+        for (one, other) in [("1.0", "1"), ("10", "1e1"), ("0.50e1", "5"), ("-0", "0"), ("0e99", "0.000")] {
+            assert_eq!(Decimal::read(one), Decimal::read(other));
+        }
+    }
+
+    #[test]
+    fn steps_are_exact_in_decimal() {
+        for (start, step, value, reached) in [
+            ("0", "0.1", "0.3", true),
+            ("0", "0.1", "0.30000000000000001", false),
+            ("0", "0.1", "-0.7", true),
+            ("0", "0.1", "1e300", true),
+            ("0.5", "1", "2.5", true),
+            ("0.5", "1", "-1.5", true),
+            ("0.5", "1", "2", false),
+            ("1", "3", "1e300", true),
+            ("2", "3", "1e300", false),
+            ("0", "25e1", "500", true),
+            ("0", "25e1", "300", false),
+            ("7", "1e18", "1000000000000000007", true),
+            ("0", "0.25", "1e-99999999999999999999", false),
+            ("0", "0.25", "0", true),
+        ] {
+            let [start, step, value] = [start, step, value].map(Decimal::read);
+            let steps = Steps::new(&start, &step).unwrap();
+            assert_eq!(steps.reach(&value), reached, "{start:?} {step:?} {value:?}");
+        }
+        for (start, step) in [("0", "0"), ("0", "-1"), ("0", "1e-31"), ("1e-31", "1"), ("0.5", "1e19")] {
+            assert_eq!(Steps::new(&Decimal::read(start), &Decimal::read(step)), None, "{start} {step}");
+        }
+    }
+}

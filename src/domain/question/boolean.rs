@@ -1,0 +1,89 @@
+//! `boolean` and `consent`: yes or no, and yes alone.
+
+use super::json::{object, present};
+use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::{Object, Value};
+use crate::domain::violation::Rule;
+
+/// Yes or no, which may be called otherwise.
+#[derive(Debug, Clone)]
+pub struct Boolean {
+    labels: Option<Object>,
+}
+
+impl Boolean {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        Self { labels: labels::read(fields, &["true".to_owned(), "false".to_owned()]) }
+    }
+}
+
+impl Rules for Boolean {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        match answer {
+            Value::Bool(_) => Vec::new(),
+            other => {
+                let message = format!("Enter {}, not {}", self.expects(), other.kind());
+                vec![Fault::new(Rule::TypeMismatch, message)]
+            }
+        }
+    }
+
+    fn schema(&self) -> Value {
+        object([("type", Some("boolean".into()))])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([("labels", self.labels.clone().map(Value::Object))])
+    }
+
+    fn example(&self) -> Value {
+        true.into()
+    }
+
+    fn expects(&self) -> String {
+        "true or false".to_owned()
+    }
+}
+
+/// Agreement to a text. Whoever does not agree has not answered.
+#[derive(Debug, Clone)]
+pub struct Consent {
+    text: Option<String>,
+}
+
+impl Consent {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        Self { text: fields.text("text", MAX_DESCRIPTION) }
+    }
+}
+
+impl Rules for Consent {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        match answer {
+            Value::Bool(true) => Vec::new(),
+            _ => vec![Fault::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))],
+        }
+    }
+
+    fn is_empty(&self, answer: &Value) -> bool {
+        *answer == Value::Bool(false) || is_empty(answer)
+    }
+
+    fn schema(&self) -> Value {
+        object([("const", Some(true.into()))])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([("text", self.text.as_deref().map(Value::from))])
+    }
+
+    fn example(&self) -> Value {
+        true.into()
+    }
+
+    fn expects(&self) -> String {
+        "true to agree".to_owned()
+    }
+}

@@ -1,0 +1,247 @@
+//! `date`, `time` and `datetime`: days, times of day and moments, between bounds that may move with the day.
+
+use time::format_description::well_known::Rfc3339;
+use time::{Date, Month, OffsetDateTime, Time};
+
+use super::json::{object, present};
+use super::text::one_line;
+use super::{Fault, Rules};
+use crate::clock::Timestamp;
+use crate::domain::condition::Sense;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::violation::Rule;
+
+/// A day, a time of day or a moment.
+#[derive(Debug, Clone)]
+pub struct Calendar {
+    unit: Unit,
+    min: Option<Bound>,
+    max: Option<Bound>,
+}
+
+/// What is asked for. All are counted in nanoseconds: since 1970-01-01T00:00:00Z, or since midnight.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unit {
+    /// `YYYY-MM-DD`.
+    Date,
+    /// `HH:MM` or `HH:MM:SS`.
+    Time,
+    /// RFC 3339, with an offset.
+    Moment,
+}
+
+/// The first or the last that is allowed.
+#[derive(Debug, Clone)]
+struct Bound {
+    text: String,
+    point: Point,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Point {
+    Fixed(i128),
+    /// So many days from today, which is the day in UTC.
+    Today(i64),
+}
+
+const DAY: i128 = 24 * 60 * 60 * 1_000_000_000;
+
+impl Unit {
+    fn read(self, text: &str) -> Option<i128> {
+        match self {
+            Self::Date => read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY),
+            Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
+            Self::Moment => read_moment(text).map(OffsetDateTime::unix_timestamp_nanos),
+        }
+    }
+
+    fn broken(self) -> Rule {
+        match self {
+            Self::Date => Rule::InvalidDate,
+            Self::Time => Rule::InvalidTime,
+            Self::Moment => Rule::InvalidDatetime,
+        }
+    }
+
+    fn sample(self) -> &'static str {
+        match self {
+            Self::Date => "2027-03-13",
+            Self::Time => "09:30",
+            Self::Moment => "2027-03-13T09:30:00+01:00",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Date => "a date",
+            Self::Time => "a time",
+            Self::Moment => "a date and time with its offset",
+        }
+    }
+}
+
+/// The form of a moment, for JSON Schema.
+const MOMENT: &str = concat!(
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
+    r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+);
+
+/// The Julian day of 1970-01-01.
+const UNIX_EPOCH: i32 = 2_440_588;
+
+fn read_date(text: &str) -> Option<Date> {
+    let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()
+}
+
+fn read_time(text: &str) -> Option<Time> {
+    let [hour, minute, second] = match text.len() {
+        5 => numbers(text, ':', [2, 2]).map(|[hour, minute]| [hour, minute, 0]),
+        _ => numbers(text, ':', [2, 2, 2]),
+    }?;
+    let part = |number: u16| u8::try_from(number).ok();
+    Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
+}
+
+fn read_moment(text: &str) -> Option<OffsetDateTime> {
+    // The crate takes any character between date and time.
+    let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
+    OffsetDateTime::parse(text, &Rfc3339).ok().filter(|_| is_separated)
+}
+
+/// The numbers in `text`, each of so many ASCII digits, with `between` between them.
+fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u16; N]> {
+    let mut parts = text.split(between);
+    let mut found = [0; N];
+    for (number, digits) in found.iter_mut().zip(digits) {
+        let part = parts.next()?;
+        let fits = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = fits.then(|| part.parse().ok())??;
+    }
+    parts.next().is_none().then_some(found)
+}
+
+impl Bound {
+    /// Days that a bound may lie from today: a hundred years.
+    const FARTHEST: i64 = 36_525;
+
+    fn read(fields: &mut Fields<'_, '_>, name: &'static str, unit: Unit) -> Option<Self> {
+        let text = fields.text(name, 40)?;
+        let today = || read_today(&text).filter(|_| !matches!(unit, Unit::Time)).map(Point::Today);
+        let Some(point) = unit.read(&text).map(Point::Fixed).or_else(today) else {
+            let or_today = if matches!(unit, Unit::Time) { "" } else { ", or like today+30d" };
+            let message = format!("`{text}` is not {} like {}{or_today}", unit.name(), unit.sample());
+            fields.refuse(name, Rule::InvalidDatetime, message);
+            return None;
+        };
+        Some(Self { text, point })
+    }
+
+    /// Where it lies if it is `now`, at the beginning of its day; `None` if nobody says what day it is.
+    fn begin(&self, now: Option<Timestamp>) -> Option<i128> {
+        let today = |now: Timestamp| i128::from(now.millis().div_euclid(24 * 60 * 60 * 1_000)) * DAY;
+        match self.point {
+            Point::Fixed(point) => Some(point),
+            Point::Today(days) => now.map(|now| today(now) + i128::from(days) * DAY),
+        }
+    }
+
+    /// The same, as the last that is allowed: the end of its day.
+    fn end(&self, now: Option<Timestamp>) -> Option<i128> {
+        match self.point {
+            Point::Fixed(point) => Some(point),
+            Point::Today(_) => self.begin(now).map(|begin| begin + DAY - 1),
+        }
+    }
+}
+
+/// The days from today in `today`, `today+30d`, `today-18d`.
+fn read_today(text: &str) -> Option<i64> {
+    let rest = text.strip_prefix("today")?;
+    if rest.is_empty() {
+        return Some(0);
+    }
+    let days = rest.strip_suffix('d').filter(|days| days.starts_with(['+', '-']))?;
+    days.parse().ok().filter(|days: &i64| days.abs() <= Bound::FARTHEST)
+}
+
+impl Calendar {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Self {
+        let (min, max) = (Bound::read(fields, "min", unit), Bound::read(fields, "max", unit));
+        if let (Some(min), Some(max)) = (&min, &max)
+            && never(min.point, max.point)
+        {
+            let message = format!("`min` ({}) must not be after `max` ({})", min.text, max.text);
+            fields.refuse("min", Rule::InvalidRange, message);
+        }
+        Self { unit, min, max }
+    }
+}
+
+/// Whether `min` comes after `max` on every day.
+fn never(min: Point, max: Point) -> bool {
+    match (min, max) {
+        (Point::Fixed(min), Point::Fixed(max)) => min > max,
+        (Point::Today(min), Point::Today(max)) => min > max,
+        (Point::Fixed(_), Point::Today(_)) | (Point::Today(_), Point::Fixed(_)) => false,
+    }
+}
+
+impl Rules for Calendar {
+    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault> {
+        let text = match one_line(answer) {
+            Ok(text) => text,
+            Err(fault) => return vec![fault],
+        };
+        let Some(point) = self.unit.read(text) else {
+            return vec![Fault::new(self.unit.broken(), format!("Enter {}", self.expects()))];
+        };
+        let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
+        let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
+        match early || late {
+            true => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],
+            false => Vec::new(),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let (format, pattern) = match self.unit {
+            Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+            // The format `time` asks for an offset.
+            Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$"),
+            Unit::Moment => (Some("date-time"), MOMENT),
+        };
+        object([
+            ("type", Some("string".into())),
+            ("format", format.map(Value::from)),
+            ("pattern", Some(pattern.into())),
+        ])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let text = |bound: &Bound| bound.text.as_str().into();
+        present([("min", self.min.as_ref().map(text)), ("max", self.max.as_ref().map(text))])
+    }
+
+    fn example(&self) -> Value {
+        self.unit.sample().into()
+    }
+
+    fn sense(&self) -> Sense {
+        match self.unit {
+            Unit::Date => Sense::Text,
+            Unit::Time => Sense::Time,
+            Unit::Moment => Sense::Moment,
+        }
+    }
+
+    fn expects(&self) -> String {
+        let bound = |word: &str, bound: &Option<Bound>| {
+            bound.as_ref().map(|bound| format!(", {word} {}", bound.text)).unwrap_or_default()
+        };
+        let (min, max) = (bound("from", &self.min), bound("up to", &self.max));
+        format!("{} like {}{min}{max}", self.unit.name(), self.unit.sample())
+    }
+}

@@ -1,0 +1,274 @@
+//! `single_choice`, `multiple_choice` and `ranking`: one of some options, several of them, and an order of them.
+
+use std::mem::replace;
+
+use super::json::{any_of, object, present};
+use super::options::Options;
+use super::text::{Lines, NOT_BLANK, one_line};
+use super::{Fault, Rules};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+use crate::domain::violation::Rule;
+
+/// Options, and perhaps an answer in one's own words, `{"other":"text"}`.
+#[derive(Debug, Clone)]
+pub(super) struct Offer {
+    options: Options,
+    allow_other: Option<bool>,
+}
+
+impl Offer {
+    fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        Self { options: Options::read(fields, "options", limits), allow_other: fields.flag("allow_other") }
+    }
+
+    /// Options alone.
+    pub(super) fn plain(options: Options) -> Self {
+        Self { options, allow_other: None }
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn takes_other(&self) -> bool {
+        self.allow_other == Some(true)
+    }
+
+    /// How many can be chosen at once.
+    pub(super) fn len(&self) -> usize {
+        self.options.len() + usize::from(self.takes_other())
+    }
+
+    /// The place of the option that `answer` chooses; other words come after all.
+    pub(super) fn choose(&self, answer: &Value) -> Result<usize, Fault> {
+        match answer {
+            Value::Object(members) if self.takes_other() => match members.as_slice() {
+                [(name, Value::String(text))] if name == "other" && !text.trim().is_empty() => {
+                    one_line(&members[0].1).map(|_| self.options.len())
+                }
+                _ => Err(Fault::new(Rule::TypeMismatch, "Enter other words as {\"other\": \"text\"}")),
+            },
+            _ => self.options.choose(answer),
+        }
+    }
+
+    /// Reports what is wrong with a list of some of them, of which none may come twice.
+    pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<Fault> {
+        let Value::Array(items) = answer else {
+            return vec![Fault::new(Rule::TypeMismatch, format!("Enter a list, not {}", answer.kind()))];
+        };
+        let count = items.len();
+        let mut faults = Vec::new();
+        if count < fewest {
+            faults.push(Fault::new(Rule::TooFew, format!("Choose {fewest} at least, not {count}")));
+        }
+        if count > most {
+            faults.push(Fault::new(Rule::TooMany, format!("Choose {most} at most, not {count}")));
+        }
+        // More than there are is wrong whatever they are, and may be very many.
+        if count <= self.len() {
+            self.check_items(items, &mut faults);
+        }
+        faults
+    }
+
+    fn check_items(&self, items: &[Value], faults: &mut Vec<Fault>) {
+        let mut chosen = vec![false; self.options.len() + 1];
+        for (index, item) in items.iter().enumerate() {
+            let fault = match self.choose(item) {
+                Ok(place) if !replace(&mut chosen[place], true) => continue,
+                Ok(_) => Fault::new(Rule::DuplicateOption, "This is chosen already"),
+                Err(fault) => fault,
+            };
+            faults.push(fault.within(&index.to_string()));
+        }
+    }
+
+    pub(super) fn schema(&self) -> Value {
+        match self.takes_other() {
+            true => any_of([self.options.schema(), other_schema()]),
+            false => self.options.schema(),
+        }
+    }
+
+    /// The schema of a list of some of them.
+    pub(super) fn list_schema(&self, fewest: usize, most: usize) -> Value {
+        let count = |count: usize| Value::from(count as i64);
+        let is_other = object([("type", Some("object".into()))]);
+        object([
+            ("type", Some("array".into())),
+            ("items", Some(self.schema())),
+            ("uniqueItems", Some(true.into())),
+            ("minItems", Some(count(fewest))),
+            ("maxItems", Some(count(most))),
+            ("contains", self.takes_other().then_some(is_other)),
+            ("minContains", self.takes_other().then(|| 0.into())),
+            ("maxContains", self.takes_other().then(|| 1.into())),
+        ])
+    }
+}
+
+fn other_schema() -> Value {
+    let text = object([
+        ("type", Some("string".into())),
+        ("pattern", Some(Lines::One.expression().into())),
+        ("allOf", Some([object([("pattern", Some(NOT_BLANK.into()))])].into_iter().collect())),
+    ]);
+    object([
+        ("type", Some("object".into())),
+        ("properties", Some(object([("other", Some(text))]))),
+        ("required", Some(["other"].into_iter().collect())),
+        ("additionalProperties", Some(false.into())),
+    ])
+}
+
+/// One of the options.
+#[derive(Debug, Clone)]
+pub struct SingleChoice {
+    offer: Offer,
+    display: Option<String>,
+}
+
+impl SingleChoice {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let offer = Offer::read(fields, limits);
+        let display = fields.text("display", 40);
+        if let Some(display) = display.as_deref().filter(|display| !["radio", "dropdown"].contains(display)) {
+            let message = format!("`display` is `radio` or `dropdown`, not `{display}`");
+            fields.refuse("display", Rule::InvalidRange, message);
+        }
+        Self { offer, display }
+    }
+}
+
+impl Rules for SingleChoice {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        self.offer.choose(answer).err().into_iter().collect()
+    }
+
+    fn schema(&self) -> Value {
+        self.offer.schema()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([
+            ("options", Some(self.offer.options.to_json())),
+            ("display", self.display.as_deref().map(Value::from)),
+            ("allow_other", self.offer.allow_other.map(Value::from)),
+        ])
+    }
+
+    fn example(&self) -> Value {
+        self.offer.options.first().into()
+    }
+
+    fn expects(&self) -> String {
+        self.offer.options.listed()
+    }
+}
+
+/// Several of the options, none twice.
+#[derive(Debug, Clone)]
+pub struct MultipleChoice {
+    offer: Offer,
+    min_selected: Option<i64>,
+    max_selected: Option<i64>,
+}
+
+impl MultipleChoice {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let offer = Offer::read(fields, limits);
+        // If the options have a fault of their own, nobody can say how many there are.
+        let most = if offer.options.len() == 0 { limits.options } else { offer.len() };
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let min_selected = fields.integer("min_selected", 0..=most);
+        let max_selected = fields.integer("max_selected", 1..=most);
+        if let (Some(min), Some(max)) = (min_selected, max_selected)
+            && min > max
+        {
+            let message = format!("`min_selected` ({min}) must not be above `max_selected` ({max})");
+            fields.refuse("min_selected", Rule::InvalidRange, message);
+        }
+        Self { offer, min_selected, max_selected }
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
+        (count(self.min_selected).unwrap_or(0), count(self.max_selected).unwrap_or(self.offer.len()))
+    }
+}
+
+impl Rules for MultipleChoice {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        let (fewest, most) = self.counts();
+        self.offer.check_list(answer, fewest, most)
+    }
+
+    fn schema(&self) -> Value {
+        let (fewest, most) = self.counts();
+        self.offer.list_schema(fewest, most)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([
+            ("options", Some(self.offer.options.to_json())),
+            ("min_selected", self.min_selected.map(Value::from)),
+            ("max_selected", self.max_selected.map(Value::from)),
+            ("allow_other", self.offer.allow_other.map(Value::from)),
+        ])
+    }
+
+    fn example(&self) -> Value {
+        self.offer.options.values().take(1).collect()
+    }
+
+    fn expects(&self) -> String {
+        format!("a list, each {}", self.offer.options.listed())
+    }
+}
+
+/// Options in order, the most preferred first.
+#[derive(Debug, Clone)]
+pub struct Ranking {
+    offer: Offer,
+    rank_all: Option<bool>,
+}
+
+impl Ranking {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let offer = Offer::plain(Options::read(fields, "options", limits));
+        Self { offer, rank_all: fields.flag("rank_all") }
+    }
+
+    fn fewest(&self) -> usize {
+        if self.rank_all == Some(true) { self.offer.len() } else { 0 }
+    }
+}
+
+impl Rules for Ranking {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        self.offer.check_list(answer, self.fewest(), self.offer.len())
+    }
+
+    fn schema(&self) -> Value {
+        self.offer.list_schema(self.fewest(), self.offer.len())
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([
+            ("options", Some(self.offer.options.to_json())),
+            ("rank_all", self.rank_all.map(Value::from)),
+        ])
+    }
+
+    fn example(&self) -> Value {
+        self.offer.options.values().collect()
+    }
+
+    fn expects(&self) -> String {
+        format!("a list in order of preference, each {}", self.offer.options.listed())
+    }
+}

@@ -1,0 +1,113 @@
+//! `number`: any number, or one of those between two bounds and at certain steps.
+
+use super::json::{object, present};
+use super::{Fault, Rules};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::{Number, Steps, Value};
+use crate::domain::violation::Rule;
+
+/// A number. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
+#[derive(Debug, Clone)]
+pub struct Quantity {
+    min: Option<Number>,
+    max: Option<Number>,
+    step: Option<(Number, Steps)>,
+    integer: Option<bool>,
+}
+
+impl Quantity {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let (min, max) = (fields.number("min"), fields.number("max"));
+        if let (Some(min), Some(max)) = (&min, &max)
+            && min.exact() > max.exact()
+        {
+            let message = format!("`min` ({}) must not be above `max` ({})", min.text(), max.text());
+            fields.refuse("min", Rule::InvalidRange, message);
+        }
+        let step = read_step(fields, min.as_ref());
+        let integer = fields.flag("integer");
+        Self { min, max, step, integer }
+    }
+
+    fn is_integer(&self) -> bool {
+        self.integer == Some(true)
+    }
+}
+
+/// Reads `step`, which counts from `min`, else from 0.
+fn read_step(fields: &mut Fields<'_, '_>, min: Option<&Number>) -> Option<(Number, Steps)> {
+    let step = fields.number("step")?;
+    let start = min.cloned().unwrap_or_else(|| 0.into());
+    let steps = Steps::new(&start.exact(), &step.exact());
+    if steps.is_none() {
+        let message = "`step` must be above 0, and within 19 decimal places of `min`";
+        fields.refuse("step", Rule::InvalidRange, message);
+    }
+    Some((step, steps?))
+}
+
+impl Rules for Quantity {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        let Value::Number(number) = answer else {
+            let message = format!("Enter {}, not {}", self.expects(), answer.kind());
+            return vec![Fault::new(Rule::TypeMismatch, message)];
+        };
+        let value = number.exact();
+        let below = self.min.as_ref().is_some_and(|min| value < min.exact());
+        let above = self.max.as_ref().is_some_and(|max| value > max.exact());
+        let between_steps = self.step.as_ref().is_some_and(|(_, steps)| !steps.reach(&value));
+        [
+            (self.is_integer() && !value.is_integer(), Rule::NotAnInteger),
+            (below || above, Rule::OutOfRange),
+            (between_steps, Rule::NotAStep),
+        ]
+        .into_iter()
+        .filter(|(broken, _)| *broken)
+        .map(|(_, rule)| Fault::new(rule, format!("Enter {}", self.expects())))
+        .collect()
+    }
+
+    fn schema(&self) -> Value {
+        let kind = if self.is_integer() { "integer" } else { "number" };
+        let number = |number: &Number| Value::Number(number.clone());
+        let multiple = self.step.as_ref().filter(|(_, steps)| steps.reach_zero());
+        object([
+            ("type", Some(kind.into())),
+            ("minimum", self.min.as_ref().map(number)),
+            ("maximum", self.max.as_ref().map(number)),
+            ("multipleOf", multiple.map(|(step, _)| number(step))),
+        ])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let number = |number: &Number| Value::Number(number.clone());
+        present([
+            ("min", self.min.as_ref().map(number)),
+            ("max", self.max.as_ref().map(number)),
+            ("step", self.step.as_ref().map(|(step, _)| number(step))),
+            ("integer", self.integer.map(Value::from)),
+        ])
+    }
+
+    fn example(&self) -> Value {
+        42.into()
+    }
+
+    fn range(&self) -> Option<(f64, f64)> {
+        let min = self.min.as_ref().map_or(f64::NEG_INFINITY, Number::value);
+        Some((min, self.max.as_ref().map_or(f64::INFINITY, Number::value)))
+    }
+
+    fn expects(&self) -> String {
+        let kind = if self.is_integer() { "a whole number" } else { "a number" };
+        let range = match (&self.min, &self.max) {
+            (Some(min), Some(max)) => format!(" from {} to {}", min.text(), max.text()),
+            (Some(min), None) => format!(" from {} on", min.text()),
+            (None, Some(max)) => format!(" up to {}", max.text()),
+            (None, None) => String::new(),
+        };
+        let step = self.step.as_ref().map(|(step, _)| format!(" in steps of {}", step.text()));
+        format!("{kind}{range}{}", step.unwrap_or_default())
+    }
+}

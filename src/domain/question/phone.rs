@@ -1,0 +1,74 @@
+//! `phone`: a possible phone number.
+
+use phonelib::{ParseError, PhoneNumber, country_by_code};
+
+use super::json::{object, present};
+use super::text::{Lines, one_line};
+use super::{Fault, Rules};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::violation::Rule;
+
+/// A phone number in international form, `+` first, or as it is dialled in the default country.
+///
+/// Possible is what has a known calling code and as many digits as numbers there have. Whether a number is in use nobody
+/// can tell, and ranges are opened every week.
+#[derive(Debug, Clone)]
+pub struct Phone {
+    default_country: Option<String>,
+}
+
+impl Phone {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let default_country = fields.text("default_country", 40);
+        if let Some(country) = &default_country
+            && (country.len() != 2 || country_by_code(country).is_none())
+        {
+            let message = format!("`{country}` is no country's code like DE (ISO 3166-1 alpha-2)");
+            fields.refuse("default_country", Rule::InvalidRange, message);
+        }
+        Self { default_country }
+    }
+
+    fn is_possible(&self, text: &str) -> bool {
+        let parsed = match &self.default_country {
+            Some(country) => PhoneNumber::try_parse_with_country(text, country),
+            None if text.starts_with('+') => PhoneNumber::try_parse(text),
+            None => return false,
+        };
+        // In North America the crate knows which area codes are in use; that of tomorrow is possible too.
+        matches!(parsed, Ok(_) | Err(ParseError::InvalidAreaCode | ParseError::InvalidExchange))
+    }
+}
+
+impl Rules for Phone {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        match one_line(answer) {
+            Ok(text) if self.is_possible(text) => Vec::new(),
+            Ok(_) => vec![Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))],
+            Err(fault) => vec![fault],
+        }
+    }
+
+    fn schema(&self) -> Value {
+        object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([("default_country", self.default_country.as_deref().map(Value::from))])
+    }
+
+    fn example(&self) -> Value {
+        "+49 30 901820".into()
+    }
+
+    fn expects(&self) -> String {
+        match &self.default_country {
+            Some(country) => {
+                format!("a phone number of {country}, or one with its country, like +49 30 901820")
+            }
+            None => "a phone number with its country, like +49 30 901820".to_owned(),
+        }
+    }
+}

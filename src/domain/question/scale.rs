@@ -1,0 +1,98 @@
+//! `rating` and `opinion_scale`: a whole number of a few.
+
+use std::ops::RangeInclusive;
+
+use super::json::{object, present};
+use super::{Fault, Rules, labels};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::{Object, Value};
+use crate::domain::violation::Rule;
+
+/// A whole number from a small range, whose ends and steps between may have labels.
+#[derive(Debug, Clone)]
+pub struct Scale {
+    range: RangeInclusive<i64>,
+    nps: Option<bool>,
+    min: Option<i64>,
+    max: Option<i64>,
+    labels: Option<Object>,
+}
+
+impl Scale {
+    /// From 1 to `max`, which is 5.
+    pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Self {
+        let max = fields.integer("max", 2..=10);
+        let range = 1..=max.unwrap_or(5);
+        let labels = read_labels(fields, &range);
+        Self { range, nps: None, min: None, max, labels }
+    }
+
+    /// From `min`, which is 0 or 1, to `max`, which is 10. `nps` asks for the scale of the net promoter score, 0 to 10.
+    pub(super) fn read_opinion(fields: &mut Fields<'_, '_>) -> Self {
+        let nps = fields.flag("nps");
+        let min = fields.integer("min", 0..=1);
+        let max = fields.integer("max", 2..=10);
+        let range = min.unwrap_or(0)..=max.unwrap_or(10);
+        if nps == Some(true) && range != (0..=10) {
+            fields.refuse(
+                "nps",
+                Rule::InvalidRange,
+                "`nps` asks on a scale from 0 to 10; leave out `min` and `max`",
+            );
+        }
+        let labels = read_labels(fields, &range);
+        Self { range, nps, min, max, labels }
+    }
+}
+
+fn read_labels(fields: &mut Fields<'_, '_>, range: &RangeInclusive<i64>) -> Option<Object> {
+    let values: Vec<_> = range.clone().map(|number| number.to_string()).collect();
+    labels::read(fields, &values)
+}
+
+impl Rules for Scale {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        let Value::Number(number) = answer else {
+            let message = format!("Enter {}, not {}", self.expects(), answer.kind());
+            return vec![Fault::new(Rule::TypeMismatch, message)];
+        };
+        let (min, max) = (*self.range.start() as f64, *self.range.end() as f64);
+        match number.integer() {
+            Some(integer) if self.range.contains(&integer) => Vec::new(),
+            None if (min - 1.0..=max + 1.0).contains(&number.value()) => {
+                vec![Fault::new(Rule::NotAnInteger, format!("Enter {}", self.expects()))]
+            }
+            Some(_) | None => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],
+        }
+    }
+
+    fn schema(&self) -> Value {
+        object([
+            ("type", Some("integer".into())),
+            ("minimum", Some((*self.range.start()).into())),
+            ("maximum", Some((*self.range.end()).into())),
+        ])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        present([
+            ("nps", self.nps.map(Value::from)),
+            ("min", self.min.map(Value::from)),
+            ("max", self.max.map(Value::from)),
+            ("labels", self.labels.clone().map(Value::Object)),
+        ])
+    }
+
+    fn example(&self) -> Value {
+        (*self.range.start()).into()
+    }
+
+    fn range(&self) -> Option<(f64, f64)> {
+        Some((*self.range.start() as f64, *self.range.end() as f64))
+    }
+
+    fn expects(&self) -> String {
+        format!("a whole number from {} to {}", self.range.start(), self.range.end())
+    }
+}

@@ -1,0 +1,91 @@
+//! `url`: an absolute address.
+
+use ::url::Url as Parsed;
+
+use super::json::{object, present};
+use super::text::{Lines, one_line};
+use super::{Fault, Rules};
+use crate::clock::Timestamp;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::violation::{Rule, Violation};
+
+/// The schemes that are taken where the author names none.
+const WEB: [&str; 2] = ["http", "https"];
+
+/// An absolute address, of the web if the author names no other schemes.
+#[derive(Debug, Clone)]
+pub struct Url {
+    schemes: Option<Vec<String>>,
+}
+
+impl Url {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let schemes = fields.texts("schemes", 40);
+        for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
+            let pointer = format!("{}/{place}", fields.at("schemes"));
+            let message = format!("`{scheme}` is no scheme like https");
+            fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+        }
+        Self { schemes }
+    }
+}
+
+/// RFC 3986 §3.1.
+fn is_scheme(text: &str) -> bool {
+    let fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(fit)
+}
+
+/// The scheme of an absolute address that is one, in lower case.
+///
+/// Browsers mend much, and so does the parser: what they would change in silence, white space, a `\`, missing slashes, is
+/// refused here.
+fn scheme_of(text: &str) -> Option<String> {
+    let parsed = Parsed::parse(text).ok()?;
+    let (scheme, rest) = text.split_once(':')?;
+    let mended = text.contains(|character: char| character.is_whitespace() || character == '\\');
+    let has_host = !WEB.contains(&parsed.scheme()) || (rest.starts_with("//") && !rest.starts_with("///"));
+    (!mended && has_host).then(|| scheme.to_ascii_lowercase())
+}
+
+impl Rules for Url {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+        let text = match one_line(answer) {
+            Ok(text) => text,
+            Err(fault) => return vec![fault],
+        };
+        let is_web = |scheme: &String| self.schemes.is_some() || WEB.contains(&scheme.as_str());
+        let Some(scheme) = scheme_of(text).filter(is_web) else {
+            return vec![Fault::new(Rule::InvalidUrl, "Enter an address like https://example.com/page")];
+        };
+        match &self.schemes {
+            Some(schemes) if !schemes.iter().any(|listed| listed.eq_ignore_ascii_case(&scheme)) => {
+                let message = format!("Enter an address that begins with {}", schemes.join(", "));
+                vec![Fault::new(Rule::SchemeNotAllowed, message)]
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        object([
+            ("type", Some("string".into())),
+            ("format", Some("iri".into())),
+            ("pattern", Some(Lines::One.expression().into())),
+        ])
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let list = |schemes: &Vec<String>| schemes.iter().map(String::as_str).collect();
+        present([("schemes", self.schemes.as_ref().map(list))])
+    }
+
+    fn example(&self) -> Value {
+        "https://example.com".into()
+    }
+
+    fn expects(&self) -> String {
+        "an address like https://example.com".to_owned()
+    }
+}

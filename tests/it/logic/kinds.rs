@@ -1,0 +1,97 @@
+//! Conditions on each kind of question: what can be asked of it, and how its answers compare.
+
+use forms::domain::limits::Limits;
+
+use super::{now, object, read, version};
+
+const KINDS: &str = r#"{"id":"pick","type":"single_choice","title":"T","options":["red",{"value":"7","label":"Seven"}]},
+    {"id":"free","type":"single_choice","title":"T","options":["red"],"allow_other":true},
+    {"id":"many","type":"multiple_choice","title":"T","options":["a","b","c"],"min_selected":2},
+    {"id":"rank","type":"ranking","title":"T","options":["a","b"],"rank_all":true},
+    {"id":"grid","type":"matrix","title":"T","rows":["r"],"columns":["c"]},
+    {"id":"yes","type":"boolean","title":"T"},{"id":"agree","type":"consent","title":"T"},
+    {"id":"count","type":"number","title":"T","min":0,"max":10,"step":0.5},{"id":"any_number","type":"number","title":"T"},
+    {"id":"nps","type":"opinion_scale","title":"T","nps":true},
+    {"id":"day","type":"date","title":"T","min":"2026-01-01"},{"id":"soon","type":"date","title":"T","max":"today+30d"},
+    {"id":"at","type":"time","title":"T"},{"id":"when","type":"datetime","title":"T"},
+    {"id":"tale","type":"long_text","title":"T"}"#;
+
+/// The code and the pointer, from the condition on, of the first problem of `condition`.
+fn problem(condition: &str) -> Option<(&'static str, String)> {
+    let last = format!(r#"{{"id":"last","type":"rating","title":"T","show_if":{condition}}}"#);
+    let violations = read(&format!("{KINDS},{last}")).err()?;
+    let tail = violations[0].pointer.strip_prefix("/questions/15/show_if").unwrap().to_owned();
+    Some((violations[0].code.name(), tail))
+}
+
+#[test]
+fn what_a_kind_can_never_have_is_refused() {
+    for condition in [
+        r#"{"pick":"red"}"#,
+        r#"{"pick":["red","7"]}"#,
+        r#"{"pick":{"matches":"^r"}}"#,
+        r#"{"free":{"eq":{"other":"x"}}}"#,
+        r#"{"many":{"includes":"b"}}"#,
+        r#"{"many":{"eq":["a","b"]}}"#,
+        r#"{"rank":{"includes":"a"}}"#,
+        r#"{"grid":{"eq":{"r":"c"}}}"#,
+        r#"{"yes":false}"#,
+        r#"{"agree":true}"#,
+        r#"{"count":{"gte":9.75}}"#,
+        r#"{"any_number":{"gt":1e300}}"#,
+        r#"{"nps":{"lte":6}}"#,
+        r#"{"day":{"lt":"2026-01-02"}}"#,
+        r#"{"soon":{"gt":"2999-01-01"}}"#,
+        r#"{"soon":"2999-01-01"}"#,
+        r#"{"at":{"gte":"09:00"}}"#,
+        r#"{"when":{"lt":"2026-01-01T00:00:00+01:00"}}"#,
+        r#"{"tale":{"includes":"once"}}"#,
+    ] {
+        assert_eq!(problem(condition), None, "{condition}");
+    }
+    for (condition, at) in [
+        (r#"{"pick":"Seven"}"#, "/pick"),
+        (r#"{"pick":["red",7]}"#, "/pick/1"),
+        (r#"{"pick":{"ne":"rde"}}"#, "/pick/ne"),
+        (r#"{"many":["a"]}"#, "/many/0"),
+        (r#"{"many":{"includes":"d"}}"#, "/many/includes"),
+        (r#"{"many":{"eq":["a"]}}"#, "/many/eq"),
+        (r#"{"many":{"gt":"a"}}"#, "/many/gt"),
+        (r#"{"many":{"matches":"a"}}"#, "/many/matches"),
+        (r#"{"rank":{"includes":"z"}}"#, "/rank/includes"),
+        (r#"{"yes":"true"}"#, "/yes"),
+        (r#"{"yes":{"includes":"t"}}"#, "/yes/includes"),
+        (r#"{"count":0.3}"#, "/count"),
+        (r#"{"count":{"gt":10}}"#, "/count/gt"),
+        (r#"{"nps":11}"#, "/nps"),
+        (r#"{"day":"2025-12-31"}"#, "/day"),
+        (r#"{"day":{"lt":"2026-02-30"}}"#, "/day/lt"),
+        (r#"{"at":{"lt":"9"}}"#, "/at/lt"),
+        (r#"{"when":{"gt":"2026-01-01"}}"#, "/when/gt"),
+    ] {
+        assert_eq!(problem(condition), Some(("impossible_condition", at.to_owned())), "{condition}");
+    }
+}
+
+#[test]
+fn answers_compare_as_their_kind_does() {
+    for (condition, answer, holds) in [
+        (r#"{"when":"2026-06-01T12:00:00Z"}"#, r#"{"when":"2026-06-01T14:00:00+02:00"}"#, true),
+        (r#"{"when":{"lt":"2026-06-01T12:00:00Z"}}"#, r#"{"when":"2026-06-01T11:30:00-02:00"}"#, false),
+        (r#"{"at":["09:00"]}"#, r#"{"at":"09:00:00"}"#, true),
+        (r#"{"day":{"gte":"2026-06-01"}}"#, r#"{"day":"2026-05-31"}"#, false),
+        (r#"{"many":{"includes":"c"}}"#, r#"{"many":["a","c"]}"#, true),
+        // What is no consent is no answer.
+        (r#"{"agree":{"answered":false}}"#, r#"{"agree":false}"#, true),
+        (r#"{"yes":{"answered":true}}"#, r#"{"yes":false}"#, true),
+        (r#"{"count":0.5}"#, r#"{"count":5e-1}"#, true),
+    ] {
+        let last =
+            format!(r#"{{"id":"last","type":"rating","title":"T","required":true,"show_if":{condition}}}"#);
+        let version = version(&format!("{KINDS},{last}"));
+        let found = version.check(&object(answer), &Limits::default(), now());
+        let found = found.err().unwrap_or_default();
+        let codes: Vec<_> = found.iter().map(|found| found.code.name()).collect();
+        assert_eq!(codes, if holds { vec!["required"] } else { vec![] }, "{condition}: {answer}");
+    }
+}

@@ -1,0 +1,40 @@
+//! A form of all kinds of question, over HTTP: asked as it was defined, answered as it was sent.
+
+use forms::domain::question::Kind;
+use serde_json::{Value, json};
+
+use super::{define, least_settings};
+use crate::harness::Server;
+
+#[tokio::test]
+async fn every_kind_is_asked_and_its_answer_comes_back_as_it_was_sent() {
+    let server = Server::start().await;
+    let questions: Vec<Value> = Kind::NAMES
+        .iter()
+        .map(|name| {
+            let text = format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name));
+            serde_json::from_str(&text).unwrap()
+        })
+        .collect();
+    let form = server.published(json!(questions)).await;
+    let kept = server.get(format!("/api/v1/forms/{form}")).send().await.expect(200);
+    for (question, kept) in questions.iter().zip(kept["questions"].as_array().unwrap()) {
+        let question = question.as_object().unwrap();
+        assert!(question.iter().all(|(name, value)| kept[name] == *value), "{question:?} {kept}");
+    }
+    let examples: Vec<_> = Kind::NAMES
+        .iter()
+        .filter_map(|name| {
+            let version = define(&least_settings(name)).unwrap();
+            let rules = version.questions[0].kind.rules();
+            rules.takes_answer().then(|| format!("\"{name}\":{}", rules.example()))
+        })
+        .collect();
+    let answers = format!("{{{}}}", examples.join(" , "));
+    let path = format!("/api/v1/forms/{form}/submissions");
+    let made = server.post(&path, json!({})).body(format!("{{\"answers\":{answers}}}")).send().await;
+    made.expect(201);
+    assert!(made.text().contains(&answers), "{}", made.text());
+    let listed = server.get(&path).send().await;
+    assert!(listed.text().contains(&answers), "{}", listed.text());
+}

@@ -1,0 +1,108 @@
+//! Numbers, yes and no.
+
+use super::{holds, keeps, refuses};
+
+#[test]
+fn number_takes_numbers_between_its_bounds() {
+    holds(
+        r#""type":"number""#,
+        &[
+            ("0", &[]),
+            ("-1.5e300", &[]),
+            ("18446744073709551616", &[]),
+            ("\"5\"", &["type_mismatch"]),
+            ("true", &["type_mismatch"]),
+            ("[5]", &["type_mismatch"]),
+        ],
+    );
+    holds(
+        r#""type":"number","min":-0.5,"max":0.3"#,
+        &[
+            ("-0.5", &[]),
+            ("-0.50000000000000000001", &["out_of_range"]),
+            ("0.3", &[]),
+            ("3e-1", &[]),
+            ("0.30000000000000000001", &["out_of_range"]),
+        ],
+    );
+    holds(
+        r#""type":"number","integer":true,"min":0"#,
+        &[
+            ("5.0", &[]),
+            ("18446744073709551617", &[]),
+            ("4.9999999999999999999", &["not_an_integer"]),
+            ("-0.5", &["not_an_integer", "out_of_range"]),
+        ],
+    );
+}
+
+#[test]
+fn steps_count_from_the_smallest_number_and_are_exact() {
+    holds(
+        r#""type":"number","step":0.1"#,
+        &[
+            ("0.3", &[]),
+            ("-0.7", &[]),
+            ("1e2", &[]),
+            ("0.35", &["not_a_step"]),
+            ("0.30000000000000001", &["not_a_step"]),
+        ],
+    );
+    holds(
+        r#""type":"number","min":1,"max":10,"step":3"#,
+        &[
+            ("1", &[]),
+            ("4", &[]),
+            ("10", &[]),
+            ("3", &["not_a_step"]),
+            ("-2", &["out_of_range"]),
+            ("12", &["out_of_range", "not_a_step"]),
+        ],
+    );
+}
+
+#[test]
+fn the_settings_of_numbers_are_checked() {
+    keeps(r#""type":"number","min":-1.50,"max":1e2,"step":0.5,"integer":false"#);
+    refuses(&[
+        (r#""type":"number","min":1,"max":0.999"#, &["invalid_range/min"]),
+        (r#""type":"number","min":1,"max":1.0"#, &[]),
+        (r#""type":"number","step":0"#, &["invalid_range/step"]),
+        (r#""type":"number","step":-1"#, &["invalid_range/step"]),
+        (r#""type":"number","step":1e-31"#, &["invalid_range/step"]),
+        (r#""type":"number","min":1e-20,"step":1"#, &["invalid_range/step"]),
+        (r#""type":"number","min":"1","integer":1"#, &["type_mismatch/min", "type_mismatch/integer"]),
+    ]);
+}
+
+#[test]
+fn boolean_takes_both_and_consent_only_yes() {
+    holds(
+        r#""type":"boolean","required":true"#,
+        &[
+            ("true", &[]),
+            ("false", &[]),
+            ("\"yes\"", &["type_mismatch"]),
+            ("1", &["type_mismatch"]),
+            ("null", &["required"]),
+        ],
+    );
+    holds(
+        r#""type":"consent","required":true"#,
+        &[
+            ("true", &[]),
+            ("false", &["required"]),
+            ("null", &["required"]),
+            ("\"true\"", &["type_mismatch"]),
+            ("1", &["type_mismatch"]),
+        ],
+    );
+    holds(r#""type":"consent""#, &[("true", &[]), ("false", &[])]);
+    keeps(r#""type":"boolean","labels":{"true":"Coming","false":"Not this time"}"#);
+    keeps(r#""type":"consent","text":"I agree to **the rules**""#);
+    refuses(&[
+        (r#""type":"boolean","labels":{"yes":"x"}"#, &["invalid_range/labels/yes"]),
+        (r#""type":"consent","text":" ""#, &["empty/text"]),
+        (r#""type":"consent","labels":{"true":"x"}"#, &["unknown_field/labels"]),
+    ]);
+}

@@ -1,0 +1,46 @@
+//! Whole numbers of a few.
+
+use super::{holds, keeps, refuses};
+
+#[test]
+fn opinion_scale_takes_whole_numbers_from_its_range() {
+    holds(
+        r#""type":"opinion_scale""#,
+        &[
+            ("0", &[]),
+            ("-0", &[]),
+            ("10", &[]),
+            ("1e1", &[]),
+            ("11", &["out_of_range"]),
+            ("-1", &["out_of_range"]),
+            ("9.5", &["not_an_integer"]),
+            ("-0.5", &["not_an_integer"]),
+            ("\"5\"", &["type_mismatch"]),
+            ("[5]", &["type_mismatch"]),
+        ],
+    );
+    holds(
+        r#""type":"opinion_scale","min":1,"max":7"#,
+        &[("1", &[]), ("7", &[]), ("0", &["out_of_range"]), ("8", &["out_of_range"])],
+    );
+    holds(r#""type":"opinion_scale","nps":true"#, &[("0", &[]), ("10", &[]), ("11", &["out_of_range"])]);
+    holds(r#""type":"rating","max":3"#, &[("3", &[]), ("0", &["out_of_range"]), ("4", &["out_of_range"])]);
+}
+
+#[test]
+fn the_settings_of_scales_are_checked() {
+    keeps(r#""type":"opinion_scale","min":1,"max":5,"labels":{"1":"never","5":"always"}"#);
+    keeps(r#""type":"opinion_scale","nps":true,"min":0,"max":10"#);
+    refuses(&[
+        (r#""type":"opinion_scale","min":2"#, &["invalid_range/min"]),
+        (r#""type":"opinion_scale","max":11"#, &["invalid_range/max"]),
+        (r#""type":"opinion_scale","max":1"#, &["invalid_range/max"]),
+        (r#""type":"opinion_scale","nps":true,"min":1"#, &["invalid_range/nps"]),
+        (r#""type":"opinion_scale","nps":true,"max":9"#, &["invalid_range/nps"]),
+        (r#""type":"opinion_scale","nps":1"#, &["type_mismatch/nps"]),
+        (r#""type":"opinion_scale","min":1,"labels":{"0":"x"}"#, &["invalid_range/labels/0"]),
+        (r#""type":"opinion_scale","labels":{"10":5}"#, &["type_mismatch/labels/10"]),
+        (r#""type":"opinion_scale","labels":[]"#, &["type_mismatch/labels"]),
+        (r#""type":"rating","nps":true"#, &["unknown_field/nps"]),
+    ]);
+}

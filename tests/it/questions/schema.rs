@@ -1,0 +1,114 @@
+//! As much of JSON Schema (2020-12) as the schemas of our questions use; a keyword beyond it fails the test.
+
+use forms::domain::json::{Number, Value};
+use regex::Regex;
+
+/// Whether `schema` takes `value`.
+pub(super) fn takes(schema: &Value, value: &Value) -> bool {
+    let Value::Object(keywords) = schema else { return *schema == Value::Bool(true) };
+    keywords.iter().all(|(keyword, rule)| holds(schema, keyword, rule, value))
+}
+
+fn holds(schema: &Value, keyword: &str, rule: &Value, value: &Value) -> bool {
+    match (keyword, value) {
+        ("type", _) => match rule {
+            Value::Array(kinds) => kinds.iter().any(|kind| is_a(&text(kind), value)),
+            _ => is_a(&text(rule), value),
+        },
+        ("const", _) => same(rule, value),
+        ("enum", _) => items(rule).iter().any(|one| same(one, value)),
+        ("anyOf", _) => items(rule).iter().any(|schema| takes(schema, value)),
+        ("allOf", _) => items(rule).iter().all(|schema| takes(schema, value)),
+        // Annotations, as they are by default.
+        ("format" | "minContains", _) => true,
+        ("minLength", Value::String(found)) => found.chars().count() >= count(rule),
+        ("maxLength", Value::String(found)) => found.chars().count() <= count(rule),
+        ("pattern", Value::String(found)) => Regex::new(&text(rule)).unwrap().is_match(found),
+        ("minimum", Value::Number(found)) => found.exact() >= number(rule).exact(),
+        ("maximum", Value::Number(found)) => found.exact() <= number(rule).exact(),
+        ("multipleOf", Value::Number(found)) => {
+            let zero = Number::from(0).exact();
+            forms::domain::json::Steps::new(&zero, &number(rule).exact()).unwrap().reach(&found.exact())
+        }
+        ("items", Value::Array(found)) => found.iter().all(|item| takes(rule, item)),
+        ("minItems", Value::Array(found)) => found.len() >= count(rule),
+        ("maxItems", Value::Array(found)) => found.len() <= count(rule),
+        ("uniqueItems", Value::Array(found)) => {
+            let twice = |(place, item)| found[..place].iter().any(|earlier| same(earlier, item));
+            !found.iter().enumerate().any(twice)
+        }
+        ("contains", Value::Array(found)) => {
+            let most = schema.get("maxContains").map_or(usize::MAX, count);
+            found.iter().filter(|item| takes(rule, item)).count() <= most
+        }
+        ("maxContains", _) => schema.get("contains").is_some(),
+        ("properties", Value::Object(found)) => {
+            found.iter().all(|(name, value)| rule.get(name).is_none_or(|schema| takes(schema, value)))
+        }
+        ("additionalProperties", Value::Object(found)) => {
+            let properties = schema.get("properties").unwrap();
+            found.iter().all(|(name, value)| properties.get(name).is_some() || takes(rule, value))
+        }
+        ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
+        (
+            "minLength"
+            | "maxLength"
+            | "pattern"
+            | "minimum"
+            | "maximum"
+            | "multipleOf"
+            | "items"
+            | "minItems"
+            | "maxItems"
+            | "uniqueItems"
+            | "contains"
+            | "properties"
+            | "additionalProperties"
+            | "required",
+            _,
+        ) => true,
+        _ => panic!("the keyword {keyword} is not known here"),
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => matches!(value, Value::String(_)),
+        "boolean" => matches!(value, Value::Bool(_)),
+        "number" => matches!(value, Value::Number(_)),
+        "integer" => matches!(value, Value::Number(number) if number.exact().is_integer()),
+        "array" => matches!(value, Value::Array(_)),
+        "object" => matches!(value, Value::Object(_)),
+        _ => panic!("the type {kind} is not known here"),
+    }
+}
+
+/// Values whose members are in another order are the same.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(some), Value::Object(others)) => {
+            some.len() == others.len()
+                && some.iter().all(|(name, value)| other.get(name).is_some_and(|other| same(value, other)))
+        }
+        _ => one == other,
+    }
+}
+
+fn items(value: &Value) -> &[Value] {
+    let Value::Array(items) = value else { panic!("{value} is no list") };
+    items
+}
+
+fn text(value: &Value) -> String {
+    let Value::String(text) = value else { panic!("{value} is no text") };
+    text.clone()
+}
+
+fn number(value: &Value) -> &Number {
+    let Value::Number(number) = value else { panic!("{value} is no number") };
+    number
+}
+
+fn count(value: &Value) -> usize {
+    usize::try_from(number(value).integer().unwrap()).unwrap()
+}

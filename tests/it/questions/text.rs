@@ -1,0 +1,64 @@
+//! Lines of text, and kinds of it.
+
+use super::{holds, keeps, refuses};
+
+#[test]
+fn long_text_takes_lines_within_its_lengths() {
+    let long = format!("\"{}\"", "é\\n".repeat(10_000));
+    let longer = format!("\"{}\"", "x".repeat(20_001));
+    holds(
+        r#""type":"long_text""#,
+        &[
+            ("\"one\\ntwo\\r\\nthree\\tx\"", &[]),
+            ("\"a\\u2028b\\u2029c\"", &[]),
+            (&long, &[]),
+            (&longer, &["too_long"]),
+            ("5", &["type_mismatch"]),
+            ("\"a\\u000bb\"", &["invalid_character"]),
+            ("\"a\\u0085b\"", &["invalid_character"]),
+            ("\"a\\u001bb\"", &["invalid_character"]),
+            ("\"a\\u007fb\"", &["invalid_character"]),
+            ("\" \\n \"", &[]),
+        ],
+    );
+    holds(
+        r#""type":"long_text","min_length":3,"max_length":4,"pattern":"a[^b]*""#,
+        &[
+            ("\"a\\nc\"", &[]),
+            ("\"a\\n\"", &["too_short"]),
+            ("\"a\\ncd\"", &[]),
+            ("\"a\\nbde\"", &["too_long", "pattern_mismatch"]),
+        ],
+    );
+}
+
+#[test]
+fn a_pattern_is_in_the_schema_where_both_dialects_read_it_alike() {
+    for (pattern, said) in [
+        ("[A-F]-[0-9]{2}", true),
+        ("a\\\\.b|(?:c|d)+", true),
+        ("a.b", true),
+        ("\\\\d+", false),
+        ("(?i)a", false),
+        ("(?P<n>a)", false),
+        ("[[:alpha:]]", false),
+        ("[a&&b]", false),
+        ("a\\\\@b", false),
+    ] {
+        let version = super::define(&format!(r#""type":"short_text","pattern":"{pattern}""#)).unwrap();
+        let schema = version.questions[0].kind.rules().schema();
+        assert_eq!(schema.get("allOf").is_some(), said, "{pattern}");
+    }
+}
+
+#[test]
+fn the_settings_of_text_are_checked() {
+    keeps(
+        r#""type":"long_text","min_length":1,"max_length":65536,"pattern":"a+","pattern_message":"only a","placeholder":"p""#,
+    );
+    refuses(&[
+        (r#""type":"long_text","min_length":20001"#, &["invalid_range/min_length"]),
+        (r#""type":"long_text","max_length":65537"#, &["invalid_range/max_length"]),
+        (r#""type":"long_text","pattern":"(?=a)""#, &["invalid_pattern/pattern"]),
+    ]);
+}
