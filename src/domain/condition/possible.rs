@@ -155,7 +155,6 @@ impl Interval {
         if matches!(test, Test::Eq(_) | Test::Lt(_) | Test::Lte(_)) && is_lower(self.high) {
             self.high = bound;
         }
-        let is_left = self.low.0 < self.high.0 || self.low.0 == self.high.0 && !self.low.1 && !self.high.1;
-        is_left
+        self.low.0 < self.high.0 || self.low.0 == self.high.0 && !self.low.1 && !self.high.1
     }
 }
