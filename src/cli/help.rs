@@ -22,8 +22,8 @@ Usage: forms [OPTIONS] <COMMAND>
 WRITE    create    create a form            validate     check files, offline
 RUN      publish   open a form for answers  unpublish    back to draft
          close     take no more answers     list         list forms
-         show      show one form
-         delete    move a form to the trash restore      take it out again
+         show      show one form            delete       move it to the trash
+         restore   take it out again
 COLLECT  submit    send answers             responses    list and show answers
 OPERATE  serve     run the server
 CONNECT  whoami    show server, key, workspace

@@ -1,9 +1,10 @@
 //! What the log tells of requests, and what it never does.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
+use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -15,6 +16,10 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     fn capture() -> (Self, DefaultGuard) {
+        // While there is one subscriber only, `tracing` lets the thread that first passes an event decide for all
+        // whether it is wanted; and most tests' threads have none.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let lines = Self::default();
         let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
         let subscriber = subscriber.json().flatten_event(true).with_writer(lines.clone()).finish();
