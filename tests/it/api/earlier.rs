@@ -1,0 +1,68 @@
+//! Stores that earlier versions wrote open in this one, and show what they showed.
+//!
+//! `fixtures/store-1` was written by the first whole version: a form that was published, answered by several clients at
+//! once, then robbed of a question, and a form in the trash. The journal lacks the zeros at its end, and there is no
+//! index.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::Request;
+use forms::server::{Local, open_local};
+use serde_json::{Value, json};
+
+use crate::harness::Call;
+
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/store-1");
+
+/// Bytes of the journal's segment, as it was.
+const SEGMENT: u64 = 256 << 10;
+
+fn restore(data: &Path) {
+    let journal = data.join("journal");
+    fs::create_dir_all(&journal).unwrap();
+    let segment = journal.join("00000001.log");
+    fs::copy(Path::new(KEPT).join("00000001.log"), &segment).unwrap();
+    OpenOptions::new().write(true).open(&segment).unwrap().set_len(SEGMENT).unwrap();
+    for name in ["state", "operator-key"] {
+        fs::copy(Path::new(KEPT).join(name), data.join(name)).unwrap();
+    }
+}
+
+fn expected(name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(Path::new(KEPT).join(name)).unwrap()).unwrap()
+}
+
+fn call(local: &Local, request: axum::http::request::Builder, body: Body) -> Call {
+    let key = local.key.as_ref().unwrap().reveal().to_owned();
+    Call::new(local.api.clone(), request.body(body).unwrap()).key(&key)
+}
+
+fn get(local: &Local, path: &str) -> Call {
+    call(local, Request::get(path), Body::empty())
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_version_shows_what_it_showed() {
+    let folder = tempfile::tempdir().unwrap();
+    restore(folder.path());
+    let local = open_local(folder.path()).await.unwrap();
+    let form = expected("form.json");
+    let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+    assert_eq!(get(&local, &path).send().await.expect(200), form);
+    let submissions = expected("submissions.json");
+    assert_eq!(get(&local, &format!("{path}/submissions")).send().await.expect(200), submissions);
+    for submission in submissions["submissions"].as_array().unwrap() {
+        let one = format!("{path}/submissions/{}", submission["id"].as_str().unwrap());
+        assert_eq!(get(&local, &one).send().await.expect(200), *submission);
+    }
+    let trashed = get(&local, "/api/v1/forms?trashed=true").send().await.expect(200);
+    assert_eq!(trashed["forms"][0]["title"], "Gone");
+    // The question that went keeps its id.
+    let questions = json!({"questions": [{"id": "mail", "type": "email", "title": "Your address?"}]});
+    let patch = Request::patch(&path).header("content-type", "application/json");
+    let refused = call(&local, patch, Body::from(questions.to_string())).send().await;
+    assert_eq!(refused.expect(422)["errors"][0]["code"], "retired_question_id");
+    local.close().await.unwrap();
+}
