@@ -222,8 +222,7 @@ impl SledStore {
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
-        let body = self.engine.get(&layout::counters(form))?;
-        body.map_or(Ok(Counters::default()), |body| Counters::decode(&body))
+        Counters::decode(self.engine.get(&layout::counters(form))?)
     }
 }
 

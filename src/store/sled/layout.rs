@@ -232,7 +232,9 @@ impl Counters {
         [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
     }
 
-    pub(super) fn decode(body: &[u8]) -> Result<Self, StoreError> {
+    /// The counters in the row `body`; a form that nobody has answered has none.
+    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
+        let Some(body) = body else { return Ok(Self::default()) };
         let (responses, ids) = body.split_first_chunk().ok_or_else(|| damaged("a counter"))?;
         let ([last, highest, run], []) = ids.as_chunks() else { return Err(damaged("a counter")) };
         let [last, highest, run] =

@@ -16,8 +16,7 @@ const SLICE: usize = 100;
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
         let form = layout::listed_form(&key)?;
-        let kept = tx.get(&layout::counters(form))?;
-        let kept = kept.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
+        let kept = Counters::decode(tx.get(&layout::counters(form))?)?;
         let counted = Counters { responses: count(tx, form)?, ..kept };
         if counted != kept {
             tx.put_last(layout::counters(form), counted.encode());

@@ -130,8 +130,7 @@ fn accept(
         Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
     };
-    let counters = tx.get(&layout::counters(new.form))?;
-    let counters = counters.map_or(Ok(Counters::default()), |body| Counters::decode(&body))?;
+    let counters = Counters::decode(tx.get(&layout::counters(new.form))?)?;
     let seen = Seen { form: &form, responses: counters.responses, checked_revision: new.revision, earlier };
     match admit(&seen, now) {
         Ok(Verdict::Store) => write(tx, random, new, counters, now).map(Step::Done),
