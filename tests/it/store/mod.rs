@@ -183,7 +183,14 @@ pub(crate) async fn published(store: &dyn Store, form: u64) -> FormId {
 }
 
 fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
-    NewSubmission { form, checked_revision: 2, checked_version: 1, answers: text, retry: None }
+    NewSubmission {
+        form,
+        checked_revision: 2,
+        checked_version: 1,
+        answers: text,
+        metadata: None,
+        retry: None,
+    }
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
