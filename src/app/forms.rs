@@ -197,7 +197,8 @@ impl App {
         let id = self.form_id(caller, form).await?;
         let list = format!("versions {} {id}", caller.workspace);
         let cursors = self.cursors().await?;
-        let before = cursor.map(|text| version_position(&cursors, &list, text)).transpose()?;
+        let before =
+            cursor.map(|text| cursors.read_number(&list, text).ok_or(AppError::InvalidCursor)).transpose()?;
         let page =
             self.store.list_versions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
         let last = page.rows.last().filter(|_| page.more);
@@ -218,11 +219,6 @@ impl App {
         let number: u32 = number.parse().map_err(|_unfit| missing())?;
         self.store.find_version(caller.workspace, form, number).await?.ok_or_else(missing)
     }
-}
-
-fn version_position(cursors: &Cursors, list: &str, text: &str) -> Result<u32, AppError> {
-    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-    position.try_into().map(u32::from_be_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
 fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {

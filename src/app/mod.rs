@@ -6,6 +6,7 @@
 mod cursor;
 mod forms;
 mod keys;
+mod submission_life;
 mod submissions;
 mod upkeep;
 
@@ -23,6 +24,7 @@ use crate::store::{Current, Operation, Retry, Store, StoreError};
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
+pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage};
 
 /// Everything a use case needs.
@@ -54,8 +56,8 @@ pub enum AppError {
     /// The cursor is none of ours, or was given for another list.
     #[error("the cursor does not belong to this list")]
     InvalidCursor,
-    /// The form kept changing while the answers were checked.
-    #[error("the form is changing too fast")]
+    /// The form or the submission kept changing while the answers were checked.
+    #[error("the form or the submission is changing too fast")]
     Contended,
     /// The store failed.
     #[error(transparent)]

@@ -2,10 +2,10 @@
 
 use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
-use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
+use crate::domain::submission::{self, Replaced, Sent, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{Current, NewSubmission, Operation, Retry, Step};
+use crate::store::{Current, NewSubmission, Operation, Page, Retry, Step};
 
 /// A submission that is stored.
 #[derive(Debug, Clone)]
@@ -34,24 +34,25 @@ impl App {
         require(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let answers = read_answers(attempt.body)?;
+            let sent = self.read(attempt.body)?;
             let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
-                return self.replayed(caller, id, &current, answers).await;
+                return self.replayed(caller, id, &current, sent).await;
             }
-            let answers = self.check(&current, answers).await?;
+            let sent = self.check(&current, sent).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
                 checked_version: current.form.version,
-                answers: answers.text(),
+                answers: sent.answers.text(),
+                metadata: sent.metadata.as_deref(),
                 retry,
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {
                 Step::Done(id) => {
-                    return Ok(Accepted { submission: completed(id, &current, answers), replayed: false });
+                    return Ok(Accepted { submission: completed(id, &current, sent), replayed: false });
                 }
-                Step::Replayed(id) => return self.replayed(caller, id, &current, answers).await,
+                Step::Replayed(id) => return self.replayed(caller, id, &current, sent).await,
                 Step::Refused(why) => return Err(AppError::Refused(why)),
                 Step::Missing => return Err(AppError::NotFound(What::Form(form.to_owned()))),
                 Step::Recheck => {}
@@ -60,22 +61,26 @@ impl App {
         Err(AppError::Contended)
     }
 
-    /// Checks the answers in the body as storing them would, and stores nothing: the answers, and the form's id.
+    /// Checks the body as storing it would, and stores nothing: what would be stored, and the form's id.
     pub async fn try_submission(
         &self,
         caller: &Caller,
         form: &str,
         body: &str,
-    ) -> Result<(FormId, Answers), AppError> {
+    ) -> Result<(FormId, Sent), AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
-        let answers = read_answers(body)?;
-        let answers = self.check(&current, answers).await?;
-        Ok((current.form.id, answers))
+        let sent = self.read(body)?;
+        let sent = self.check(&current, sent).await?;
+        Ok((current.form.id, sent))
     }
 
-    /// The answers as they are kept. Whether the form takes any comes first: then it does not matter what they are.
-    async fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
+    fn read(&self, body: &str) -> Result<Sent, AppError> {
+        submission::read(body, &self.limits).map_err(unreadable)
+    }
+
+    /// What was sent as it is kept. Whether the form takes any comes first: then it does not matter what they are.
+    async fn check(&self, current: &Current, sent: Sent) -> Result<Sent, AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -85,22 +90,29 @@ impl App {
         let now = self.now();
         let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
-        let defaults = current.version.check(answers.values(), &self.limits, now);
+        let defaults = current.version.check(sent.answers.values(), &self.limits, now);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
-        Ok(answers.with(defaults))
+        Ok(Sent { answers: sent.answers.with(defaults), metadata: sent.metadata })
     }
 
-    /// What an earlier attempt stored: as it was kept, or as it was sent if it is gone since.
+    /// What an earlier attempt stored: as it was kept, before any edit; or as it was sent, if it is gone since.
     async fn replayed(
         &self,
         caller: &Caller,
         id: SubmissionId,
         current: &Current,
-        answers: Answers,
+        sent: Sent,
     ) -> Result<Accepted, AppError> {
-        let kept = self.store.find_submission(caller.workspace, current.form.id, id).await?;
-        let submission = kept.unwrap_or_else(|| completed(id, current, answers));
+        let form = current.form.id;
+        let kept = self.store.find_submission(caller.workspace, form, id).await?;
+        let mut submission = kept.unwrap_or_else(|| completed(id, current, sent));
+        if submission.edits() > 0 {
+            let first = self.store.list_history(caller.workspace, form, id, Some(1), 1).await?;
+            for Replaced { answers, metadata, .. } in first.into_iter().flat_map(|page| page.rows) {
+                (submission.answers, submission.metadata) = (answers, metadata);
+            }
+        }
         Ok(Accepted { submission, replayed: true })
     }
 
@@ -146,9 +158,33 @@ impl App {
         let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
         let page =
             self.store.list_submissions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
+        Ok(SubmissionPage::new(page, &cursors, &list))
+    }
+
+    /// The same, of those in the trash.
+    pub async fn list_trashed_submissions(
+        &self,
+        caller: &Caller,
+        form: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<SubmissionPage, AppError> {
+        require(caller, Scope::Read)?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id = self.form_id(caller, form).await?;
+        let list = format!("trashed submissions {} {id}", caller.workspace);
+        let cursors = self.cursors().await?;
+        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
+        let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
+        Ok(SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list))
+    }
+}
+
+impl SubmissionPage {
+    fn new(page: Page<Submission>, cursors: &Cursors, list: &str) -> Self {
         let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&list, &last.id.to_bytes()));
-        Ok(SubmissionPage { submissions: page.rows, next })
+        let next = last.map(|last| cursors.write(list, &last.id.to_bytes()));
+        Self { submissions: page.rows, next }
     }
 }
 
@@ -157,19 +193,23 @@ fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<Subm
     position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
-fn read_answers(body: &str) -> Result<Answers, AppError> {
-    submission::read(body).map_err(|unreadable| match unreadable {
+/// Why a body cannot be read.
+pub(super) fn unreadable(why: Unreadable) -> AppError {
+    match why {
         Unreadable::Syntax(error) => AppError::Malformed(error),
         Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
-    })
+    }
 }
 
-fn completed(id: SubmissionId, current: &Current, answers: Answers) -> Submission {
+fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {
     Submission {
         id,
         form: current.form.id,
         form_version: current.form.version,
         status: SubmissionStatus::Completed,
-        answers: answers.into_text(),
+        answers: sent.answers.into_text(),
+        metadata: sent.metadata,
+        edited: None,
+        deleted_at: None,
     }
 }

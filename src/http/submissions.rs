@@ -26,11 +26,14 @@ pub(super) struct SubmissionsPage {
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
+    /// Those in the trash.
+    #[param(required = false)]
+    trashed: bool,
 }
 
 impl FromQuery for SubmissionsPage {
     fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(50)?, cursor: query.text("cursor")? })
+        Ok(Self { limit: query.limit(50)?, cursor: query.text("cursor")?, trashed: query.flag("trashed")? })
     }
 }
 
@@ -41,7 +44,7 @@ impl FromQuery for SubmissionsPage {
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`answers`: an object from question ids to answers"),
+    request_body(content = Object, description = "`answers`: an object from question ids to answers; `metadata`: optionally, up to 20 texts by name"),
     responses(
         (status = 201, body = SubmissionBody, description = "the submission, stored"), (status = 200, body = SubmissionTried, description = "dry run: the answers as they would be stored"),
         AnyProblem
@@ -57,8 +60,8 @@ pub(super) async fn create_submission(
     AnswersText(body): AnswersText,
 ) -> Result<Response, Failure> {
     if dry_run {
-        let (form, answers) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return Ok(written(SubmissionTried::json(form, answers.text())));
+        let (form, sent) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        return Ok(written(SubmissionTried::json(form, &sent)));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
@@ -82,10 +85,14 @@ pub(super) async fn list_submissions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(SubmissionsPage { limit, cursor }): Parameters<SubmissionsPage>,
+    Parameters(SubmissionsPage { limit, cursor, trashed }): Parameters<SubmissionsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let found = shared.app.list_submissions(&caller, &form, cursor.as_deref(), limit).await?;
+    let (app, cursor) = (&shared.app, cursor.as_deref());
+    let found = match trashed {
+        true => app.list_trashed_submissions(&caller, &form, cursor, limit).await?,
+        false => app.list_submissions(&caller, &form, cursor, limit).await?,
+    };
     let next = found.next.as_deref();
     Ok(page(written(SubmissionList::json(&found.submissions, next)), &uri, limit, next))
 }
