@@ -1,8 +1,11 @@
 //! What every store promises: one suite, run for each.
 
+mod edits; // edits of submissions, and what they replaced
 mod form; // forms: made, listed, changed, named, in versions
 mod order; // ids and counters, whatever the clock does
 mod reading; // submissions come back as they were sent
+mod removal; // submissions in the trash, out of it, and gone
+mod stories; // random lives of submissions, against a model
 mod taking_in; // what is stored once, refused, checked again
 mod trash; // forms in the trash and out of it
 mod whole; // workspaces, keys, the end
@@ -12,14 +15,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use forms::clock::Timestamp;
 use forms::domain::definition::{Change, Definition};
+use forms::domain::edit::Edit;
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
+use forms::domain::submission::Submission;
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
-use forms::store::{NewForm, NewSubmission, Operation, Retry, Step, Store};
+use forms::store::{CheckedEdit, NewForm, NewSubmission, Operation, Retry, Step, Store};
 
 /// Repeatable randomness: a counter, scrambled.
 pub(crate) struct Scrambled(AtomicU64);
@@ -44,6 +49,9 @@ impl Random for Scrambled {
 /// A kind of store under test: opens the same one again and again, as long as it lives.
 trait Bench {
     fn open(&self) -> Arc<dyn Store>;
+
+    /// Takes away, from a store that is closed, all that can be made anew.
+    fn strip(&self);
 }
 
 struct Sled(tempfile::TempDir);
@@ -53,6 +61,10 @@ impl Bench for Sled {
         let random = Arc::new(Scrambled::new(1));
         let store = SledStore::open(self.0.path(), Options::default(), random, Arc::new(|_| ()));
         Arc::new(store.unwrap())
+    }
+
+    fn strip(&self) {
+        std::fs::remove_dir_all(self.0.path().join("index")).unwrap();
     }
 }
 
@@ -110,6 +122,27 @@ conformance! { sled:
         what_was_checked_against_another_revision_is_checked_again
         a_draft_refuses_and_an_unknown_form_is_missing
         the_last_seats_are_taken_once
+    }
+    edits {
+        an_edit_replaces_what_was_there_and_keeps_it
+        of_many_edits_at_once_each_meets_what_it_was_checked_against
+        edits_that_outgrow_their_row_come_back
+        history_is_paged_newest_first
+    }
+    removal {
+        a_trashed_submission_is_gone_from_sight_and_comes_back
+        a_purged_submission_is_gone_for_good
+        one_group_may_hold_the_whole_life_of_a_submission
+        what_comes_after_a_submission_that_is_back_stands_behind_it
+        what_comes_after_times_that_came_again_stands_behind_them
+        an_id_that_was_given_is_not_given_again
+        seats_are_exact_while_many_come_go_and_return
+        pages_have_all_that_stays_while_others_delete
+        trashed_submissions_are_swept_by_the_time_of_deletion
+        a_forms_trash_goes_and_comes_with_it
+    }
+    stories {
+        random_lives_agree_with_a_model
     }
     trash {
         a_trashed_form_is_gone_from_sight
@@ -197,6 +230,49 @@ pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: 
     match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
         Step::Done(id) => id,
         other => panic!("{other:?}"),
+    }
+}
+
+async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
+    store.trash_submission(workspace(1), form, id, at(millis)).await.unwrap()
+}
+
+async fn put_back(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<Submission> {
+    store.restore_submission(workspace(1), form, id, None, at(millis)).await.unwrap()
+}
+
+async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> Step<()> {
+    store.purge_submission(workspace(1), form, id).await.unwrap()
+}
+
+/// Puts `text` in place of the answers of a submission that was edited `seen` times.
+async fn edit(
+    store: &dyn Store,
+    form: FormId,
+    id: SubmissionId,
+    seen: u32,
+    text: &str,
+    millis: i64,
+) -> Step<Submission> {
+    let edit = Edit { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
+    let checked = CheckedEdit { form, submission: id, seen_edits: seen, edit };
+    store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
+}
+
+async fn found(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
+    store.find_submission(workspace(1), form, id).await.unwrap()
+}
+
+/// The trash of a form, read by pages of `limit`.
+async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.list_trashed_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        before = page.rows.last().map(|last| last.id);
+        seen.extend(page.rows);
+        if !page.more {
+            return seen;
+        }
     }
 }
 
