@@ -61,7 +61,8 @@ pub(super) fn text(mut document: Document) -> String {
 }
 
 fn alias(mut item: PathItem) -> PathItem {
-    for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+    for operation in [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten()
+    {
         rename(operation);
     }
     item

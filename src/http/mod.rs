@@ -88,7 +88,10 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
             "/api/v1/forms/{form}/responses/{submission}/restore",
             post(submission_life::restore_submission),
         )
-        .route("/api/v1/forms/{form}/responses/{submission}/history", get(submission_life::list_history))
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}/history",
+            get(submission_life::list_submission_history),
+        )
         .fallback(route_not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared);
@@ -120,7 +123,7 @@ fn routes() -> OpenApiRouter<Shared> {
             submission_life::delete_submission
         ))
         .routes(routes!(submission_life::restore_submission))
-        .routes(routes!(submission_life::list_history))
+        .routes(routes!(submission_life::list_submission_history))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))

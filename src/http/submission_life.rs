@@ -113,7 +113,7 @@ impl FromQuery for HistoryPage {
         AnyProblem
     )
 )]
-pub(super) async fn list_history(
+pub(super) async fn list_submission_history(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments((form, submission)): Segments<(String, String)>,

@@ -20,7 +20,7 @@ const ADMIN: [bool; 5] = [false, false, false, true, false];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every keyed operation, and which scopes may use it.
-const OPERATIONS: [(&str, &str, [bool; 5]); 17] = [
+const OPERATIONS: [(&str, &str, [bool; 5]); 25] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -32,9 +32,17 @@ const OPERATIONS: [(&str, &str, [bool; 5]); 17] = [
     ("get", "/api/v1/forms/{form}/submissions", READ),
     ("post", "/api/v1/forms/{form}/submissions", SUBMIT),
     ("get", "/api/v1/forms/{form}/submissions/{submission}", READ),
+    ("patch", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
+    ("delete", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
+    ("post", "/api/v1/forms/{form}/submissions/{submission}/restore", WRITE),
+    ("get", "/api/v1/forms/{form}/submissions/{submission}/history", READ),
     ("get", "/api/v1/forms/{form}/responses", READ),
     ("post", "/api/v1/forms/{form}/responses", SUBMIT),
     ("get", "/api/v1/forms/{form}/responses/{submission}", READ),
+    ("patch", "/api/v1/forms/{form}/responses/{submission}", WRITE),
+    ("delete", "/api/v1/forms/{form}/responses/{submission}", WRITE),
+    ("post", "/api/v1/forms/{form}/responses/{submission}/restore", WRITE),
+    ("get", "/api/v1/forms/{form}/responses/{submission}/history", READ),
     ("get", "/api/v1/whoami", ANY),
     ("get", "/api/v1/limits", ANY),
     ("get", "/api/v1/openapi.json", ANY),
@@ -46,6 +54,7 @@ fn operation(server: &Server, method: &str, path: &str, form: &str, submission: 
     match method {
         "get" => server.get(path),
         "delete" => server.call(Method::DELETE, path),
+        "patch" if path.contains("sub_") => server.patch(path, json!({"answers": {"q1": "Bob"}})),
         "patch" => server.patch(path, json!({"title": "Visits"})),
         "post" if path == "/api/v1/forms" => server.post(path, json!({"title": "Visit", "questions": []})),
         "post" => server.post(path, json!({"answers": {"q1": "Ada"}})),
@@ -79,8 +88,8 @@ async fn each_scope_may_do_what_it_says_and_nothing_else() {
         for (scope, may) in SCOPES.into_iter().zip(allowed) {
             let form = server.published(questions()).await;
             let submission = server.submit(&form, json!({"q1": "Ada"})).await;
-            if path.ends_with("/restore") {
-                server.call(Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
+            if let Some(trashed) = path.strip_suffix("/restore") {
+                operation(&server, "delete", trashed, &form, &submission).send().await;
             }
             let key = server.key_with(&[scope]).await;
             let answer = operation(&server, method, path, &form, &submission).key(&key).send().await;
@@ -96,11 +105,14 @@ async fn each_scope_may_do_what_it_says_and_nothing_else() {
 async fn purging_needs_admin() {
     let server = Server::start().await;
     for (scope, may) in SCOPES.into_iter().zip(ADMIN) {
-        let form = server.draft(questions()).await;
+        let form = server.published(questions()).await;
+        let submission = server.submit(&form, json!({"q1": "Ada"})).await;
         let key = server.key_with(&[scope]).await;
-        let path = format!("/api/v1/forms/{form}?purge=true");
-        let answer = server.call(Method::DELETE, path).key(&key).send().await;
-        assert_eq!(answer.status.as_u16(), if may { 204 } else { 403 }, "{scope}");
+        for path in [format!("/{form}/submissions/{submission}"), format!("/{form}")] {
+            let path = format!("/api/v1/forms{path}?purge=true");
+            let answer = server.call(Method::DELETE, path).key(&key).send().await;
+            assert_eq!(answer.status.as_u16(), if may { 204 } else { 403 }, "{scope}");
+        }
     }
 }
 
@@ -157,7 +169,7 @@ async fn foreign_deleted_and_missing_objects_are_answered_alike() {
     let gone = server.submit(&deleted, json!({"q1": "Ada"})).await;
     assert_eq!(server.call(Method::DELETE, format!("/api/v1/forms/{deleted}")).send().await.status, 204);
     let (no_form, no_submission) = ("frm_0123456789ab", "sub_00000000000000000000000000");
-    let on_live_forms = |path: &str| path.contains("{form}") && !path.ends_with("/restore");
+    let on_live_forms = |path: &str| path.contains("{form}") && !path.ends_with("{form}/restore");
     for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| on_live_forms(path)) {
         let cases = [
             (stranger.as_str(), form.as_str(), submission.as_str()),
@@ -183,8 +195,14 @@ async fn a_submission_is_found_under_its_own_form_only() {
     let (one, other) = (server.published(questions()).await, server.published(questions()).await);
     let submission = server.submit(&one, json!({"q1": "Ada"})).await;
     server.get(format!("/api/v1/forms/{one}/submissions/{submission}")).send().await.expect(200);
-    let answer = server.get(format!("/api/v1/forms/{other}/submissions/{submission}")).send().await;
-    assert_eq!(answer.code(), "submission_not_found");
+    let below = "/api/v1/forms/{form}/submissions/{submission}";
+    for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| path.starts_with(below)) {
+        let answer = operation(&server, method, path, &other, &submission).send().await;
+        assert_eq!(answer.code(), "submission_not_found", "{method} {path}");
+        let answer = operation(&server, method, path, &one, "sub_1").send().await;
+        assert_eq!(answer.code(), "submission_not_found", "{method} {path}");
+    }
+    server.get(format!("/api/v1/forms/{one}/submissions/{submission}")).send().await.expect(200);
 }
 
 #[tokio::test]

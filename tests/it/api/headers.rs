@@ -105,7 +105,7 @@ async fn options_and_refused_methods_name_the_methods_there_are() {
         ("/api/v1/forms".to_owned(), ["GET", "HEAD", "POST"].as_slice()),
         (format!("/api/v1/forms/{form}"), &["DELETE", "GET", "HEAD", "PATCH"]),
         (format!("/api/v1/forms/{form}/submissions"), &["GET", "HEAD", "POST"]),
-        (format!("/api/v1/forms/{form}/responses/sub_1"), &["GET", "HEAD"]),
+        (format!("/api/v1/forms/{form}/responses/sub_1"), &["DELETE", "GET", "HEAD", "PATCH"]),
         ("/healthz".to_owned(), &["GET", "HEAD"]),
     ];
     for (path, methods) in cases {

@@ -12,4 +12,5 @@ mod malformed; // requests that are no HTTP, or that two readers read differentl
 mod serving; // connections, times, shutdown
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
+mod submission_life; // metadata, edits, history, the trash of submissions
 mod submissions; // submissions

@@ -150,7 +150,7 @@ async fn both_names_are_one_operation() {
 }
 
 #[tokio::test]
-async fn a_submission_takes_the_member_answers_alone() {
+async fn a_submission_takes_no_other_members() {
     let server = Server::start().await;
     let form = server.published(questions()).await;
     for (body, code, pointer) in [

@@ -1,0 +1,359 @@
+//! The life of a submission over HTTP: metadata, edits and their history, the trash.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, NOW, Server, questions};
+
+fn path(form: &str) -> String {
+    format!("/api/v1/forms/{form}/submissions")
+}
+
+/// The pointers and codes of a refusal's errors.
+fn errors(answer: &Answer) -> Vec<(String, String)> {
+    let body = answer.expect(422);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let errors = body["errors"].as_array().unwrap().iter();
+    errors.map(|error| (text(&error["pointer"]), text(&error["code"]))).collect()
+}
+
+#[tokio::test]
+async fn metadata_stays_with_a_submission_to_the_letter() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let body = r#"{"metadata": { "utm\u005fsource" : "news" }, "answers":{"q1":"Ada"}}"#;
+    let metadata = r#""metadata":{ "utm\u005fsource" : "news" }"#;
+    let made = server.post(path(&form), json!({})).body(body).send().await;
+    assert_eq!(made.fields(), ["id", "form_id", "status", "answers", "submitted_at", "metadata"]);
+    assert!(made.text().ends_with(&format!("{metadata}}}")), "{}", made.text());
+    let one = format!("{}/{}", path(&form), made.expect(201)["id"].as_str().unwrap());
+    for read in [one.clone(), path(&form), one.replace("submissions", "responses")] {
+        let read = server.get(&read).send().await;
+        assert!(read.text().contains(metadata), "{}", read.text());
+    }
+    let tried = server.post(format!("{}?dry_run=true", path(&form)), json!({})).body(body).send().await;
+    assert_eq!(tried.fields(), ["form_id", "answers", "metadata"]);
+    server.submit(&form, json!({"q1": "Bob"})).await;
+    let list = server.get(path(&form)).send().await.expect(200);
+    assert_eq!(list["submissions"][0].get("metadata"), None, "it was not sent");
+}
+
+#[tokio::test]
+async fn metadata_is_a_flat_object_of_few_texts() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let names = |count| (0..count).map(|number| (format!("k{number}"), json!("v"))).collect::<Value>();
+    let long = "x".repeat(64 * 1024);
+    let cases = [
+        (json!({}), None),
+        (names(20), None),
+        (names(21), Some(("/metadata", "too_many"))),
+        (json!({"a": long, &long: "b"}), None),
+        (json!({"a": format!("{long}x")}), Some(("/metadata/a", "too_long"))),
+        (json!({"a/b": 5}), Some(("/metadata/a~1b", "type_mismatch"))),
+        (json!({"a": null}), Some(("/metadata/a", "type_mismatch"))),
+        (json!({"a": {"b": "c"}}), Some(("/metadata/a", "type_mismatch"))),
+        (json!("text"), Some(("/metadata", "type_mismatch"))),
+        (json!(null), Some(("/metadata", "type_mismatch"))),
+    ];
+    for (metadata, expected) in cases {
+        let body = json!({"answers": {"q1": "Ada"}, "metadata": metadata});
+        let answer = server.post(path(&form), body).send().await;
+        match expected {
+            None => assert_eq!(answer.expect(201)["metadata"], metadata),
+            Some((pointer, code)) => assert_eq!(errors(&answer), [(pointer.to_owned(), code.to_owned())]),
+        }
+    }
+    let key = format!("{long}x");
+    let body = json!({"answers": {"q1": "Ada"}, "metadata": {&key: "v"}});
+    let refused = server.post(path(&form), body).send().await;
+    assert_eq!(errors(&refused), [(format!("/metadata/{key}"), "too_long".to_owned())]);
+}
+
+#[tokio::test]
+async fn an_edit_changes_what_it_names_and_keeps_what_it_replaces() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let sent = r#"{"answers":{ "q3" : 5.0e0, "q1":"Ad\u0061" },"metadata":{"a":"1","b":"2"}}"#;
+    let made = server.post(path(&form), json!({})).body(sent).send().await.expect(201);
+    let one = format!("{}/{}", path(&form), made["id"].as_str().unwrap());
+    let before = server.get(&one).send().await;
+    let edit = |body: Value| server.patch(&one, body).send();
+    for nothing in [
+        json!({}),
+        json!({"answers": {}, "metadata": {}}),
+        json!({"answers": {"q2": null}, "metadata": {"a": "1", "c": null}}),
+    ] {
+        assert_eq!(edit(nothing).await.text(), before.text(), "nothing changes");
+    }
+    server.clock.set("2026-11-20T10:00:00Z");
+    let patch = r#"{"answers":{"q2":"ada@example.com"},"metadata":{"b":null,"c":"3"}}"#;
+    let call = server.patch(&one, json!({})).header("content-type", "application/merge-patch+json");
+    let edited = call.body(patch).send().await;
+    let mut expected = before.json();
+    expected["answers"]["q2"] = json!("ada@example.com");
+    expected["metadata"] = json!({"a": "1", "c": "3"});
+    expected["updated_at"] = json!("2026-11-20T10:00:00.000Z");
+    assert_eq!(edited.expect(200), expected);
+    let kept = r#""answers":{"q3":5.0e0,"q1":"Ad\u0061","q2":"ada@example.com"}"#;
+    assert!(edited.text().contains(kept), "what was not named stays to the letter: {}", edited.text());
+    assert_eq!(server.get(&one).send().await.text(), edited.text());
+    assert_eq!(server.get(path(&form)).send().await.expect(200)["submissions"][0], expected);
+    server.clock.set("2026-11-20T11:00:00Z");
+    let bare = edit(json!({"answers": {"q1": "Eve"}, "metadata": null})).await.expect(200);
+    assert_eq!((bare.get("metadata"), &bare["answers"]["q1"]), (None, &json!("Eve")));
+    assert_eq!(bare["submitted_at"], NOW);
+    let history = server.get(format!("{one}/history")).send().await;
+    let replaced = [
+        json!({"answers": expected["answers"], "metadata": expected["metadata"], "replaced_at": "2026-11-20T11:00:00.000Z"}),
+        json!({"answers": made["answers"], "metadata": made["metadata"], "replaced_at": "2026-11-20T10:00:00.000Z"}),
+    ];
+    assert_eq!(history.expect(200), json!({"history": replaced}));
+    assert!(history.text().contains(r#"{ "q3" : 5.0e0, "q1":"Ad\u0061" }"#), "{}", history.text());
+    // By pages, under either name.
+    let page = server.get(format!("{one}/history?limit=1").replace("submissions", "responses")).send().await;
+    assert_eq!(page.expect(200)["history"], json!([replaced[0]]));
+    let next = page.header("link").unwrap().split_once('>').unwrap().0.trim_start_matches('<').to_owned();
+    let rest = server.get(&next).send().await;
+    assert_eq!((rest.expect(200), rest.header("link")), (json!({"history": [replaced[1]]}), None));
+    let other = server.submit(&form, json!({"q1": "Bob"})).await;
+    let (_, cursor) = next.split_once("cursor=").unwrap();
+    let elsewhere = format!("{}/{other}/history?cursor={cursor}", path(&form));
+    assert_eq!(server.get(elsewhere).send().await.code(), "invalid_cursor");
+    let untouched = server.get(format!("{}/{other}/history", path(&form))).send().await;
+    assert_eq!(untouched.expect(200), json!({"history": []}));
+}
+
+#[tokio::test]
+async fn every_problem_of_an_edit_is_told_at_its_place() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
+    let before = server.get(&one).send().await;
+    for (body, expected) in [
+        (json!([]), vec![("", "type_mismatch")]),
+        (json!({"answers": null}), vec![("/answers", "type_mismatch")]),
+        (
+            json!({"answers": [], "metadata": "x"}),
+            vec![("/answers", "type_mismatch"), ("/metadata", "type_mismatch")],
+        ),
+        (json!({"status": "completed"}), vec![("/status", "unknown_field")]),
+        (json!({"answers": {"q1": null}}), vec![("/answers/q1", "required")]),
+        (
+            json!({"answers": {"q2": "nobody", "q3": 9, "q9": 1}, "metadata": {"a": 1}}),
+            vec![
+                ("/answers/q2", "invalid_email"),
+                ("/answers/q3", "out_of_range"),
+                ("/answers/q9", "unknown_question"),
+                ("/metadata/a", "type_mismatch"),
+            ],
+        ),
+    ] {
+        let refused = server.patch(&one, body.clone()).send().await;
+        let found = errors(&refused);
+        let found: Vec<_> = found.iter().map(|(pointer, code)| (pointer.as_str(), code.as_str())).collect();
+        assert_eq!(found, expected, "{body}");
+    }
+    assert_eq!(server.patch(&one, json!({})).body("{").send().await.code(), "malformed_json");
+    assert_eq!(
+        server.patch(&one, json!({})).body("{}").header("content-type", "text/plain").send().await.code(),
+        "unsupported_media_type"
+    );
+    assert_eq!(server.get(&one).send().await.text(), before.text());
+}
+
+#[tokio::test]
+async fn an_old_answer_is_put_right_by_the_questions_of_its_time_whatever_the_form_is_now() {
+    let server = Server::start().await;
+    let form = server
+        .published(json!([
+            {"type": "short_text", "title": "Name?", "required": true},
+            {"type": "date", "title": "When?", "min": "today"},
+            {"type": "boolean", "title": "More?"},
+            {"type": "hidden", "id": "source", "default": "web", "show_if": {"q3": true}},
+            {"type": "short_text", "id": "more", "title": "What?", "show_if": {"q3": true}},
+        ]))
+        .await;
+    let sent = json!({"q1": "Ada", "q2": "2026-11-21", "q3": true, "more": "Tea"});
+    let one = format!("{}/{}", path(&form), server.submit(&form, sent).await);
+    // The form asks something else since, is closed, and the day is over.
+    let change = json!({
+        "questions": [{"id": "stars", "type": "rating", "title": "Stars", "required": true}],
+        "settings": {"closed": true},
+    });
+    server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    server.clock.set("2027-03-01T00:00:00Z");
+    let edit = |answers: Value| server.patch(&one, json!({"answers": answers})).send();
+    let edited = edit(json!({"q1": "Eve", "q2": "2026-11-20"})).await.expect(200);
+    assert_eq!((&edited["answers"]["q1"], &edited["form_version"]), (&json!("Eve"), &json!(1)));
+    assert_eq!(
+        errors(&edit(json!({"q2": "2026-11-19"})).await),
+        [("/answers/q2".into(), "out_of_range".into())]
+    );
+    assert_eq!(
+        errors(&edit(json!({"stars": 5})).await),
+        [("/answers/stars".into(), "unknown_question".into())]
+    );
+    // What is not asked any more has to go, and what is asked again comes with its default.
+    let hidden = errors(&edit(json!({"q3": false})).await);
+    assert_eq!(
+        hidden,
+        ["source", "more"].map(|id| (format!("/answers/{id}"), "question_not_visible".to_owned()))
+    );
+    let without = edit(json!({"q3": false, "source": null, "more": null})).await.expect(200);
+    assert_eq!(without["answers"], json!({"q1": "Eve", "q2": "2026-11-20", "q3": false}));
+    let with = edit(json!({"q3": true})).await.expect(200);
+    assert_eq!(with["answers"]["source"], "web");
+}
+
+#[tokio::test]
+async fn a_replay_shows_what_was_stored_before_any_edit() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let send = || {
+        let body = json!({"answers": {"q1": "Ada"}, "metadata": {"a": "b"}});
+        server.post(path(&form), body).header("idempotency-key", "1").send()
+    };
+    let first = send().await;
+    let one = format!("{}/{}", path(&form), first.expect(201)["id"].as_str().unwrap());
+    for name in ["Eve", "Bob"] {
+        server.patch(&one, json!({"answers": {"q1": name}, "metadata": null})).send().await.expect(200);
+        let again = send().await;
+        assert_eq!((again.text(), again.header("idempotency-replayed")), (first.text(), Some("true")));
+    }
+    server.call(Method::DELETE, &one).send().await;
+    assert_eq!(send().await.text(), first.text());
+}
+
+#[tokio::test]
+async fn a_deleted_submission_is_listed_in_the_trash_and_restored_whole() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let body = json!({"answers": {"q1": "Ada"}, "metadata": {"a": "b"}});
+    let made = server.post(path(&form), body).send().await.expect(201);
+    let one = format!("{}/{}", path(&form), made["id"].as_str().unwrap());
+    let before = server.get(&one).send().await.expect(200);
+    let count =
+        async || server.get(format!("/api/v1/forms/{form}")).send().await.json()["response_count"].clone();
+    server.clock.set("2026-11-20T10:00:00Z");
+    let deleted = server.call(Method::DELETE, &one).send().await;
+    assert_eq!((deleted.status.as_u16(), deleted.text()), (204, ""));
+    for call in [
+        server.get(&one),
+        server.call(Method::DELETE, &one),
+        server.patch(&one, json!({})),
+        server.get(format!("{one}/history")),
+    ] {
+        assert_eq!(call.send().await.code(), "submission_not_found");
+    }
+    assert_eq!(count().await, 0);
+    assert_eq!(server.get(path(&form)).send().await.expect(200)["submissions"], json!([]));
+    let mut trashed = before.clone();
+    trashed["deleted_at"] = json!("2026-11-20T10:00:00.000Z");
+    for name in ["submissions", "responses"] {
+        let list = format!("/api/v1/forms/{form}/{name}?trashed=true");
+        let expected = json!({"submissions": [trashed], "next_cursor": null});
+        assert_eq!(server.get(list).send().await.expect(200), expected);
+    }
+    let restore = |key: &'static str| {
+        server.call(Method::POST, format!("{one}/restore")).header("idempotency-key", key).send()
+    };
+    let restored = restore("1").await;
+    assert_eq!((restored.expect(200), restored.header("idempotency-replayed")), (before.clone(), None));
+    let again = restore("1").await;
+    assert_eq!((again.expect(200), again.header("idempotency-replayed")), (before.clone(), Some("true")));
+    let refused = restore("2").await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (409, "not_in_trash"));
+    assert_eq!((count().await, server.get(&one).send().await.expect(200)), (json!(1), before));
+    let purge = |path: &str| server.call(Method::DELETE, format!("{path}?purge=true")).send();
+    assert_eq!(purge(&one).await.status, 204);
+    assert_eq!(purge(&one).await.code(), "submission_not_found");
+    assert_eq!(restore("3").await.code(), "submission_not_found");
+    assert_eq!(count().await, 0);
+}
+
+#[tokio::test]
+async fn the_trash_is_paged_by_cursors_of_its_own() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = server.submit(&form, json!({"q1": "Ada"})).await;
+        server.call(Method::DELETE, format!("{}/{id}", path(&form))).send().await;
+        ids.insert(0, id);
+        server.submit(&form, json!({"q1": "Bob"})).await;
+    }
+    let (mut next, mut seen) = (format!("{}?trashed=true&limit=2", path(&form)), Vec::new());
+    let mut cursors = Vec::new();
+    loop {
+        let answer = server.get(&next).send().await;
+        let body = answer.expect(200);
+        let rows = body["submissions"].as_array().unwrap().iter();
+        seen.extend(rows.map(|row| row["id"].as_str().unwrap().to_owned()));
+        let Some(cursor) = body["next_cursor"].as_str() else { break };
+        next = format!("{}?trashed=true&limit=2&cursor={cursor}", path(&form));
+        assert_eq!(answer.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
+        cursors.push(cursor.to_owned());
+    }
+    assert_eq!((seen, cursors.len()), (ids, 1));
+    let live = format!("{}?cursor={}", path(&form), cursors[0]);
+    assert_eq!(server.get(live).send().await.code(), "invalid_cursor");
+}
+
+#[tokio::test]
+async fn a_deleted_submission_frees_its_seat_and_needs_one_to_come_back() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let settings =
+        |settings: Value| server.patch(format!("/api/v1/forms/{form}"), json!({"settings": settings})).send();
+    settings(json!({"max_responses": 1})).await.expect(200);
+    let first = server.submit(&form, json!({"q1": "Ada"})).await;
+    let one = format!("{}/{first}", path(&form));
+    let submit = || server.post(path(&form), json!({"answers": {"q1": "Bob"}})).send();
+    assert_eq!(submit().await.code(), "form_full");
+    assert_eq!(server.call(Method::DELETE, &one).send().await.status, 204);
+    let second = submit().await.expect(201);
+    let restore = || server.call(Method::POST, format!("{one}/restore")).send();
+    assert_eq!(restore().await.code(), "form_full");
+    let other = format!("{}/{}?purge=true", path(&form), second["id"].as_str().unwrap());
+    assert_eq!(server.call(Method::DELETE, other).send().await.status, 204);
+    // That the form takes no new answers does not stand against old ones.
+    settings(json!({"closed": true})).await.expect(200);
+    restore().await.expect(200);
+    assert_eq!(server.get(format!("/api/v1/forms/{form}")).send().await.json()["response_count"], 1);
+}
+
+#[tokio::test]
+async fn trashed_submissions_are_erased_after_the_days_of_the_trash() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
+    server.patch(&one, json!({"answers": {"q1": "Eve"}})).send().await.expect(200);
+    server.call(Method::DELETE, &one).send().await;
+    server.clock.set("2026-12-20T09:00:00.000Z");
+    assert_eq!(server.app.empty_trash(30).await.unwrap(), 0);
+    server.clock.set("2026-12-20T09:00:00.001Z");
+    assert_eq!(server.app.empty_trash(30).await.unwrap(), 1);
+    let answer = server.call(Method::POST, format!("{one}/restore")).send().await;
+    assert_eq!(answer.code(), "submission_not_found");
+}
+
+#[tokio::test]
+async fn edits_of_one_submission_at_once_are_all_made() {
+    let server = std::sync::Arc::new(Server::start().await);
+    let form = server.published(questions()).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..8 {
+        let (server, one) = (server.clone(), one.clone());
+        tasks.spawn(async move {
+            let metadata = json!({format!("k{number}"): "v"});
+            server.patch(&one, json!({"metadata": metadata})).send().await.expect(200);
+        });
+    }
+    tasks.join_all().await;
+    let metadata = server.get(&one).send().await.expect(200)["metadata"].clone();
+    assert_eq!(metadata.as_object().unwrap().len(), 8);
+    let history = server.get(format!("{one}/history")).send().await.expect(200);
+    assert_eq!(history["history"].as_array().unwrap().len(), 8);
+}
