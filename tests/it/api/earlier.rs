@@ -57,6 +57,8 @@ async fn a_store_of_the_first_version_shows_what_it_showed() {
         let one = format!("{path}/submissions/{}", submission["id"].as_str().unwrap());
         assert_eq!(get(&local, &one).send().await.expect(200), *submission);
     }
+    let rows = submissions["submissions"].as_array().unwrap();
+    change_every_third(&local, &path, rows).await;
     let trashed = get(&local, "/api/v1/forms?trashed=true").send().await.expect(200);
     assert_eq!(trashed["forms"][0]["title"], "Gone");
     // The question that went keeps its id.
@@ -65,4 +67,27 @@ async fn a_store_of_the_first_version_shows_what_it_showed() {
     let refused = call(&local, patch, Body::from(questions.to_string())).send().await;
     assert_eq!(refused.expect(422)["errors"][0]["code"], "retired_question_id");
     local.close().await.unwrap();
+}
+
+/// Of all submissions, newest first, edits one, deletes and restores one and leaves one alone, in turn.
+async fn change_every_third(local: &Local, path: &str, rows: &[Value]) {
+    let send = |method: &str, one: String, body: &str| {
+        let request = Request::builder().method(method).uri(one).header("content-type", "application/json");
+        call(local, request, Body::from(body.to_owned())).send()
+    };
+    let mut expected = rows.to_vec();
+    for (place, row) in expected.iter_mut().enumerate() {
+        let one = format!("{path}/submissions/{}", row["id"].as_str().unwrap());
+        match place % 3 {
+            0 => *row = send("PATCH", one, r#"{"metadata":{"seen":"yes"}}"#).await.expect(200),
+            1 => {
+                assert_eq!(send("DELETE", one.clone(), "").await.status, 204);
+                assert_eq!(send("POST", format!("{one}/restore"), "").await.expect(200), *row);
+            }
+            _ => {}
+        }
+    }
+    assert!(expected.len() > 3, "too few to tell them apart");
+    let list = get(local, &format!("{path}/submissions")).send().await.expect(200);
+    assert_eq!(list["submissions"].as_array().unwrap(), &expected);
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forms::domain::edit::Edit;
 use forms::domain::revision::Expected;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Forms, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, Step, Submissions, Upkeep};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -84,4 +85,60 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     assert!(heard.events().contains(&Event::Rebuilt), "{:?}", heard.events());
     let left = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
     assert_eq!(left.rows, []);
+}
+
+/// Keys in the store at `path`, which is closed, that hold `part`.
+fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
+    let (engine, _) = open(path);
+    let rows = engine.scan(.., Direction::Ascending, usize::MAX).unwrap();
+    engine.close().unwrap();
+    let holds = |key: &[u8]| key.windows(part.len()).any(|window| window == part);
+    rows.into_iter().map(|(key, _)| key).filter(|key| holds(key)).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_was_purged() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = Heard::default();
+    let store = open_store(folder.path(), &heard);
+    let number = 0x0777_0000_0000_0001_u64;
+    let form = published(&store, number).await;
+    let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
+    for id in ids {
+        for seen_edits in 0..250 {
+            let edit = Edit { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
+            let checked = CheckedEdit { form, submission: id, seen_edits, edit };
+            store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        }
+    }
+    let trashed = submit(&store, form, "{}", 3).await;
+    store.trash_submission(workspace(1), form, trashed, at(4)).await.unwrap();
+    let purged = store.purge_submission(workspace(1), form, ids[0]).await.unwrap();
+    assert!(matches!(purged, Step::Done(())));
+    store.close().await.unwrap();
+    drop(store);
+    let gone = async {
+        while !keys_with(folder.path(), &ids[0].to_bytes()).is_empty() {
+            open_store(folder.path(), &heard).close().await.unwrap();
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
+    let store = open_store(folder.path(), &heard);
+    assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
+    let purged = store.purge_form(workspace(1), form, Expected::Any).await.unwrap();
+    assert!(matches!(purged, Step::Done(())));
+    store.close().await.unwrap();
+    drop(store);
+    let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| key[0] == b'y');
+    let gone = async {
+        while !swept(keys_with(folder.path(), &number.to_be_bytes())) {
+            open_store(folder.path(), &heard).close().await.unwrap();
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("nothing but the note that sweeps the trash is left");
+    let store = open_store(folder.path(), &heard);
+    assert_eq!(store.empty_trash(at(5)).await.unwrap(), 0);
+    store.close().await.unwrap();
+    drop(store);
+    assert_eq!(keys_with(folder.path(), &number.to_be_bytes()), Vec::<Vec<u8>>::new());
 }

@@ -35,6 +35,8 @@ enum Act {
     Submit,
     Trash(String),
     Restore(String),
+    Edit(String),
+    Erase(String),
     /// Makes a form with this slug.
     Name(String),
 }
@@ -146,9 +148,11 @@ impl Client {
         own.sort();
         match (self.draw(10), own.len()) {
             (0, _) => Act::Name(format!("slug-{}", self.draw(1_000))),
-            (1..5, 1..) => match own[self.draw(own.len())] {
-                (id, true) => Act::Restore(id.clone()),
-                (id, false) => Act::Trash(id.clone()),
+            (1..5, 1..) => match (own[self.draw(own.len())], self.draw(4)) {
+                ((id, true), 0) => Act::Erase(id.clone()),
+                ((id, true), _) => Act::Restore(id.clone()),
+                ((id, false), 0) => Act::Edit(id.clone()),
+                ((id, false), _) => Act::Trash(id.clone()),
             },
             _ => Act::Submit,
         }
@@ -159,6 +163,8 @@ impl Client {
             (Act::Submit, 201) => drop(self.own.insert(member(body, "id").unwrap(), false)),
             (Act::Trash(id), 204) => drop(self.own.insert(id, true)),
             (Act::Restore(id), 200) => drop(self.own.insert(id, false)),
+            (Act::Erase(id), 204) => drop(self.own.remove(&id)),
+            (Act::Edit(_), 200) => {}
             (Act::Name(slug), 201) => self.named.push((slug, member(body, "id").unwrap())),
             (Act::Submit | Act::Restore(_), 409) => assert_eq!(member(body, "code").unwrap(), "form_full"),
             (Act::Name(_), 409) => assert_eq!(member(body, "code").unwrap(), "slug_taken"),
@@ -174,6 +180,12 @@ impl Place {
             Act::Submit => ("POST", submissions, r#"{"answers":{"q1":"a seat"}}"#.to_owned()),
             Act::Trash(id) => ("DELETE", format!("{submissions}/{id}"), String::new()),
             Act::Restore(id) => ("POST", format!("{submissions}/{id}/restore"), String::new()),
+            Act::Edit(id) => {
+                let number = self.answered.load(Ordering::Relaxed);
+                let body = format!(r#"{{"answers":{{"q1":"seat {number}"}}}}"#);
+                ("PATCH", format!("{submissions}/{id}"), body)
+            }
+            Act::Erase(id) => ("DELETE", format!("{submissions}/{id}?purge=true"), String::new()),
             Act::Name(slug) => {
                 let body = format!(r#"{{"title":"Named","slug":"{slug}","questions":[]}}"#);
                 ("POST", "/api/v1/forms".to_owned(), body)
@@ -215,9 +227,14 @@ impl Place {
         assert!(live.is_disjoint(&trashed), "round {round}");
         let unsure: Vec<_> = clients.iter_mut().filter_map(|client| client.unsure.take()).collect();
         for act in &unsure {
-            let (Act::Trash(id) | Act::Restore(id)) = act else { continue };
+            let (Act::Trash(id) | Act::Restore(id) | Act::Erase(id)) = act else { continue };
             let owner = clients.iter_mut().find(|client| client.own.contains_key(id)).unwrap();
-            owner.own.insert(id.clone(), trashed.contains(id));
+            let is_erased = !live.contains(id) && !trashed.contains(id);
+            if is_erased && matches!(act, Act::Erase(_)) {
+                owner.own.remove(id);
+            } else {
+                owner.own.insert(id.clone(), trashed.contains(id));
+            }
         }
         let known: HashMap<_, _> = clients.iter().flat_map(|client| &client.own).collect();
         for (id, is_trashed) in &known {
