@@ -43,12 +43,15 @@ pub struct SubmissionDetail {
     pub form_version: u32,
 }
 
-/// A page of submissions, newest first.
+/// A page of submissions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionList {
     pub submissions: Vec<SubmissionDetail>,
     /// Where the next page begins; `null` at the end.
     pub next_cursor: Option<String>,
+    /// How many all pages have together, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
 }
 
 /// What a dry run answers: the submission as it would be, without an id and a time.
@@ -87,7 +90,7 @@ impl SubmissionDetail {
 
 impl SubmissionList {
     /// The JSON of a page.
-    pub fn json(submissions: &[Submission], next_cursor: Option<&str>) -> String {
+    pub fn json(submissions: &[Submission], next_cursor: Option<&str>, total: Option<u64>) -> String {
         let room: usize = submissions.iter().map(|submission| submission.answers.len() + ROOM).sum();
         let mut text = String::with_capacity(room + ROOM);
         text.push_str(r#"{"submissions":["#);
@@ -98,9 +101,13 @@ impl SubmissionList {
             push_detail(&mut text, submission);
         }
         match next_cursor {
-            Some(cursor) => push(&mut text, format_args!(r#"],"next_cursor":"{cursor}"}}"#)),
-            None => text.push_str(r#"],"next_cursor":null}"#),
+            Some(cursor) => push(&mut text, format_args!(r#"],"next_cursor":"{cursor}""#)),
+            None => text.push_str(r#"],"next_cursor":null"#),
         }
+        if let Some(total) = total {
+            push(&mut text, format_args!(r#","total":{total}"#));
+        }
+        text.push('}');
         text
     }
 }
@@ -150,8 +157,9 @@ mod tests {
         again(&text, serde_json::to_string(&serde_json::from_str::<SubmissionDetail>(&text).unwrap()));
         let text = SubmissionTried::json(submission.form, &submission.answers);
         again(&text, serde_json::to_string(&serde_json::from_str::<SubmissionTried>(&text).unwrap()));
-        for (submissions, cursor) in [(vec![], None), (vec![submission.clone(), submission], Some("c"))] {
-            let text = SubmissionList::json(&submissions, cursor);
+        let two = vec![submission.clone(), submission];
+        for (submissions, cursor, total) in [(vec![], None, None), (two, Some("c"), Some(7))] {
+            let text = SubmissionList::json(&submissions, cursor, total);
             again(&text, serde_json::to_string(&serde_json::from_str::<SubmissionList>(&text).unwrap()));
         }
     }

@@ -23,7 +23,7 @@ use crate::store::{Current, Operation, Retry, Store, StoreError};
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
-pub use submissions::{Accepted, SubmissionPage};
+pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted};
 
 /// Everything a use case needs.
 pub struct App {
@@ -54,6 +54,9 @@ pub enum AppError {
     /// The cursor is none of ours, or was given for another list.
     #[error("the cursor does not belong to this list")]
     InvalidCursor,
+    /// What a list is asked for can never be; this says what can.
+    #[error("{0}")]
+    InvalidQuery(String),
     /// The form kept changing while the answers were checked.
     #[error("the form is changing too fast")]
     Contended,

@@ -2,6 +2,7 @@
 
 use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
+use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -15,12 +16,26 @@ pub struct Accepted {
     pub replayed: bool,
 }
 
-/// A page of submissions, newest first.
+/// A page of submissions.
 #[derive(Debug, Clone)]
 pub struct SubmissionPage {
     pub submissions: Vec<Submission>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// How many submissions all pages have together, if that was asked for.
+    pub total: Option<u64>,
+}
+
+/// Which part of which list of submissions.
+#[derive(Debug, Clone)]
+pub struct SubmissionsWanted {
+    pub query: SubmissionQuery,
+    pub order: Order,
+    pub cursor: Option<String>,
+    /// How many at most.
+    pub limit: usize,
+    /// Whether to count all of the list.
+    pub count: bool,
 }
 
 impl App {
@@ -130,25 +145,32 @@ impl App {
         self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
     }
 
-    /// A page of the form's submissions, `limit` at most, from `cursor` on.
+    /// A page of the form's submissions.
     pub async fn list_submissions(
         &self,
         caller: &Caller,
         form: &str,
-        cursor: Option<&str>,
-        limit: usize,
+        wanted: SubmissionsWanted,
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id = self.form_id(caller, form).await?;
-        let list = format!("submissions {} {id}", caller.workspace);
+        let current = self.current(caller, form).await?;
+        let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
+        let filter = SubmissionFilter::new(&query, &current.version.questions);
+        let filter = filter.map_err(AppError::InvalidQuery)?;
+        let (workspace, id) = (caller.workspace, current.form.id);
+        let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
-        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
-        let page =
-            self.store.list_submissions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
+        let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
+        let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
+        let page = page.ok_or_else(missing)?;
+        let total = match count {
+            true => Some(self.store.count_filtered(workspace, id, &filter).await?),
+            false => None,
+        };
         let last = page.rows.last().filter(|_| page.more);
         let next = last.map(|last| cursors.write(&list, &last.id.to_bytes()));
-        Ok(SubmissionPage { submissions: page.rows, next })
+        Ok(SubmissionPage { submissions: page.rows, next, total })
     }
 }
 

@@ -185,7 +185,9 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
     let several = matches!(kind, Some(Kind::MultipleChoice(_) | Kind::Ranking(_)));
     match values {
         [Input::Json(value)] => Ok(value.clone()),
-        [Input::Text(text)] if !several => Ok(read_as(kind, text)),
+        [Input::Text(text)] if !several => {
+            Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().entered(text)))
+        }
         values if several => {
             let text = |value: &&Input| match value {
                 Input::Text(text) => Ok(text.as_str().into()),
@@ -196,45 +198,6 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
             Ok(Value::Array(values.iter().map(text).collect::<Result<_, _>>()?))
         }
         _ => Err(CliError::usage(format!("`{key}` is answered twice"))),
-    }
-}
-
-/// `text` as the value it stands for where the kind asks for one; else the text itself, so that it is told what is wrong
-/// with it.
-fn read_as(kind: Option<&Kind>, text: &str) -> Value {
-    let value = match kind {
-        Some(Kind::Number(_) | Kind::Rating(_) | Kind::OpinionScale(_)) => {
-            json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)))
-        }
-        Some(Kind::Boolean(_) | Kind::Consent(_)) => yes_or_no(text).map(Value::Bool),
-        Some(Kind::Matrix(_)) => json::parse(text).ok(),
-        // These are texts, or lists of them.
-        Some(
-            Kind::ShortText(_)
-            | Kind::LongText(_)
-            | Kind::Email(_)
-            | Kind::Url(_)
-            | Kind::Phone(_)
-            | Kind::SingleChoice(_)
-            | Kind::MultipleChoice(_)
-            | Kind::Ranking(_)
-            | Kind::Date(_)
-            | Kind::Time(_)
-            | Kind::Datetime(_)
-            | Kind::Hidden(_)
-            | Kind::Statement(_)
-            | Kind::Page(_),
-        )
-        | None => None,
-    };
-    value.unwrap_or_else(|| text.into())
-}
-
-fn yes_or_no(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "true" | "yes" => Some(true),
-        "false" | "no" => Some(false),
-        _ => None,
     }
 }
 

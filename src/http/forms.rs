@@ -62,7 +62,7 @@ impl FromQuery for FormsPage {
         Ok(Self {
             limit: query.limit(100)?,
             cursor: query.text("cursor")?,
-            status: query.status()?,
+            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)])?,
             q: query.text("q")?,
             trashed: query.flag("trashed")?,
             count: query.flag("count")?,

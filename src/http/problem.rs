@@ -142,6 +142,7 @@ impl From<AppError> for Failure {
             AppError::InvalidCursor => {
                 Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
             }
+            AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
             AppError::Contended => Self::new(Code::StoreUnavailable).retry_after(1).caused_by(error),
             AppError::Store(error) => error.into(),
         }

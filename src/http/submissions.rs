@@ -1,6 +1,8 @@
 //! Submissions over HTTP. `/responses` is another name for `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
@@ -15,22 +17,67 @@ use super::forms::Trying;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
-use crate::app::{Accepted, Attempt};
+use crate::app::{Accepted, Attempt, SubmissionsWanted};
+use crate::clock::Timestamp;
+use crate::domain::condition::Wanted;
+use crate::domain::filter::{Order, SubmissionQuery};
+use crate::domain::submission::SubmissionStatus;
 
 /// Which part of the list of submissions.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SubmissionsPage {
-    /// How many at most.
+    /// How many at most; fewer where they are large.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
+    /// `asc` begins with the oldest, `desc` with the newest.
+    #[param(value_type = Option<String>, default = "desc")]
+    order: Order,
+    /// Those of this moment and later, in RFC 3339.
+    #[param(value_type = Option<String>)]
+    since: Option<Timestamp>,
+    /// Those before this moment, in RFC 3339.
+    #[param(value_type = Option<String>)]
+    until: Option<Timestamp>,
+    /// Those that are `completed`.
+    #[param(value_type = Option<String>)]
+    status: Option<SubmissionStatus>,
+    /// Those with this in a text of the answers, in capitals or not.
+    q: Option<String>,
+    /// Those whose answers hold: `filter[q3]=4`, `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The operators are those of
+    /// conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`, `answered`. All must hold.
+    #[param(value_type = Option<Object>, style = DeepObject)]
+    filter: BTreeMap<Wanted, String>,
+    /// Count all of the list: the member `total`.
+    #[param(required = false)]
+    count: bool,
 }
 
 impl FromQuery for SubmissionsPage {
     fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(50)?, cursor: query.text("cursor")? })
+        Ok(Self {
+            limit: query.limit(50)?,
+            cursor: query.text("cursor")?,
+            order: query
+                .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?
+                .unwrap_or_default(),
+            since: query.moment("since")?,
+            until: query.moment("until")?,
+            status: query.one_of("status", &[("completed", SubmissionStatus::Completed)])?,
+            q: query.text("q")?,
+            filter: query.filter()?,
+            count: query.flag("count")?,
+        })
+    }
+}
+
+impl From<SubmissionsPage> for SubmissionsWanted {
+    fn from(page: SubmissionsPage) -> Self {
+        let SubmissionsPage { limit, cursor, order, since, until, status, q, filter, count } = page;
+        let query = SubmissionQuery { since, until, status, text: q, answers: filter };
+        Self { query, order, cursor, limit, count }
     }
 }
 
@@ -69,7 +116,8 @@ pub(super) async fn create_submission(
 
 /// List submissions
 ///
-/// Newest first. `next_cursor` and the header `Link` lead to the next page.
+/// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter is held against the answers as
+/// they are stored, by the form's present questions.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), SubmissionsPage),
@@ -82,12 +130,13 @@ pub(super) async fn list_submissions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(SubmissionsPage { limit, cursor }): Parameters<SubmissionsPage>,
+    Parameters(asked): Parameters<SubmissionsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let found = shared.app.list_submissions(&caller, &form, cursor.as_deref(), limit).await?;
+    let limit = asked.limit;
+    let found = shared.app.list_submissions(&caller, &form, asked.into()).await?;
     let next = found.next.as_deref();
-    Ok(page(written(SubmissionList::json(&found.submissions, next)), &uri, limit, next))
+    Ok(page(written(SubmissionList::json(&found.submissions, next, found.total)), &uri, limit, next))
 }
 
 /// Get a submission

@@ -1,22 +1,28 @@
 //! What every store promises: one suite, run for each.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use forms::clock::Timestamp;
 use forms::domain::admission::{Refusal, Shut};
 use forms::domain::definition::{Change, Definition};
-use forms::domain::filter::FormFilter;
+use forms::domain::filter::{FormFilter, Order, SubmissionFilter, SubmissionQuery};
 use forms::domain::form::{Form, Status};
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
+use forms::domain::submission::Submission;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
+use forms::id::{FormId, SubmissionId, WorkspaceId};
 use forms::secret::{KeyId, KeyText};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
 use forms::store::{Health, NewForm, NewSubmission, Operation, Page, Retry, Step, Store};
+
+use crate::engine::random::Random;
 
 /// Repeatable randomness: a counter, scrambled.
 pub(crate) struct Scrambled(AtomicU64);
@@ -27,7 +33,7 @@ impl Scrambled {
     }
 }
 
-impl Random for Scrambled {
+impl forms::id::Random for Scrambled {
     fn fill(&self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let mut state = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
@@ -85,6 +91,8 @@ conformance! { sled:
     submissions_are_paged_without_gaps_while_others_write
     a_page_of_large_submissions_ends_early
     submissions_that_come_together_are_paged_one_by_one
+    a_search_has_what_its_filter_takes_in_either_order
+    a_long_search_comes_in_slices_and_can_be_given_up
     times_that_come_again_keep_every_submission
     a_clock_that_jumps_within_a_group_loses_nothing
     ids_rise_and_counters_are_exact_with_many_writers
@@ -395,7 +403,7 @@ async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
             "round {round}"
         );
         assert_eq!(found.submitted_at(), at(123));
-        let page = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, None, 10).await.unwrap();
         assert_eq!(page, Page { rows: vec![found], more: false });
     }
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
@@ -431,7 +439,7 @@ async fn large_answers_and_definitions_come_back(bench: &impl Bench) {
     for (id, text) in &sent {
         assert_eq!(*store.find_submission(workspace(1), form, *id).await.unwrap().unwrap().answers, **text);
     }
-    let page = store.list_submissions(workspace(1), form, None, 100).await.unwrap().unwrap();
+    let page = newest(&*store, workspace(1), form, None, 100).await.unwrap();
     let listed: Vec<_> =
         page.rows.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
     assert_eq!(listed, sent);
@@ -451,7 +459,7 @@ async fn submissions_are_paged_without_gaps_while_others_write(bench: &impl Benc
     let mut seen = Vec::new();
     let mut before = None;
     for limit in [1, 7, 120, 200, 10] {
-        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, before, limit).await.unwrap();
         before = page.rows.last().map(|last| last.id).or(before);
         seen.extend(page.rows.into_iter().map(|found| found.id));
         submit(&*store, form, "{}", 1_000).await;
@@ -468,7 +476,7 @@ async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     }
     let (mut seen, mut before, mut pages) = (0, None, 0);
     loop {
-        let page = store.list_submissions(workspace(1), form, before, 1_000).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, before, 1_000).await.unwrap();
         assert!((1..=5).contains(&page.rows.len()), "{}", page.rows.len());
         (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.rows.last().map(|last| last.id));
         if !page.more {
@@ -497,11 +505,23 @@ async fn submit_together(
     ids
 }
 
+/// A page of all submissions of a form, newest first.
+pub(crate) async fn newest(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    form: FormId,
+    before: Option<SubmissionId>,
+    limit: usize,
+) -> Option<Page<Submission>> {
+    let all = SubmissionFilter::default();
+    store.list_submissions(workspace, form, &all, Order::NewestFirst, before, limit).await.unwrap()
+}
+
 /// All submissions of a form, read by pages of `limit`, newest first; each is there for itself, too.
 async fn all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page = newest(store, workspace(1), form, before, limit).await.unwrap();
         assert!(page.rows.len() == limit || !page.more, "only the last page is short");
         before = page.rows.last().map(|last| last.id);
         for row in page.rows {
@@ -532,6 +552,72 @@ async fn submissions_that_come_together_are_paged_one_by_one(bench: &impl Bench)
     let store = bench.open();
     assert_eq!(all(&*store, form, 100).await, expected);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 240);
+}
+
+async fn a_search_has_what_its_filter_takes_in_either_order(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    for turn in 0..4 {
+        submit_together(&store, form, 100, NOON + turn * 20).await;
+    }
+    let stored = newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
+    let mut random = Random::new(7);
+    for _ in 0..300 {
+        let mut moment = || random.once_in(2).then(|| at(NOON - 5 + random.below(120) as i64));
+        let (since, until) = (moment(), moment());
+        let text = random.once_in(2).then(|| random.below(10).to_string());
+        let order = *random.pick(&[Order::NewestFirst, Order::OldestFirst]);
+        let takes = |found: &&Submission| {
+            since.is_none_or(|since| found.submitted_at() >= since)
+                && until.is_none_or(|until| found.submitted_at() < until)
+                && text.as_ref().is_none_or(|text| found.answers[6..].contains(text))
+        };
+        let mut expected: Vec<_> = stored.iter().filter(takes).map(|found| found.id).collect();
+        if order == Order::OldestFirst {
+            expected.reverse();
+        }
+        let query = SubmissionQuery { since, until, text: text.clone(), ..SubmissionQuery::default() };
+        let filter = SubmissionFilter::new(&query, &[]).unwrap();
+        let (mut seen, mut after, limit) = (Vec::new(), None, 1 + random.below(150));
+        loop {
+            let page = store.list_submissions(workspace(1), form, &filter, order, after, limit).await;
+            let page = page.unwrap().unwrap();
+            assert!(page.rows.len() == limit || !page.more, "only the last page is short");
+            seen.extend(page.rows.iter().map(|row| row.id));
+            after = page.rows.last().map(|last| last.id);
+            if !page.more {
+                break;
+            }
+        }
+        assert_eq!(seen, expected, "{query:?} {order:?} by {limit}");
+        assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), seen.len() as u64);
+    }
+}
+
+async fn a_long_search_comes_in_slices_and_can_be_given_up(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(500_000));
+    for number in 0..12 {
+        submit(&*store, form, &text, number).await;
+    }
+    let query = SubmissionQuery { text: Some("y".to_owned()), ..SubmissionQuery::default() };
+    let filter = SubmissionFilter::new(&query, &[]).unwrap();
+    let mut polls = 0;
+    let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
+    let counted = poll_fn(|context| {
+        polls += 1;
+        search.as_mut().poll(context)
+    });
+    assert_eq!(counted.await.unwrap(), 0);
+    assert!(polls > 3, "6 MB were read in {polls} goes");
+    // Whoever gives up gives the turn back.
+    for _ in 0..100 {
+        let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
+        let waits = poll_fn(|context| Poll::Ready(search.as_mut().poll(context).is_pending())).await;
+        assert!(waits, "nothing is read on the caller's own thread");
+    }
+    assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), 0);
 }
 
 async fn times_that_come_again_keep_every_submission(bench: &impl Bench) {
@@ -589,7 +675,7 @@ async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {
     tasks.join_all().await;
     for form in forms {
         assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 640);
-        let all = store.list_submissions(workspace(1), form, None, 1_000).await.unwrap().unwrap().rows;
+        let all = newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
         assert_eq!(all.len(), 640);
         assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id));
     }
@@ -687,7 +773,7 @@ async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
     assert!(matches!(refused, Step::Refused(Refusal::Shut(Shut::Draft))));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
-    assert!(store.list_submissions(workspace(1), form_id(99), None, 5).await.unwrap().is_none());
+    assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
 }
 
@@ -743,7 +829,7 @@ async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Bench) {
     assert!(matches!(sent, Step::Missing));
     assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);
     assert!(store.find_submission(other, form, id).await.unwrap().is_none());
-    assert!(store.list_submissions(other, form, None, 10).await.unwrap().is_none());
+    assert!(newest(&*store, other, form, None, 10).await.is_none());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
 }
 
@@ -762,7 +848,7 @@ async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
-    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().is_none());
+    assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
     let edit = store
@@ -978,7 +1064,7 @@ async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), gone).await.unwrap();
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    assert!(store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap().rows.is_empty());
+    assert!(newest(&*store, workspace(1), form, None, 10).await.unwrap().rows.is_empty());
     assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
 }
 

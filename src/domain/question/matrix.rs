@@ -4,7 +4,7 @@ use super::choice::Offer;
 use super::json::{any_of, object, present};
 use super::options::Options;
 use super::text::BLANK;
-use super::{Fault, Rules, is_empty};
+use super::{Fault, Rules, is_empty, json_or_text};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
@@ -151,6 +151,10 @@ impl Rules for Matrix {
         let column = Value::from(self.columns.options().first());
         let column = if self.takes_several() { [column].into_iter().collect() } else { column };
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |_| true)
     }
 
     fn expects(&self) -> String {

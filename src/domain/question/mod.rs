@@ -67,6 +67,12 @@ pub trait Rules {
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
 
+    /// The answer that `text` stands for where a person types it; the text itself if it stands for none, so that it is
+    /// told what is wrong with it.
+    fn entered(&self, text: &str) -> Value {
+        text.into()
+    }
+
     /// What the texts of its answers stand for, where conditions compare them.
     fn sense(&self) -> Sense {
         Sense::Text
@@ -298,6 +304,20 @@ fn size(answer: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
         Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
+    }
+}
+
+/// `text` as the JSON that it is, if that is `wanted`; else the text itself.
+fn json_or_text(text: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    super::json::parse(text).ok().filter(wanted).unwrap_or_else(|| text.into())
+}
+
+/// `text` as true or false; else the text itself.
+fn yes_or_no(text: &str) -> Value {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" => true.into(),
+        "false" | "no" => false.into(),
+        _ => text.into(),
     }
 }
 

@@ -62,15 +62,19 @@ pub(super) struct Kept<'a> {
 }
 
 impl Kept<'_> {
+    /// The answers' text.
+    pub(super) fn answers(&self) -> Result<&str, StoreError> {
+        std::str::from_utf8(self.answers).map_err(|_text| damaged("a submission"))
+    }
+
     /// The submission, of `form`.
     pub(super) fn of(&self, form: FormId) -> Result<Submission, StoreError> {
-        let answers = std::str::from_utf8(self.answers).map_err(|_text| damaged("a submission"))?;
         Ok(Submission {
             id: self.id,
             form,
             form_version: self.form_version,
             status: SubmissionStatus::Completed,
-            answers: answers.into(),
+            answers: self.answers()?.into(),
         })
     }
 }

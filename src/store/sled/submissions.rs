@@ -1,6 +1,5 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,9 +8,11 @@ use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
 use super::layout::{self, Counters};
 use super::run::{self, Entry};
-use super::{PAGE_BYTES, SledStore, retries};
+use super::search::{Goal, Search};
+use super::{SledStore, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
+use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{NewSubmission, Page, Retry, Step, StoreError, Submissions};
@@ -66,47 +67,26 @@ impl Submissions for SledStore {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        before: Option<SubmissionId>,
+        filter: &SubmissionFilter,
+        order: Order,
+        after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<Page<Submission>>, StoreError> {
-        if self.live_form(workspace, form)?.is_none() {
-            return Ok(None);
-        }
-        self.scan_apart(limit, move |store| store.read_page(form, before, limit)).await.map(Some)
+        let search = Search::new(form, filter, order, after, Goal::Page(limit));
+        Ok(self.search(workspace, search).await?.map(Search::into_page))
     }
-}
 
-impl SledStore {
-    /// Reads runs, newest first, until they have more than `limit` submissions, or many bytes.
-    fn read_page(
+    async fn count_filtered(
         &self,
+        workspace: WorkspaceId,
         form: FormId,
-        before: Option<SubmissionId>,
-        limit: usize,
-    ) -> Result<Page<Submission>, StoreError> {
-        let (mut rows, mut bytes, mut range) = (Vec::new(), 0, layout::submissions(form, before));
-        let mut at_end = false;
-        while !at_end && rows.len() <= limit && bytes < PAGE_BYTES {
-            // How many are in a run is not known: one or many. A page takes a few rounds of a few.
-            let runs = 1 + (limit - rows.len()) / 8;
-            let room = PAGE_BYTES - bytes;
-            let (found, cut) = self.engine.scan_within(range.clone(), Direction::Descending, runs, room)?;
-            for (_, run) in &found {
-                bytes += run.len();
-                let kept = run::read(run)?.into_iter().rev();
-                let kept = kept.filter(|kept| before.is_none_or(|before| kept.id < before));
-                let wanted = kept.take(limit + 1 - rows.len());
-                rows.extend(wanted.map(|kept| kept.of(form)).collect::<Result<Vec<_>, _>>()?);
-            }
-            at_end = found.len() < runs && !cut;
-            if let Some((last, _)) = found.into_iter().next_back() {
-                range.1 = Bound::Excluded(last);
-            }
+        filter: &SubmissionFilter,
+    ) -> Result<u64, StoreError> {
+        if filter.takes_all() {
+            return self.count_submissions(workspace, form).await;
         }
-        let more =
-            rows.len() > limit || !at_end && !self.engine.scan(range, Direction::Descending, 1)?.is_empty();
-        rows.truncate(limit);
-        Ok(Page { rows, more })
+        let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
+        Ok(self.search(workspace, search).await?.map_or(0, |search| search.count))
     }
 }
 

@@ -184,7 +184,14 @@ async fn queries_are_taken_only_as_they_are_known() {
             format!("{FORMS}?dry_run=1"),
             "`dry_run` expects `true` or `false`, got `1`".to_owned(),
         ),
-        (Method::GET, format!("{FORMS}/{form}/submissions?order=asc"), unknown("order", "`limit`, `cursor`")),
+        (
+            Method::GET,
+            format!("{FORMS}/{form}/submissions?sort=asc"),
+            unknown(
+                "sort",
+                "`limit`, `cursor`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `count`",
+            ),
+        ),
         (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), unknown("notify", "`dry_run`")),
         (Method::GET, "/api/v1/whoami?verbose".to_owned(), unknown("verbose", "none")),
         (Method::GET, "/api/v1/limits?a=b".to_owned(), unknown("a", "none")),

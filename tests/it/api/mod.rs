@@ -4,6 +4,7 @@ mod access; // who may do what, and what foreign ids look like
 mod codes; // every problem code is reached
 mod damage; // values that cannot be read
 mod earlier; // stores of earlier versions
+mod filters; // lists of submissions by what was answered
 mod forms; // forms
 mod headers; // what every answer bears
 mod life; // revisions, versions, the trash, when a form takes answers

@@ -10,12 +10,12 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Forms, Step, Submissions, Upkeep};
+use forms::store::{Forms, Step, Upkeep};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
-use crate::store::{Scrambled, at, draft, published, submit, workspace};
+use crate::store::{Scrambled, at, draft, newest, published, submit, workspace};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -82,6 +82,6 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     };
     timeout(PATIENCE, over).await.expect("the purge comes to its end");
     assert!(heard.events().contains(&Event::Rebuilt), "{:?}", heard.events());
-    let left = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
+    let left = newest(&store, workspace(1), form, None, 10).await.unwrap();
     assert_eq!(left.rows, []);
 }
