@@ -23,7 +23,7 @@ use crate::store::{Current, Operation, Retry, Store, StoreError};
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
-pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted};
+pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
 
 /// Everything a use case needs.
 pub struct App {

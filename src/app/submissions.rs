@@ -3,6 +3,7 @@
 use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
+use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -14,6 +15,18 @@ pub struct Accepted {
     pub submission: Submission,
     /// Whether an earlier attempt had stored it.
     pub replayed: bool,
+    /// Keys that are no question of the form, and were left out.
+    pub dropped: Vec<String>,
+}
+
+/// A submission that would be stored.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    pub form: FormId,
+    /// As they would be kept.
+    pub answers: Answers,
+    /// Keys that are no question of the form, and would be left out.
+    pub dropped: Vec<String>,
 }
 
 /// A page of submissions.
@@ -54,7 +67,7 @@ impl App {
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, answers).await;
             }
-            let answers = self.check(&current, answers).await?;
+            let (answers, dropped) = self.check(&current, answers).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -64,7 +77,8 @@ impl App {
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {
                 Step::Done(id) => {
-                    return Ok(Accepted { submission: completed(id, &current, answers), replayed: false });
+                    let submission = completed(id, &current, answers);
+                    return Ok(Accepted { submission, replayed: false, dropped });
                 }
                 Step::Replayed(id) => return self.replayed(caller, id, &current, answers).await,
                 Step::Refused(why) => return Err(AppError::Refused(why)),
@@ -75,22 +89,18 @@ impl App {
         Err(AppError::Contended)
     }
 
-    /// Checks the answers in the body as storing them would, and stores nothing: the answers, and the form's id.
-    pub async fn try_submission(
-        &self,
-        caller: &Caller,
-        form: &str,
-        body: &str,
-    ) -> Result<(FormId, Answers), AppError> {
+    /// Checks the answers in the body as storing them would, and stores nothing.
+    pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let answers = read_answers(body)?;
-        let answers = self.check(&current, answers).await?;
-        Ok((current.form.id, answers))
+        let (answers, dropped) = self.check(&current, answers).await?;
+        Ok(Tried { form: current.form.id, answers, dropped })
     }
 
-    /// The answers as they are kept. Whether the form takes any comes first: then it does not matter what they are.
-    async fn check(&self, current: &Current, answers: Answers) -> Result<Answers, AppError> {
+    /// The answers as they are kept, and the keys of those that are not. Whether the form takes any comes first: then it
+    /// does not matter what they are.
+    async fn check(&self, current: &Current, answers: Answers) -> Result<(Answers, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -99,11 +109,12 @@ impl App {
         };
         let now = self.now();
         let open = accepting(form, responses, now);
-        open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
+        open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
+        let (answers, dropped) = kept(current, answers);
         let defaults = current.version.check(answers.values(), &self.limits, now);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
-        Ok(answers.with(defaults))
+        Ok((answers.with(defaults), dropped))
     }
 
     /// What an earlier attempt stored: as it was kept, or as it was sent if it is gone since.
@@ -114,9 +125,15 @@ impl App {
         current: &Current,
         answers: Answers,
     ) -> Result<Accepted, AppError> {
-        let kept = self.store.find_submission(caller.workspace, current.form.id, id).await?;
-        let submission = kept.unwrap_or_else(|| completed(id, current, answers));
-        Ok(Accepted { submission, replayed: true })
+        let form = current.form.id;
+        let Some(submission) = self.store.find_submission(caller.workspace, form, id).await? else {
+            let (answers, dropped) = kept(current, answers);
+            return Ok(Accepted { submission: completed(id, current, answers), replayed: true, dropped });
+        };
+        // What the questions of then did not have was left out then.
+        let version = self.store.find_version(caller.workspace, form, submission.form_version).await?;
+        let dropped = version.map_or_else(Vec::new, |version| version.sort_out(answers).1);
+        Ok(Accepted { submission, replayed: true, dropped })
     }
 
     /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
@@ -184,6 +201,14 @@ fn read_answers(body: &str) -> Result<Answers, AppError> {
         Unreadable::Syntax(error) => AppError::Malformed(error),
         Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
     })
+}
+
+/// The answers that the form looks at, and the keys of those that it leaves out.
+fn kept(current: &Current, answers: Answers) -> (Answers, Vec<String>) {
+    match current.form.settings.unknown_answers {
+        UnknownAnswers::Reject => (answers, Vec::new()),
+        UnknownAnswers::Drop => current.version.sort_out(answers),
+    }
 }
 
 fn completed(id: SubmissionId, current: &Current, answers: Answers) -> Submission {

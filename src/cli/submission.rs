@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use crate::api::SubmissionDetail;
-use crate::cli::answers;
+use crate::cli::answers::{self, Fitting};
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
@@ -53,8 +53,11 @@ impl Submit {
         })?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let answers = answers::fit(&form, &given, session.now())?;
+        let Fitting { text: answers, left_out } = answers::fit(&form, &given, session.now())?;
         let output = &session.output;
+        for key in left_out {
+            output.warn(&format!("`{key}` is not a question of \"{}\" and is left out", form.title));
+        }
         if self.dry_run {
             let refused = |error| answers::refused(&form, error);
             let tried = client.try_submission(&self.form, &answers).await.map_err(refused)?;

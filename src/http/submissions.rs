@@ -9,7 +9,7 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{created, page, written};
+use super::answer::{created, dropped, page, written};
 use super::auth::Signed;
 use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Segments};
@@ -17,7 +17,7 @@ use super::forms::Trying;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
-use crate::app::{Accepted, Attempt, SubmissionsWanted};
+use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
 use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionQuery};
@@ -84,7 +84,8 @@ impl From<SubmissionsPage> for SubmissionsWanted {
 /// Create a submission
 ///
 /// The form must be published and the answers must fit it. With `dry_run=true` everything is checked, nothing is
-/// stored, and the answer is 200 without an id.
+/// stored, and the answer is 200 without an id. Where the form is set to drop unknown answers, their keys are in the
+/// header `Forms-Dropped`, separated by commas, in percent and two digits where they are no token, as many as fit in 1000 bytes.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
@@ -104,14 +105,16 @@ pub(super) async fn create_submission(
     AnswersText(body): AnswersText,
 ) -> Result<Response, Failure> {
     if dry_run {
-        let (form, answers) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return Ok(written(SubmissionTried::json(form, answers.text())));
+        let Tried { form, answers, dropped: keys } =
+            shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        return Ok(dropped(written(SubmissionTried::json(form, answers.text())), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let Accepted { submission, replayed } = shared.app.create_submission(&caller, &form, attempt).await?;
+    let Accepted { submission, replayed, dropped: keys } =
+        shared.app.create_submission(&caller, &form, attempt).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
-    Ok(created(written(SubmissionBody::json(&submission)), location, replayed))
+    Ok(dropped(created(written(SubmissionBody::json(&submission)), location, replayed), &keys))
 }
 
 /// List submissions

@@ -770,7 +770,7 @@ async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::Shut(Shut::Draft))));
+    assert!(matches!(refused, Step::Refused(Refusal::Shut { why: Shut::Draft, .. })));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
@@ -795,14 +795,17 @@ async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     let steps = tasks.join_all().await;
     assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
     assert_eq!(
-        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Shut(Shut::Full)))).count(),
+        steps
+            .iter()
+            .filter(|step| matches!(step, Step::Refused(Refusal::Shut { why: Shut::Full, .. })))
+            .count(),
         24
     );
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
-    assert!(matches!(one_more, Step::Refused(Refusal::Shut(Shut::Full))));
+    assert!(matches!(one_more, Step::Refused(Refusal::Shut { why: Shut::Full, .. })));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
     // Who was let in before is told so again, full or not.
     let mut replayed = 0;

@@ -14,3 +14,4 @@ mod serving; // connections, times, shutdown
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
 mod submissions; // submissions
+mod unknown; // answers to what is no question of the form
