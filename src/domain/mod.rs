@@ -14,6 +14,7 @@ pub mod json;
 pub mod limits;
 pub mod question;
 pub mod revision;
+pub mod schema;
 pub mod settings;
 pub mod slug;
 pub mod submission;

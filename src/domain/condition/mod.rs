@@ -6,6 +6,7 @@
 mod compare;
 mod possible;
 mod read;
+mod schema;
 mod wanted;
 
 use regex::Regex;
@@ -15,6 +16,7 @@ use super::json::Value;
 
 pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
+pub use schema::{Erring, Named};
 pub use wanted::Wanted;
 
 /// A condition, as its author wrote it and ready to be decided.

@@ -1,9 +1,8 @@
 //! `matrix`: the same columns to choose from in each of some rows.
 
 use super::choice::Offer;
-use super::json::{any_of, object, present};
+use super::json::{any_of, nothing, object, present};
 use super::options::Options;
-use super::text::BLANK;
 use super::{Fault, Rules, is_empty, json_or_text};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -73,15 +72,6 @@ impl Matrix {
         };
         if self.needs(row) { chosen } else { any_of([chosen, nothing()]) }
     }
-}
-
-/// The schema of what counts as no answer.
-fn nothing() -> Value {
-    let none = [Value::Null, Value::Array(Vec::new()), Value::Object(Vec::new())];
-    any_of([
-        object([("enum", Some(none.into_iter().collect()))]),
-        object([("type", Some("string".into())), ("pattern", Some(BLANK.into()))]),
-    ])
 }
 
 /// Reads `required_rows`: whether all are, or which.

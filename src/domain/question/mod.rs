@@ -8,7 +8,7 @@ mod calendar;
 mod choice;
 mod email;
 mod hidden;
-mod json;
+pub(super) mod json;
 mod labels;
 mod matrix;
 mod number;
@@ -42,6 +42,7 @@ use super::limits::Limits;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
 use calendar::Unit;
+use json::{any_of, object};
 use text::Lines;
 
 /// What the kinds of question have in common.
@@ -216,6 +217,15 @@ impl Kind {
             Self::Hidden(_) => "hidden",
             Self::Statement(_) => "statement",
             Self::Page(_) => "page",
+        }
+    }
+
+    /// The schema of what counts as no answer to a question of this kind, where `$defs` have what always does.
+    pub fn empty_schema(&self) -> Value {
+        let always = object([("$ref", Some("#/$defs/empty".into()))]);
+        match self.rules().is_empty(&false.into()) {
+            true => any_of([always, object([("const", Some(false.into()))])]),
+            false => always,
         }
     }
 

@@ -69,7 +69,7 @@ fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
 const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
 
 /// Questions of which the first takes an answer, each with its conditions on earlier ones.
-fn draw_questions(random: &mut Random) -> Vec<Value> {
+pub(super) fn draw_questions(random: &mut Random) -> Vec<Value> {
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..2 + random.below(10) {
         let kind =
@@ -135,7 +135,7 @@ fn draw_test(random: &mut Random, is_rating: bool) -> Value {
     }
 }
 
-fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
+pub(super) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
     let mut answers = Map::new();
     let often = 1 + random.below(4);
     for question in questions.iter().filter(|question| question["id"].is_string()) {
