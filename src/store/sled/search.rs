@@ -19,8 +19,8 @@ use crate::store::{Page, StoreError};
 /// Bytes of a slice: a few milliseconds' worth.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// Runs that are read at once where it is not known how many submissions will be taken.
-const SLICE_RUNS: usize = 256;
+/// Runs that are read at once, at least, where it is not known how many must be looked at.
+const SEARCHED_RUNS: usize = 64;
 
 /// How many slices are read at once: searches leave half of the machine to others, and take turns.
 pub(super) fn turns() -> Arc<Semaphore> {
@@ -119,6 +119,15 @@ impl Search {
         }
     }
 
+    /// How many runs to read next. How many submissions are in one is not known: one, or eight and more.
+    fn runs_at_once(&self) -> usize {
+        let least = if self.rows_at_most().is_some() { 1 } else { SEARCHED_RUNS };
+        match self.goal {
+            Goal::Page(limit) => (1 + (limit - self.rows.len()) / 8).max(least),
+            Goal::Count => least,
+        }
+    }
+
     fn is_done(&self) -> bool {
         self.at_end || self.more
     }
@@ -131,7 +140,7 @@ impl Search {
         };
         let mut room = SLICE_BYTES;
         while !self.is_done() && room > 0 {
-            let runs = self.rows_at_most().map_or(SLICE_RUNS, |limit| 1 + (limit - self.rows.len()) / 8);
+            let runs = self.runs_at_once();
             let bytes = room.min(PAGE_BYTES - self.bytes);
             let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, bytes)?;
             for (_, run) in &found {
