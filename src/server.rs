@@ -91,7 +91,7 @@ async fn keep_up(app: &App, trash_days: u32) {
         hourly.tick().await;
         match app.empty_trash(trash_days).await {
             Ok(0) => {}
-            Ok(forms) => tracing::info!(forms, "erased what was in the trash for {trash_days} days"),
+            Ok(count) => tracing::info!(count, "erased what was in the trash for {trash_days} days"),
             Err(error) => {
                 tracing::warn!(%error, "the trash could not be emptied; it is tried again in an hour")
             }

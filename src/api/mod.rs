@@ -10,4 +10,6 @@ mod submissions;
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
-pub use submissions::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
+pub use submissions::{
+    HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried,
+};

@@ -29,6 +29,11 @@ impl Cursors {
         (self.sign(list, &position) == *tag).then_some(position)
     }
 
+    /// The same, of a position that is a number.
+    pub fn read_number(&self, list: &str, text: &str) -> Option<u32> {
+        self.read(list, text)?.try_into().ok().map(u32::from_be_bytes)
+    }
+
     fn sign(&self, list: &str, position: &[u8]) -> [u8; Self::TAG] {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(list.as_bytes());

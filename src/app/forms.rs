@@ -202,7 +202,8 @@ impl App {
         let id = self.form_id(caller, form).await?;
         let list = format!("versions {} {id}", caller.workspace);
         let cursors = self.cursors().await?;
-        let before = cursor.map(|text| version_position(&cursors, &list, text)).transpose()?;
+        let before =
+            cursor.map(|text| cursors.read_number(&list, text).ok_or(AppError::InvalidCursor)).transpose()?;
         let page =
             self.store.list_versions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
         let last = page.rows.last().filter(|_| page.more);
@@ -228,11 +229,6 @@ impl App {
 /// Whoever may answer a form may see what it asks.
 fn require_sight(caller: &Caller) -> Result<(), AppError> {
     if caller.may(Scope::Submit) { Ok(()) } else { require(caller, Scope::Read) }
-}
-
-fn version_position(cursors: &Cursors, list: &str, text: &str) -> Result<u32, AppError> {
-    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-    position.try_into().map(u32::from_be_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
 fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {

@@ -6,6 +6,7 @@
 mod cursor;
 mod forms;
 mod keys;
+mod submission_life;
 mod submissions;
 mod upkeep;
 
@@ -23,6 +24,7 @@ use crate::store::{Current, Operation, Retry, Store, StoreError};
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
+pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
 
 /// Everything a use case needs.
@@ -57,8 +59,8 @@ pub enum AppError {
     /// What a list is asked for can never be; this says what can.
     #[error("{0}")]
     InvalidQuery(String),
-    /// The form kept changing while the answers were checked.
-    #[error("the form is changing too fast")]
+    /// The form or the submission kept changing while the answers were checked.
+    #[error("the form or the submission is changing too fast")]
     Contended,
     /// The store failed.
     #[error(transparent)]

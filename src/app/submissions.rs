@@ -4,10 +4,10 @@ use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::settings::UnknownAnswers;
-use crate::domain::submission::{self, Answers, Submission, SubmissionStatus, Unreadable};
+use crate::domain::submission::{self, Replaced, Sent, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{Current, NewSubmission, Operation, Retry, Step};
+use crate::store::{Current, NewSubmission, Operation, Page, Retry, Step};
 
 /// A submission that is stored.
 #[derive(Debug, Clone)]
@@ -23,8 +23,8 @@ pub struct Accepted {
 #[derive(Debug, Clone)]
 pub struct Tried {
     pub form: FormId,
-    /// As they would be kept.
-    pub answers: Answers,
+    /// As it would be kept.
+    pub sent: Sent,
     /// Keys that are no question of the form, and would be left out.
     pub dropped: Vec<String>,
 }
@@ -62,25 +62,26 @@ impl App {
         require(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let answers = read_answers(attempt.body)?;
+            let sent = self.read(attempt.body)?;
             let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
-                return self.replayed(caller, id, &current, answers).await;
+                return self.replayed(caller, id, &current, sent).await;
             }
-            let (answers, dropped) = self.check(&current, answers).await?;
+            let (sent, dropped) = self.check(&current, sent).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
                 checked_version: current.form.version,
-                answers: answers.text(),
+                answers: sent.answers.text(),
+                metadata: sent.metadata.as_deref(),
                 retry,
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {
                 Step::Done(id) => {
-                    let submission = completed(id, &current, answers);
+                    let submission = completed(id, &current, sent);
                     return Ok(Accepted { submission, replayed: false, dropped });
                 }
-                Step::Replayed(id) => return self.replayed(caller, id, &current, answers).await,
+                Step::Replayed(id) => return self.replayed(caller, id, &current, sent).await,
                 Step::Refused(why) => return Err(AppError::Refused(why)),
                 Step::Missing => return Err(AppError::NotFound(What::Form(form.to_owned()))),
                 Step::Recheck => {}
@@ -89,18 +90,22 @@ impl App {
         Err(AppError::Contended)
     }
 
-    /// Checks the answers in the body as storing them would, and stores nothing.
+    /// Checks the body as storing it would, and stores nothing.
     pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
-        let answers = read_answers(body)?;
-        let (answers, dropped) = self.check(&current, answers).await?;
-        Ok(Tried { form: current.form.id, answers, dropped })
+        let sent = self.read(body)?;
+        let (sent, dropped) = self.check(&current, sent).await?;
+        Ok(Tried { form: current.form.id, sent, dropped })
     }
 
-    /// The answers as they are kept, and the keys of those that are not. Whether the form takes any comes first: then it
-    /// does not matter what they are.
-    async fn check(&self, current: &Current, answers: Answers) -> Result<(Answers, Vec<String>), AppError> {
+    fn read(&self, body: &str) -> Result<Sent, AppError> {
+        submission::read(body, &self.limits).map_err(unreadable)
+    }
+
+    /// What was sent as it is kept, and the keys that are left out. Whether the form takes any answers comes first: then
+    /// it does not matter what they are.
+    async fn check(&self, current: &Current, sent: Sent) -> Result<(Sent, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -110,29 +115,35 @@ impl App {
         let now = self.now();
         let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
-        let (answers, dropped) = kept(current, answers);
-        let defaults = current.version.check(answers.values(), &self.limits, now);
+        let (sent, dropped) = kept(current, sent);
+        let defaults = current.version.check(sent.answers.values(), &self.limits, now);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
-        Ok((answers.with(defaults), dropped))
+        Ok((Sent { answers: sent.answers.with(defaults), ..sent }, dropped))
     }
 
-    /// What an earlier attempt stored: as it was kept, or as it was sent if it is gone since.
+    /// What an earlier attempt stored: as it was kept, before any edit; or as it was sent, if it is gone since.
     async fn replayed(
         &self,
         caller: &Caller,
         id: SubmissionId,
         current: &Current,
-        answers: Answers,
+        sent: Sent,
     ) -> Result<Accepted, AppError> {
         let form = current.form.id;
-        let Some(submission) = self.store.find_submission(caller.workspace, form, id).await? else {
-            let (answers, dropped) = kept(current, answers);
-            return Ok(Accepted { submission: completed(id, current, answers), replayed: true, dropped });
+        let Some(mut submission) = self.store.find_submission(caller.workspace, form, id).await? else {
+            let (sent, dropped) = kept(current, sent);
+            return Ok(Accepted { submission: completed(id, current, sent), replayed: true, dropped });
         };
         // What the questions of then did not have was left out then.
         let version = self.store.find_version(caller.workspace, form, submission.form_version).await?;
-        let dropped = version.map_or_else(Vec::new, |version| version.sort_out(answers).1);
+        let dropped = version.map_or_else(Vec::new, |version| version.sort_out(sent.answers).1);
+        if submission.edits() > 0 {
+            let first = self.store.list_history(caller.workspace, form, id, Some(1), 1).await?;
+            for Replaced { answers, metadata, .. } in first.into_iter().flat_map(|page| page.rows) {
+                (submission.answers, submission.metadata) = (answers, metadata);
+            }
+        }
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
@@ -180,14 +191,37 @@ impl App {
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
         let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
-        let page = page.ok_or_else(missing)?;
         let total = match count {
             true => Some(self.store.count_filtered(workspace, id, &filter).await?),
             false => None,
         };
+        Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
+    }
+
+    /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
+    pub async fn list_trashed_submissions(
+        &self,
+        caller: &Caller,
+        form: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<SubmissionPage, AppError> {
+        require(caller, Scope::Read)?;
+        let missing = || AppError::NotFound(What::Form(form.to_owned()));
+        let id = self.form_id(caller, form).await?;
+        let list = format!("trashed submissions {} {id}", caller.workspace);
+        let cursors = self.cursors().await?;
+        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
+        let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
+        Ok(SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list))
+    }
+}
+
+impl SubmissionPage {
+    fn new(page: Page<Submission>, cursors: &Cursors, list: &str) -> Self {
         let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&list, &last.id.to_bytes()));
-        Ok(SubmissionPage { submissions: page.rows, next, total })
+        let next = last.map(|last| cursors.write(list, &last.id.to_bytes()));
+        Self { submissions: page.rows, next, total: None }
     }
 }
 
@@ -196,27 +230,34 @@ fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<Subm
     position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
 }
 
-fn read_answers(body: &str) -> Result<Answers, AppError> {
-    submission::read(body).map_err(|unreadable| match unreadable {
+/// Why a body cannot be read.
+pub(super) fn unreadable(why: Unreadable) -> AppError {
+    match why {
         Unreadable::Syntax(error) => AppError::Malformed(error),
         Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
-    })
-}
-
-/// The answers that the form looks at, and the keys of those that it leaves out.
-fn kept(current: &Current, answers: Answers) -> (Answers, Vec<String>) {
-    match current.form.settings.unknown_answers {
-        UnknownAnswers::Reject => (answers, Vec::new()),
-        UnknownAnswers::Drop => current.version.sort_out(answers),
     }
 }
 
-fn completed(id: SubmissionId, current: &Current, answers: Answers) -> Submission {
+/// What the form looks at, and the keys of the answers that it leaves out.
+fn kept(current: &Current, sent: Sent) -> (Sent, Vec<String>) {
+    match current.form.settings.unknown_answers {
+        UnknownAnswers::Reject => (sent, Vec::new()),
+        UnknownAnswers::Drop => {
+            let (answers, dropped) = current.version.sort_out(sent.answers);
+            (Sent { answers, ..sent }, dropped)
+        }
+    }
+}
+
+fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {
     Submission {
         id,
         form: current.form.id,
         form_version: current.form.version,
         status: SubmissionStatus::Completed,
-        answers: answers.into_text(),
+        answers: sent.answers.into_text(),
+        metadata: sent.metadata,
+        edited: None,
+        deleted_at: None,
     }
 }

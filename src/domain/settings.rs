@@ -72,9 +72,9 @@ impl Settings {
     /// What the merge patch `patch` makes of these settings.
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
-        let current = json::parse(&text).expect("what was written as JSON can be read");
+        let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
         let mut violations = Vec::new();
-        match json::merge(current, patch) {
+        match json::parse(&merged).expect("what was written as JSON can be read") {
             Value::Null => Ok(Self::default()),
             merged => match Self::read(&merged, &mut violations) {
                 Some(settings) if violations.is_empty() => Ok(settings),

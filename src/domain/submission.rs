@@ -1,8 +1,12 @@
 //! Submissions: the answers that were sent, kept to the letter.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::json::{self, Object, SyntaxError, Value};
+use super::limits::Limits;
+use super::metadata;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
 use crate::id::{FormId, SubmissionId};
@@ -34,9 +38,44 @@ pub struct Submission {
     pub status: SubmissionStatus,
     /// A JSON object, exactly as it was sent.
     pub answers: Box<str>,
+    /// The same, of what its sender keeps beside the answers.
+    pub metadata: Option<Box<str>>,
+    /// What was done to it since, if anything.
+    pub edited: Option<Edited>,
+    /// When it went to the trash, if it is there.
+    pub deleted_at: Option<Timestamp>,
+}
+
+/// How a submission was edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edited {
+    /// The last time.
+    pub at: Timestamp,
+    /// How often.
+    pub count: u32,
+}
+
+/// What a submission held before an edit replaced it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// How many edits had come before; from 0.
+    pub number: u32,
+    pub answers: Box<str>,
+    pub metadata: Option<Box<str>>,
+    pub replaced_at: Timestamp,
 }
 
 impl Submission {
+    /// Bytes of its texts.
+    pub fn size(&self) -> usize {
+        self.answers.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
+    }
+
+    /// How often it was edited.
+    pub fn edits(&self) -> u32 {
+        self.edited.map_or(0, |edited| edited.count)
+    }
+
     /// When it was accepted: the millisecond of its id.
     pub fn submitted_at(&self) -> Timestamp {
         Timestamp::from_millis(self.id.millis())
@@ -51,6 +90,13 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// The answers in `text`, a JSON object.
+    pub(super) fn read(text: &str) -> Result<Self, SyntaxError> {
+        let members = json::parse_object(text)?;
+        let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
+        Ok(Self { text: text.into(), values })
+    }
+
     /// The object exactly as it was sent.
     pub fn text(&self) -> &str {
         &self.text
@@ -113,37 +159,59 @@ pub enum Unreadable {
     Shape(Vec<Violation>),
 }
 
-/// Reads the body of a submission: an object with the one member `answers`.
-pub fn read(body: &str) -> Result<Answers, Unreadable> {
-    if !body.trim_start().starts_with('{') {
-        let value = json::parse(body).map_err(Unreadable::Syntax)?;
-        let message = format!("the body must be an object, not {}", value.kind());
-        return Err(Unreadable::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]));
-    }
+/// A submission as it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    pub answers: Answers,
+    /// A JSON object that [`metadata`] takes, exactly as it was sent.
+    pub metadata: Option<Box<str>>,
+}
+
+/// Reads the body of a submission: an object with the member `answers`, and `metadata` if there is any.
+pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
     let mut violations = Vec::new();
-    let mut answers = None;
-    for (key, value, range) in json::parse_object(body).map_err(Unreadable::Syntax)? {
+    let (mut answers, mut metadata) = (None, None);
+    for (key, value, range) in members(body)? {
         match (key.as_str(), value) {
             ("answers", Value::Object(values)) => {
                 answers = Some(Answers { text: body[range].into(), values })
             }
-            ("answers", other) => {
-                let message = format!("`answers` must be an object, not {}", other.kind());
-                violations.push(Violation::new("/answers", Rule::TypeMismatch, message));
+            ("answers", other) => violations.push(no_object("answers", &other)),
+            ("metadata", value) => {
+                metadata::check(&value, limits, &mut violations);
+                metadata = Some(body[range].into());
             }
-            (name, _) => {
-                let message = format!("unknown field `{}`", name.chars().take(80).collect::<String>());
-                let violation = Violation::new(join("", name), Rule::UnknownField, message);
-                violations.push(violation.instead(["answers"]));
-            }
+            (name, _) => violations.push(unknown_field(name)),
         }
     }
     match answers {
-        Some(answers) if violations.is_empty() => Ok(answers),
+        Some(answers) if violations.is_empty() => Ok(Sent { answers, metadata }),
         None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
             violations.push(Violation::new("", Rule::MissingField, "a submission needs `answers`"));
             Err(Unreadable::Shape(violations))
         }
         _ => Err(Unreadable::Shape(violations)),
     }
+}
+
+/// The members of the object `body`, and where the value of each stands in it.
+pub(super) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, Unreadable> {
+    if body.trim_start().starts_with('{') {
+        return json::parse_object(body).map_err(Unreadable::Syntax);
+    }
+    let value = json::parse(body).map_err(Unreadable::Syntax)?;
+    let message = format!("the body must be an object, not {}", value.kind());
+    Err(Unreadable::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
+}
+
+/// The member `name` of a body is `value`, which is no object.
+pub(super) fn no_object(name: &str, value: &Value) -> Violation {
+    let message = format!("`{name}` must be an object, not {}", value.kind());
+    Violation::new(join("", name), Rule::TypeMismatch, message)
+}
+
+/// A body has a member that no submission has.
+pub(super) fn unknown_field(name: &str) -> Violation {
+    let message = format!("unknown field `{}`", name.chars().take(80).collect::<String>());
+    Violation::new(join("", name), Rule::UnknownField, message).instead(["answers", "metadata"])
 }

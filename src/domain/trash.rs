@@ -1,12 +1,12 @@
 //! The trash: what goes into it, what comes back, and what has lain there for too long.
 
-use super::admission::Refusal;
+use super::admission::{Refusal, Shut};
 use super::form::Form;
 use crate::clock::Timestamp;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Forms that went to the trash before this moment are to be erased at `now`, if each stays for `days`.
+/// What went to the trash before this moment is to be erased at `now`, if it stays for `days`.
 pub fn horizon(now: Timestamp, days: u32) -> Timestamp {
     Timestamp::from_millis(now.millis() - i64::from(days) * DAY_MILLIS)
 }
@@ -28,5 +28,14 @@ impl Form {
     /// Whether it went to the trash before `horizon`.
     pub fn is_due(&self, horizon: Timestamp) -> bool {
         self.deleted_at.is_some_and(|deleted| deleted < horizon)
+    }
+
+    /// Refuses to take a submission back among the `responses` it has, where `max_responses` leaves no room. Whether new
+    /// ones are taken does not matter: this one was.
+    pub fn seat(&self, responses: u64) -> Result<(), Refusal> {
+        match self.settings.max_responses {
+            Some(most) if responses >= most => Err(Refusal::shut(self, Shut::Full)),
+            Some(_) | None => Ok(()),
+        }
     }
 }

@@ -108,6 +108,17 @@ impl FromRequest<Shared> for PatchText {
     }
 }
 
+/// The body that changes a submission, a JSON merge patch.
+pub(super) struct EditText(pub(super) JsonText);
+
+impl FromRequest<Shared> for EditText {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        JsonText::read(request, shared.limits.max_body, &[JSON, MERGE_PATCH], shared).await.map(Self)
+    }
+}
+
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 

@@ -77,7 +77,7 @@ impl FromQuery for FormsPage {
 pub(super) struct Purging {
     /// Erase at once instead of moving to the trash; needs the scope `admin`.
     #[param(required = false)]
-    purge: bool,
+    pub(super) purge: bool,
 }
 
 impl FromQuery for Purging {

@@ -22,6 +22,7 @@ mod query;
 mod refusal;
 mod request_id;
 pub mod serve;
+mod submission_life;
 mod submissions;
 
 use std::net::IpAddr;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -77,7 +78,17 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
             "/api/v1/forms/{form}/responses",
             get(submissions::list_submissions).post(submissions::create_submission),
         )
-        .route("/api/v1/forms/{form}/responses/{submission}", get(submissions::get_submission))
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}",
+            get(submissions::get_submission)
+                .patch(submission_life::edit_submission)
+                .delete(submission_life::delete_submission),
+        )
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}/restore",
+            post(submission_life::restore_submission),
+        )
+        .route("/api/v1/forms/{form}/responses/{submission}/history", get(submission_life::list_history))
         .fallback(route_not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared);
@@ -104,7 +115,13 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
         .routes(routes!(submissions::list_submissions, submissions::create_submission))
-        .routes(routes!(submissions::get_submission))
+        .routes(routes!(
+            submissions::get_submission,
+            submission_life::edit_submission,
+            submission_life::delete_submission
+        ))
+        .routes(routes!(submission_life::restore_submission))
+        .routes(routes!(submission_life::list_history))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))

@@ -178,7 +178,7 @@ impl From<Refusal> for Failure {
                 failure.problem.errors = vec![violation];
                 failure
             }
-            Refusal::NotInTrash => Self::because(Code::NotInTrash, "the form is not in the trash"),
+            Refusal::NotInTrash => Self::because(Code::NotInTrash, "it is not in the trash"),
             Refusal::InvalidDefinition(violations) => Self::invalid(
                 match violations.len() {
                     1 => "1 problem in the definition".to_owned(),

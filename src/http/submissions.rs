@@ -24,7 +24,7 @@ use crate::domain::filter::{Order, SubmissionQuery};
 use crate::domain::submission::SubmissionStatus;
 
 /// Which part of the list of submissions.
-#[derive(IntoParams)]
+#[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SubmissionsPage {
     /// How many at most; fewer where they are large.
@@ -32,6 +32,9 @@ pub(super) struct SubmissionsPage {
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
+    /// Those in the trash; then only `limit` and `cursor` are taken besides.
+    #[param(required = false)]
+    trashed: bool,
     /// `asc` begins with the oldest, `desc` with the newest.
     #[param(value_type = Option<String>, default = "desc")]
     order: Order,
@@ -57,9 +60,14 @@ pub(super) struct SubmissionsPage {
 
 impl FromQuery for SubmissionsPage {
     fn take(query: &mut Query) -> Result<Self, Failure> {
+        let (limit, cursor) = (query.limit(50)?, query.text("cursor")?);
+        if query.flag("trashed")? {
+            return Ok(Self { limit, cursor, trashed: true, ..Self::default() });
+        }
         Ok(Self {
-            limit: query.limit(50)?,
-            cursor: query.text("cursor")?,
+            limit,
+            cursor,
+            trashed: false,
             order: query
                 .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?
                 .unwrap_or_default(),
@@ -75,7 +83,8 @@ impl FromQuery for SubmissionsPage {
 
 impl From<SubmissionsPage> for SubmissionsWanted {
     fn from(page: SubmissionsPage) -> Self {
-        let SubmissionsPage { limit, cursor, order, since, until, status, q, filter, count } = page;
+        let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
+            page;
         let query = SubmissionQuery { since, until, status, text: q, answers: filter };
         Self { query, order, cursor, limit, count }
     }
@@ -89,7 +98,7 @@ impl From<SubmissionsPage> for SubmissionsWanted {
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`answers`: an object from question ids to answers"),
+    request_body(content = Object, description = "`answers`: an object from question ids to answers; `metadata`: optionally, up to 20 texts by name"),
     responses(
         (status = 201, body = SubmissionBody, description = "the submission, stored"), (status = 200, body = SubmissionTried, description = "dry run: the answers as they would be stored"),
         AnyProblem
@@ -105,9 +114,9 @@ pub(super) async fn create_submission(
     AnswersText(body): AnswersText,
 ) -> Result<Response, Failure> {
     if dry_run {
-        let Tried { form, answers, dropped: keys } =
+        let Tried { form, sent, dropped: keys } =
             shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return Ok(dropped(written(SubmissionTried::json(form, answers.text())), &keys));
+        return Ok(dropped(written(SubmissionTried::json(form, &sent)), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
@@ -136,8 +145,11 @@ pub(super) async fn list_submissions(
     Parameters(asked): Parameters<SubmissionsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let limit = asked.limit;
-    let found = shared.app.list_submissions(&caller, &form, asked.into()).await?;
+    let (app, limit) = (&shared.app, asked.limit);
+    let found = match asked.trashed {
+        true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
+        false => app.list_submissions(&caller, &form, asked.into()).await?,
+    };
     let next = found.next.as_deref();
     Ok(page(written(SubmissionList::json(&found.submissions, next, found.total)), &uri, limit, next))
 }

@@ -2,7 +2,7 @@
 //!
 //! A method is one whole business step: it loads what a decision needs, asks the domain, and writes what the domain
 //! says, all or nothing, one after the other. A store has no `if` about forms. What is answered is durable.
-//! Absence is a value, refusal is a value; only failure is an error. `tests/it/store.rs` holds every store to this.
+//! Absence is a value, refusal is a value; only failure is an error. `tests/it/store` holds every store to this.
 
 mod error;
 pub mod sled;
@@ -18,10 +18,11 @@ use async_trait::async_trait;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::domain::definition::{Change, Definition};
+use crate::domain::edit::Edit;
 use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
 use crate::domain::form::{Form, Version};
 use crate::domain::revision::Expected;
-use crate::domain::submission::Submission;
+use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -37,8 +38,21 @@ pub enum Step<T> {
     Refused(Refusal),
     /// What was checked beforehand has changed since: check again.
     Recheck,
-    /// There is no such form in this workspace.
+    /// There is no such form in this workspace, or no such submission in the form.
     Missing,
+}
+
+impl<T> Step<T> {
+    /// The same step with `change` of what it gives.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Step<U> {
+        match self {
+            Self::Done(value) => Step::Done(change(value)),
+            Self::Replayed(value) => Step::Replayed(change(value)),
+            Self::Refused(why) => Step::Refused(why),
+            Self::Recheck => Step::Recheck,
+            Self::Missing => Step::Missing,
+        }
+    }
 }
 
 /// A form with its present questions.
@@ -75,6 +89,7 @@ pub enum Operation {
     CreateForm,
     CreateSubmission(FormId),
     RestoreForm(FormId),
+    RestoreSubmission(FormId, SubmissionId),
 }
 
 /// A form that is to be made.
@@ -94,7 +109,19 @@ pub struct NewSubmission<'a> {
     pub checked_version: u32,
     /// A JSON object, exactly as it was sent.
     pub answers: &'a str,
+    /// The same, if it was.
+    pub metadata: Option<&'a str>,
     pub retry: Option<Retry>,
+}
+
+/// An edit of a submission that was checked and is to be made.
+#[derive(Debug, Clone)]
+pub struct CheckedEdit {
+    pub form: FormId,
+    pub submission: SubmissionId,
+    /// How often the submission had been edited when this was checked.
+    pub seen_edits: u32,
+    pub edit: Edit,
 }
 
 /// Whether the store serves.
@@ -244,6 +271,62 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         filter: &SubmissionFilter,
     ) -> Result<u64, StoreError>;
+
+    /// The same, of those in the trash of a form that is not in it itself.
+    async fn list_trashed_submissions(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        before: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Option<Page<Submission>>, StoreError>;
+
+    /// A page of what edits have replaced in a submission outside the trash, newest first, from the first one below
+    /// `before` on: `limit` at most, at least one if there is any, and fewer where they are large. `None` if there is no
+    /// such submission.
+    async fn list_history(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<Replaced>>, StoreError>;
+
+    /// Makes an edit and keeps what it replaces, if the submission has not been edited since.
+    async fn edit_submission(
+        &self,
+        workspace: WorkspaceId,
+        checked: CheckedEdit,
+        now: Timestamp,
+    ) -> Result<Step<Submission>, StoreError>;
+
+    /// Moves a submission to the trash, which frees its seat.
+    async fn trash_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        now: Timestamp,
+    ) -> Result<Step<()>, StoreError>;
+
+    /// Takes a submission out of the trash again, if there is a seat for it.
+    async fn restore_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        retry: Option<Retry>,
+        now: Timestamp,
+    ) -> Result<Step<Submission>, StoreError>;
+
+    /// Erases a submission, in the trash or not; then bit by bit, also across a restart, what its edits replaced.
+    async fn purge_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Step<()>, StoreError>;
 }
 
 /// Workspaces and the keys that open them.
@@ -275,7 +358,7 @@ pub trait Upkeep: Send + Sync {
     /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
 
-    /// Erases the forms that went to the trash before `horizon`: how many.
+    /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
 
     /// Tells others who find the store locked where its server listens.

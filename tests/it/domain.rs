@@ -448,7 +448,7 @@ fn a_change_reports_every_problem_at_its_place() {
 #[test]
 fn a_submission_keeps_its_answers_to_the_letter() {
     let body = "{ \"answers\" : { \"q1\" : 1.10, \"q2\":\"\\u00e9\" } }";
-    let answers = submission::read(body).unwrap();
+    let answers = submission::read(body, &Limits::default()).unwrap().answers;
     assert_eq!(answers.text(), "{ \"q1\" : 1.10, \"q2\":\"\\u00e9\" }");
     assert_eq!(answers.values()[1], ("q2".to_owned(), Value::String("é".to_owned())));
     for (body, expected) in [
@@ -456,15 +456,17 @@ fn a_submission_keeps_its_answers_to_the_letter() {
         ("{}", &[("missing_field", "")]),
         (r#"{"answers":[]}"#, &[("type_mismatch", "/answers")]),
         (
-            r#"{"answers":{},"metadata":{},"a/b":1}"#,
-            &[("unknown_field", "/metadata"), ("unknown_field", "/a~1b")],
+            r#"{"answers":{},"metadatas":{},"a/b":1}"#,
+            &[("unknown_field", "/metadatas"), ("unknown_field", "/a~1b")],
         ),
         (r#"{"answer":{}}"#, &[("unknown_field", "/answer"), ("missing_field", "")]),
     ] {
-        let Err(Unreadable::Shape(violations)) = submission::read(body) else { panic!("{body}") };
+        let Err(Unreadable::Shape(violations)) = submission::read(body, &Limits::default()) else {
+            panic!("{body}")
+        };
         assert_eq!(places(&violations), expected, "{body}");
     }
-    assert!(matches!(submission::read("{\"answers\":{}"), Err(Unreadable::Syntax(_))));
+    assert!(matches!(submission::read("{\"answers\":{}", &Limits::default()), Err(Unreadable::Syntax(_))));
 }
 
 #[test]

@@ -1,33 +1,56 @@
-//! JSON Merge Patch (RFC 7396).
+//! JSON Merge Patch (RFC 7396), on texts: what no change touches stays to the letter.
 
-use super::{Object, Value};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
-/// What `patch` makes of `target`: members that are `null` go, objects are merged, all else is replaced.
-pub fn merge(target: Value, patch: &Value) -> Value {
-    let Value::Object(changes) = patch else { return patch.clone() };
-    let mut members = match target {
-        Value::Object(members) => members,
-        _ => Object::new(),
-    };
-    for (key, change) in changes {
-        let place = members.iter().position(|(name, _)| name == key);
-        match (change, place) {
-            (Value::Null, Some(place)) => drop(members.remove(place)),
-            (Value::Null, None) => {}
-            (_, Some(place)) => {
-                let old = std::mem::replace(&mut members[place].1, Value::Null);
-                members[place].1 = merge(old, change);
+use super::Value;
+use super::parse::parse_object;
+
+/// What the JSON text `patch` makes of the JSON text `target`: members that are `null` go, objects are merged, all else
+/// is replaced. `None` if that changes nothing.
+///
+/// Members keep their place; new ones come last, in the order of `patch`.
+pub fn merge(target: &str, patch: &str) -> Option<String> {
+    let Ok(changes) = parse_object(patch) else { return (target != patch).then(|| patch.to_owned()) };
+    let members = parse_object(target);
+    let mut is_changed = members.is_err();
+    let members = members.unwrap_or_default();
+    let mut merged = Vec::with_capacity(members.len() + changes.len());
+    let by_name: HashMap<&str, _> =
+        changes.iter().map(|(key, change, place)| (key.as_str(), (change, place))).collect();
+    for (key, _, place) in &members {
+        let old = &target[place.clone()];
+        let new = match by_name.get(key.as_str()) {
+            Some((Value::Null, _)) => {
+                is_changed = true;
+                continue;
             }
-            (_, None) => members.push((key.clone(), merge(Value::Null, change))),
+            Some((_, change)) => merge(old, &patch[(*change).clone()]),
+            None => None,
+        };
+        is_changed |= new.is_some();
+        merged.push((key, new.map_or(Cow::Borrowed(old), Cow::Owned)));
+    }
+    let known: HashSet<&str> = members.iter().map(|(key, ..)| key.as_str()).collect();
+    for (key, value, place) in &changes {
+        if *value != Value::Null && !known.contains(key.as_str()) {
+            is_changed = true;
+            let new = merge("null", &patch[place.clone()]).expect("nothing but null leaves null as it is");
+            merged.push((key, Cow::Owned(new)));
         }
     }
-    Value::Object(members)
+    is_changed.then(|| object(&merged))
+}
+
+fn object(members: &[(&String, Cow<'_, str>)]) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).expect("text can be written as JSON");
+    let members: Vec<_> = members.iter().map(|(key, value)| format!("{}:{value}", quoted(key))).collect();
+    format!("{{{}}}", members.join(","))
 }
 
 #[cfg(test)]
 mod tests {
     use super::merge;
-    use crate::domain::json::parse;
 
     /// The table of the standard's appendix A.
     #[test]
@@ -49,8 +72,30 @@ mod tests {
             (r#"[1,2]"#, r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
             (r#"{}"#, r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
         ] {
-            let merged = merge(parse(target).unwrap(), &parse(patch).unwrap());
-            assert_eq!(merged.to_string(), expected, "{target} {patch}");
+            let merged = merge(target, patch);
+            assert_eq!(merged.as_deref().unwrap_or(target), expected, "{target} {patch}");
+        }
+    }
+
+    #[test]
+    fn what_no_change_touches_stays_to_the_letter() {
+        for (target, patch, expected) in [
+            (
+                r#"{ "a" : 1.50 ,"b":"\u00e9"}"#,
+                r#"{ "c" : [ 1 ] }"#,
+                Some(r#"{"a":1.50,"b":"\u00e9","c":[ 1 ]}"#),
+            ),
+            (r#"{"a":1,"b":2,"c":3}"#, r#"{"c":4,"b":null,"d":5}"#, Some(r#"{"a":1,"c":4,"d":5}"#)),
+            (r#"{"a":{"x":1.0, "y":[ ]}}"#, r#"{"a":{"x":2}}"#, Some(r#"{"a":{"x":2,"y":[ ]}}"#)),
+            (r#"{"a\"b":1}"#, r#"{"c":1}"#, Some(r#"{"a\"b":1,"c":1}"#)),
+            // A number is its text.
+            (r#"{"a":5}"#, r#"{"a":5.0}"#, Some(r#"{"a":5.0}"#)),
+            // Nothing changes, so not even white space does.
+            (r#"{ "a" : 1.50 }"#, "{}", None),
+            (r#"{ "a" : 1.50 }"#, r#"{"a":1.50,"b":null}"#, None),
+            (r#"{ "a" : {"b" : 1} }"#, r#"{"a":{"b":1}}"#, None),
+        ] {
+            assert_eq!(merge(target, patch).as_deref(), expected, "{target} {patch}");
         }
     }
 }

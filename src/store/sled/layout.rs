@@ -10,11 +10,16 @@
 //! u workspace(8) slug                       the live form(8) that has the slug
 //! C form(8)                                 responses(8), then three submissions(16): see `Counters`
 //! S form(8) submission(16)                  some submissions, see `run`
-//! I key(8) operation(9) hash(16)            body hash(16), what was made(16), when(8)
+//! E form(8) submission(16)                  what one of them holds, if that is not in its run: see `entry`
+//! H form(8) submission(16) edit(4)          when it was replaced(8), and what an edit replaced, as in E
+//! T form(8) submission(16)                  when it was deleted(8), and a submission in the trash, as in E
+//! y deleted(8) form(8) submission(16)       sweeps T, empty
+//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8)
 //! i expiry(8), then as I                    sweeps I, empty
 //! K key(8)                                  an API key, JSON
 //! W workspace(8)                            a workspace, JSON
-//! X 0(8) form(8)                            a purge that is under way, empty
+//! X 0(8) form(8)                            a purge of a form that is under way, empty
+//! x form(8) submission(16)                  a purge of a submission's H that is under way, empty
 //! Mb s                                      the signing key(32)
 //! ```
 //!
@@ -94,6 +99,40 @@ pub(super) fn submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
+/// Where a submission stands that does not stand in its run.
+pub(super) fn apart(form: FormId, submission: SubmissionId) -> Vec<u8> {
+    key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
+}
+
+pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec<u8> {
+    key(b'H', &[&form.to_bytes(), &submission.to_bytes(), &edit.to_be_bytes()])
+}
+
+/// How many edits had come before the one that made the row under this key.
+pub(super) fn edit_number(key: &[u8]) -> Result<u32, StoreError> {
+    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| damaged("a list entry"))
+}
+
+pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
+    key(b'T', &[&form.to_bytes(), &submission.to_bytes()])
+}
+
+pub(super) fn sweep(deleted: Timestamp, form: FormId, submission: SubmissionId) -> Vec<u8> {
+    key(b'y', &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
+}
+
+pub(super) fn forgetting(form: FormId, submission: SubmissionId) -> Vec<u8> {
+    key(b'x', &[&form.to_bytes(), &submission.to_bytes()])
+}
+
+/// The form and the submission in a key that ends in both.
+pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), StoreError> {
+    let unknown = || damaged("a list entry");
+    let (rest, submission) = key.split_last_chunk().ok_or_else(unknown)?;
+    let form = rest.last_chunk().ok_or_else(unknown)?;
+    Ok((FormId::from_bytes(*form), SubmissionId::from_bytes(*submission)))
+}
+
 pub(super) fn api_key(id: KeyId) -> Vec<u8> {
     key(b'K', &[&id.to_bytes()])
 }
@@ -110,12 +149,14 @@ pub(super) fn purge(form: FormId) -> Vec<u8> {
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
 fn retry_tail(retry: &Retry) -> Vec<u8> {
-    let (operation, form) = match retry.operation {
-        Operation::CreateForm => (0, [0; 8]),
-        Operation::CreateSubmission(form) => (1, form.to_bytes()),
-        Operation::RestoreForm(form) => (2, form.to_bytes()),
+    let (operation, form, submission) = match retry.operation {
+        Operation::CreateForm => (0, [0; 8], None),
+        Operation::CreateSubmission(form) => (1, form.to_bytes(), None),
+        Operation::RestoreForm(form) => (2, form.to_bytes(), None),
+        Operation::RestoreSubmission(form, submission) => (3, form.to_bytes(), Some(submission.to_bytes())),
     };
-    [&retry.caller.to_bytes()[..], &[operation], &form, &retry.key.to_be_bytes()].concat()
+    let submission = submission.as_ref().map_or(&[][..], |id| id);
+    [&retry.caller.to_bytes()[..], &[operation], &form, submission, &retry.key.to_be_bytes()].concat()
 }
 
 pub(super) fn remembered(retry: &Retry) -> Vec<u8> {
@@ -179,6 +220,28 @@ pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
     (submissions(form).0, Bound::Included(submission(form, last)))
 }
 
+/// The submissions in the trash of `form`, those below `before` if it is given.
+pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> Range {
+    let (start, end) = below(key(b'T', &[&form.to_bytes()]));
+    (start, before.map_or(end, |before| Bound::Excluded(trashed_submission(form, before))))
+}
+
+/// What edits have replaced in a submission, those below the edit `before` if it is given.
+pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> Range {
+    let (start, end) = below(key(b'H', &[&form.to_bytes(), &submission.to_bytes()]));
+    (start, before.map_or(end, |before| Bound::Excluded(replaced(form, submission, before))))
+}
+
+/// What sweeps the submissions that were deleted before `horizon`.
+pub(super) fn due(horizon: Timestamp) -> Range {
+    (Bound::Included(vec![b'y']), Bound::Excluded(key(b'y', &[&sortable(horizon)])))
+}
+
+/// All rows of `form` that there may be many of.
+pub(super) fn rows_of(form: FormId) -> [Range; 5] {
+    b"SETHD".map(|kind| below(key(kind, &[&form.to_bytes()])))
+}
+
 /// The versions of `form`, those below `before` if it is given.
 pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
     let (start, end) = below(key(b'D', &[&form.to_bytes()]));
@@ -200,6 +263,11 @@ pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, Fo
 /// The purges under way.
 pub(super) fn purges() -> Range {
     below(key(b'X', &[&[0; 8]]))
+}
+
+/// The purges of submissions' histories under way.
+pub(super) fn forgettings() -> Range {
+    below(vec![b'x'])
 }
 
 /// All forms' workspaces.

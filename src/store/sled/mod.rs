@@ -5,10 +5,14 @@
 
 pub mod engine;
 
+mod edits;
+mod entry;
 mod forms;
+mod held;
 mod keys;
 mod layout;
 mod recount;
+mod removal;
 mod retries;
 mod run;
 mod search;
@@ -59,12 +63,20 @@ impl SledStore {
         let engine = Engine::open_path(path, options, report)?;
         let store = Self { engine, random, turns: search::turns() };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
-        for (key, _) in
-            store.engine.scan(layout::purges(), Direction::Ascending, usize::MAX).map_err(unreadable)?
-        {
-            store.go_on_purging(layout::listed_form(&key).map_err(unreadable)?);
-        }
+        store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
+    }
+
+    /// Goes on with the purges that were under way.
+    fn go_on_erasing(&self) -> Result<(), StoreError> {
+        for (key, _) in self.engine.scan(layout::purges(), Direction::Ascending, usize::MAX)? {
+            self.go_on_purging(layout::listed_form(&key)?);
+        }
+        for (key, _) in self.engine.scan(layout::forgettings(), Direction::Ascending, usize::MAX)? {
+            let (form, submission) = layout::listed_submission(&key)?;
+            self.go_on_forgetting(form, submission);
+        }
+        Ok(())
     }
 
     /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
@@ -95,7 +107,7 @@ impl Upkeep for SledStore {
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
-        self.erase_trashed(horizon).await
+        Ok(self.erase_trashed(horizon).await? + self.erase_trashed_submissions(horizon).await?)
     }
 
     fn announce(&self, address: &str) {

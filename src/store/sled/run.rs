@@ -2,13 +2,15 @@
 //! index more than all the rest of storing it.
 //!
 //! ```text
-//! S form(8) submission(16)    1, and for each: submission(16) form version(4) status(1) length(4), the answers' text
+//! S form(8) submission(16)    1, and for each: submission(16), then as `entry` says
 //! ```
-//! The key has the first submission's id, those within follow in rising order, and no run begins within another.
+//! Those within follow in rising order, none is below the id in the key, which was the first one's, and no run begins
+//! within another. A submission never moves from one run to another: whoever reads a page while others write must meet
+//! it once. So one that is edited or restored, and may not fit any more, keeps only its place here.
 
+use super::entry::{self, Entry, State};
 use super::layout::damaged;
-use crate::domain::submission::{Submission, SubmissionStatus};
-use crate::id::{FormId, SubmissionId};
+use crate::id::SubmissionId;
 use crate::store::StoreError;
 
 /// Bytes up to which a run takes more in, so that it stays one cell of the index.
@@ -17,66 +19,54 @@ const FULL: usize = 4_000;
 /// The first byte: the format.
 const FORMAT: u8 = 1;
 
-/// Bytes of an entry besides its answers.
-const HEAD: usize = 16 + 4 + 1 + 4;
-
-/// A submission made ready for a run before it has its id.
-pub(super) struct Entry(Vec<u8>);
-
-impl Entry {
-    pub(super) fn new(form_version: u32, answers: &str) -> Result<Self, StoreError> {
-        let completed = 0;
-        let too_long = |_| StoreError::Io(std::io::ErrorKind::FileTooLarge.into());
-        let length = u32::try_from(answers.len()).map_err(too_long)?;
-        let mut entry = Vec::with_capacity(HEAD - 16 + answers.len());
-        entry.extend_from_slice(&form_version.to_be_bytes());
-        entry.push(completed);
-        entry.extend_from_slice(&length.to_be_bytes());
-        entry.extend_from_slice(answers.as_bytes());
-        Ok(Self(entry))
-    }
-
-    /// Whether there is room for it behind `run`.
-    pub(super) fn fits(&self, run: &[u8]) -> bool {
-        run.len() + 16 + self.0.len() <= FULL
-    }
-
-    /// `run` with it at the end, as `id`.
-    pub(super) fn behind(&self, run: &[u8], id: SubmissionId) -> Vec<u8> {
-        let (format, run) = run.split_first().unwrap_or((&FORMAT, &[]));
-        // With room for what the engine puts behind it, or it would be copied for that.
-        let mut longer = Vec::with_capacity(1 + run.len() + 16 + self.0.len() + 8);
-        longer.push(*format);
-        longer.extend_from_slice(run);
-        longer.extend_from_slice(&id.to_bytes());
-        longer.extend_from_slice(&self.0);
-        longer
-    }
+/// Whether there is room for `entry` behind `run`.
+pub(super) fn has_room(run: &[u8], entry: &Entry) -> bool {
+    run.len() + 16 + entry.bytes().len() <= FULL
 }
 
-/// One submission of a run, its text still where it stands.
+/// A run of `entry` alone, as `id`.
+pub(super) fn of(id: SubmissionId, entry: &Entry) -> Vec<u8> {
+    behind(&[FORMAT], id, entry)
+}
+
+/// `run` with `entry` at the end, as `id`.
+pub(super) fn behind(run: &[u8], id: SubmissionId, entry: &Entry) -> Vec<u8> {
+    // With room for what the engine puts behind it, or it would be copied for that.
+    let mut longer = Vec::with_capacity(run.len() + 16 + entry.bytes().len() + 8);
+    longer.extend_from_slice(run);
+    longer.extend_from_slice(&id.to_bytes());
+    longer.extend_from_slice(entry.bytes());
+    longer
+}
+
+/// `run` with `entry` as `id`, in place of what it had there, if anything; without that, if there is none. `None` if
+/// nothing is left of it.
+pub(super) fn with(
+    run: &[u8],
+    id: SubmissionId,
+    entry: Option<&Entry>,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let (mut new, mut entry) = (vec![FORMAT], entry);
+    for kept in read(run)? {
+        if let Some(entry) = entry.take_if(|_| kept.id >= id) {
+            new = behind(&new, id, entry);
+        }
+        if kept.id != id {
+            new.extend_from_slice(kept.bytes);
+        }
+    }
+    if let Some(entry) = entry {
+        new = behind(&new, id, entry);
+    }
+    Ok(Some(new).filter(|new| new.len() > 1))
+}
+
+/// One submission of a run, its texts still where they stand.
 pub(super) struct Kept<'a> {
     pub(super) id: SubmissionId,
-    form_version: u32,
-    answers: &'a [u8],
-}
-
-impl Kept<'_> {
-    /// The answers' text.
-    pub(super) fn answers(&self) -> Result<&str, StoreError> {
-        std::str::from_utf8(self.answers).map_err(|_text| damaged("a submission"))
-    }
-
-    /// The submission, of `form`.
-    pub(super) fn of(&self, form: FormId) -> Result<Submission, StoreError> {
-        Ok(Submission {
-            id: self.id,
-            form,
-            form_version: self.form_version,
-            status: SubmissionStatus::Completed,
-            answers: self.answers()?.into(),
-        })
-    }
+    pub(super) state: State<'a>,
+    /// All of it.
+    bytes: &'a [u8],
 }
 
 /// The submissions of a run, oldest first.
@@ -91,21 +81,42 @@ pub(super) fn read(run: &[u8]) -> Result<Vec<Kept<'_>>, StoreError> {
     Ok(submissions)
 }
 
-/// The first and the last submission of a run.
-pub(super) fn ends(run: &[u8]) -> Result<(SubmissionId, SubmissionId), StoreError> {
-    match read(run)?.as_slice() {
-        [first, .., last] => Ok((first.id, last.id)),
-        [only] => Ok((only.id, only.id)),
-        [] => Err(damaged("a submission")),
-    }
+/// The last submission of a run.
+pub(super) fn last(run: &[u8]) -> Result<SubmissionId, StoreError> {
+    read(run)?.last().map(|kept| kept.id).ok_or_else(|| damaged("a submission"))
 }
 
 fn split(run: &[u8]) -> Option<(Kept<'_>, &[u8])> {
     let (id, rest) = run.split_first_chunk()?;
-    let (form_version, rest) = rest.split_first_chunk()?;
-    let (&[0], rest) = rest.split_first_chunk()? else { return None };
-    let (length, rest) = rest.split_first_chunk()?;
-    let (answers, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    let (id, form_version) = (SubmissionId::from_bytes(*id), u32::from_be_bytes(*form_version));
-    Some((Kept { id, form_version, answers }, rest))
+    let (state, after) = entry::split(rest)?;
+    let bytes = &run[..run.len() - after.len()];
+    Some((Kept { id: SubmissionId::from_bytes(*id), state, bytes }, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_changes_in_one_place_only() {
+        let id = |number: u8| SubmissionId::from_bytes([number; 16]);
+        let entry = |text: &str| Entry::new(1, text, None).unwrap();
+        let ids = |run: &[u8]| read(run).unwrap().iter().map(|kept| kept.id).collect::<Vec<_>>();
+        let run = of(id(2), &entry("{}"));
+        let run = behind(&run, id(4), &entry("{\"a\":1}"));
+        for (place, expected) in [(1, [1, 2, 4]), (3, [2, 3, 4]), (5, [2, 4, 5])] {
+            let longer = with(&run, id(place), Some(&entry("{\"b\":2}"))).unwrap().unwrap();
+            assert_eq!(ids(&longer), expected.map(id));
+            assert_eq!(with(&longer, id(place), None).unwrap(), Some(run.clone()), "and back");
+        }
+        let replaced = with(&run, id(2), Some(&Entry::apart(1))).unwrap().unwrap();
+        assert_eq!(ids(&replaced), [2, 4].map(id));
+        assert_eq!(
+            read(&replaced).unwrap().iter().map(|kept| kept.state.is_apart()).collect::<Vec<_>>(),
+            [true, false]
+        );
+        assert_eq!(with(&run, id(9), None).unwrap(), Some(run.clone()));
+        let one = with(&run, id(4), None).unwrap().unwrap();
+        assert_eq!(with(&one, id(2), None).unwrap(), None);
+    }
 }

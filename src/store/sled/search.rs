@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use super::engine::Engine;
 use super::engine::tx::Direction;
 use super::layout::{self, Range};
-use super::run;
-use super::{PAGE_BYTES, SledStore};
+use super::run::{self, Kept};
+use super::{PAGE_BYTES, SledStore, held};
 use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -141,11 +141,9 @@ impl Search {
         let mut room = SLICE_BYTES;
         while !self.is_done() && room > 0 {
             let runs = self.runs_at_once();
-            let bytes = room.min(PAGE_BYTES - self.bytes);
-            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, bytes)?;
+            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, room)?;
             for (_, run) in &found {
-                room = room.saturating_sub(run.len());
-                self.take(run)?;
+                room = room.saturating_sub(run.len() + self.take(run, engine)?);
             }
             self.at_end = found.len() < runs && !cut;
             if let Some((last, _)) = found.into_iter().next_back() {
@@ -154,10 +152,6 @@ impl Search {
                     Direction::Ascending => range.0 = passed,
                     Direction::Descending => range.1 = passed,
                 }
-            }
-            if self.bytes >= PAGE_BYTES && !self.is_done() {
-                self.at_end = engine.scan(range.clone(), self.direction, 1)?.is_empty();
-                self.more = !self.at_end;
             }
         }
         self.left = Some(range);
@@ -175,26 +169,38 @@ impl Search {
         Ok(range)
     }
 
-    /// Takes what is looked for out of a run, but for what goes beyond a page.
-    fn take(&mut self, run: &[u8]) -> Result<(), StoreError> {
+    /// Takes what is looked for out of a run, and stops where a page is full. Gives the bytes that were read besides.
+    fn take(&mut self, run: &[u8], engine: &Engine) -> Result<usize, StoreError> {
         let mut all = run::read(run)?;
         if self.direction == Direction::Descending {
             all.reverse();
         }
-        for kept in all {
-            if self.more || !self.ids.contains(&kept.id) || !self.filter.takes(kept.answers()?) {
-                continue;
-            }
+        let mut apart = 0;
+        for kept in all.iter().filter(|kept| self.ids.contains(&kept.id)) {
+            let Some(found) = self.wanted(kept, engine)? else { continue };
+            apart += if kept.state.is_apart() { found.size() } else { 0 };
             match self.goal {
                 Goal::Count => self.count += 1,
-                Goal::Page(limit) if self.rows.len() == limit => self.more = true,
+                Goal::Page(limit) if self.rows.len() == limit || self.bytes >= PAGE_BYTES => {
+                    self.more = true;
+                    break;
+                }
                 Goal::Page(_) => {
-                    let submission = kept.of(self.form)?;
-                    self.bytes += submission.answers.len();
-                    self.rows.push(submission);
+                    self.bytes += found.size();
+                    self.rows.push(found);
                 }
             }
         }
-        Ok(())
+        Ok(apart)
+    }
+
+    /// The submission that stands in a run as `kept`, if the filter takes it.
+    fn wanted(&self, kept: &Kept<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
+        let is_apart = kept.state.is_apart();
+        if !is_apart && !self.filter.takes(kept.state.answers()?) {
+            return Ok(None);
+        }
+        let found = held::read(self.form, kept, |key| engine.get(key))?;
+        Ok(found.filter(|found| !is_apart || self.filter.takes(&found.answers)))
     }
 }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::engine::tx::{Direction, Tx};
+use super::entry::Entry;
 use super::forms::find_live;
 use super::layout::{self, Counters};
-use super::run::{self, Entry};
 use super::search::{Goal, Search};
-use super::{SledStore, retries};
+use super::{SledStore, edits, held, removal, retries, run};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
-use crate::domain::submission::Submission;
+use crate::domain::submission::{Replaced, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{NewSubmission, Page, Retry, Step, StoreError, Submissions};
+use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, Submissions};
+
+/// Bytes of text from which on an edit gets a group of its own.
+const LARGE: usize = 256 * 1024;
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
 const RIDDEN_OUT_MILLIS: i64 = 60_000;
@@ -33,7 +36,7 @@ impl Submissions for SledStore {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError> {
-        let entry = Entry::new(new.checked_version, new.answers)?;
+        let entry = Entry::new(new.checked_version, new.answers, new.metadata)?;
         let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
         let random = Arc::clone(&self.random);
         self.engine.write(move |tx| accept(tx, &*random, workspace, checked, now)).await
@@ -52,15 +55,10 @@ impl Submissions for SledStore {
         form: FormId,
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError> {
-        if self.live_form(workspace, form)?.is_none() {
-            return Ok(None);
+        match self.live_form(workspace, form)? {
+            Some(_) => self.read_submission(form, submission),
+            None => Ok(None),
         }
-        let up_to = layout::submissions_up_to(form, submission);
-        let Some((_, run)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
-            return Ok(None);
-        };
-        let kept = run::read(&run)?.into_iter().find(|kept| kept.id == submission);
-        kept.map(|kept| kept.of(form)).transpose()
     }
 
     async fn list_submissions(
@@ -87,6 +85,99 @@ impl Submissions for SledStore {
         }
         let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
         Ok(self.search(workspace, search).await?.map_or(0, |search| search.count))
+    }
+
+    async fn list_trashed_submissions(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        before: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Option<Page<Submission>>, StoreError> {
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(None);
+        }
+        self.scan_apart(limit, move |store| store.read_trash(form, before, limit)).await.map(Some)
+    }
+
+    async fn list_history(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<Replaced>>, StoreError> {
+        if self.find_submission(workspace, form, submission).await?.is_none() {
+            return Ok(None);
+        }
+        let work = move |store: &Self| store.read_history(form, submission, before, limit);
+        self.scan_apart(limit, work).await.map(Some)
+    }
+
+    async fn edit_submission(
+        &self,
+        workspace: WorkspaceId,
+        checked: CheckedEdit,
+        now: Timestamp,
+    ) -> Result<Step<Submission>, StoreError> {
+        let large = checked.edit.answers.len() > LARGE;
+        let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
+        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
+    }
+
+    async fn trash_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        now: Timestamp,
+    ) -> Result<Step<()>, StoreError> {
+        self.engine.write_freeing(move |tx| removal::put_in(tx, workspace, form, submission, now)).await
+    }
+
+    async fn restore_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+        retry: Option<Retry>,
+        now: Timestamp,
+    ) -> Result<Step<Submission>, StoreError> {
+        let work =
+            move |tx: &mut Tx<'_>| removal::restore(tx, workspace, form, submission, retry.as_ref(), now);
+        self.engine.write(work).await
+    }
+
+    async fn purge_submission(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Step<()>, StoreError> {
+        let purged =
+            self.engine.write_freeing(move |tx| removal::purge(tx, workspace, form, submission)).await?;
+        if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
+            self.go_on_forgetting(form, submission);
+        }
+        Ok(purged.map(drop))
+    }
+}
+
+impl SledStore {
+    fn read_submission(
+        &self,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError> {
+        let up_to = layout::submissions_up_to(form, submission);
+        let Some((_, run)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
+            return Ok(None);
+        };
+        match run::read(&run)?.into_iter().find(|kept| kept.id == submission) {
+            Some(kept) => held::read(form, &kept, |key| self.engine.get(key)),
+            None => Ok(None),
+        }
     }
 }
 
@@ -135,10 +226,12 @@ fn write(
         Some(_) | None => (id, counters.run),
     };
     let run = put_into_run(tx, &new, run, id);
-    let mut counters = Counters { responses: counters.responses + 1, last: Some(id), ..counters };
-    if counters.highest < Some(id) {
-        (counters.highest, counters.run) = (Some(id), Some(run));
-    }
+    let counters = Counters {
+        responses: counters.responses + 1,
+        last: Some(id),
+        highest: counters.highest.max(Some(id)),
+        run: counters.run.max(Some(run)),
+    };
     tx.put_last(layout::counters(new.form), counters.encode());
     if let Some(retry) = &new.retry {
         retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
@@ -151,15 +244,17 @@ fn write(
 fn put_into_run(tx: &mut Tx<'_>, new: &Checked, run: Option<SubmissionId>, id: SubmissionId) -> SubmissionId {
     if let Some(run) = run {
         let key = layout::submission(new.form, run);
-        if let Some(longer) =
-            tx.staged(&key).filter(|body| new.entry.fits(body)).map(|body| new.entry.behind(body, id))
+        if let Some(longer) = tx
+            .staged(&key)
+            .filter(|run| run::has_room(run, &new.entry))
+            .map(|run| run::behind(run, id, &new.entry))
         {
             tx.put(key, longer);
             return run;
         }
     }
     // No run begins at an id that was just given.
-    tx.put_new(layout::submission(new.form, id), new.entry.behind(&[], id));
+    tx.put_new(layout::submission(new.form, id), run::of(id, &new.entry));
     id
 }
 
@@ -172,13 +267,13 @@ fn among_runs(
     mut id: SubmissionId,
 ) -> Result<(SubmissionId, Option<SubmissionId>), StoreError> {
     loop {
-        let Some((_, run)) = tx.last(layout::submissions_up_to(form, id))? else { return Ok((id, None)) };
-        let (first, last) = run::ends(&run)?;
+        let Some((key, run)) = tx.last(layout::submissions_up_to(form, id))? else { return Ok((id, None)) };
+        let last = run::last(&run)?;
         if last < id {
-            return Ok((id, Some(first)));
+            return Ok((id, Some(layout::listed_submission(&key)?.1)));
         }
-        // Where one run ends the next may begin at once.
-        id = SubmissionId::after(Some(last), id.millis(), random);
+        // The id that follows the last one of a run may have been that of a submission which is gone from it.
+        id = SubmissionId::after(None, last.millis() + 1, random);
     }
 }
 

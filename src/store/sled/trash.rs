@@ -140,7 +140,7 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
 
 /// Deletes some of what is left of `form`. What is left is its own record of progress.
 fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
-    for range in [layout::submissions(form), layout::versions(form, None)] {
+    for range in layout::rows_of(form) {
         // Nobody else changes rows of a form that is gone, so what the index has is all there is.
         let keys = tx.stored_keys(range, SLICE)?;
         if !keys.is_empty() {

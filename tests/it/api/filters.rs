@@ -157,6 +157,10 @@ async fn what_can_never_be_is_refused_and_told() {
         ("filter[score][eq][x]=1".to_owned(), "`filter[score][eq][x]` is no filter"),
         ("filter=1".to_owned(), "this operation takes no parameter `filter`"),
         ("filter[score]=1&filter[score][eq]=1".to_owned(), "`filter[score][eq]` stands twice"),
+        (
+            "trashed=true&q=x".to_owned(),
+            "this operation takes no parameter `q`; it takes `limit`, `cursor`, `trashed`",
+        ),
         ("since=yesterday".to_owned(), "`since` expects a date and time with its offset, such as"),
         ("status=spam".to_owned(), "`status` expects `completed`, got `spam`"),
         ("order=up".to_owned(), "`order` expects `desc` or `asc`, got `up`"),

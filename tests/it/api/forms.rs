@@ -189,7 +189,7 @@ async fn queries_are_taken_only_as_they_are_known() {
             format!("{FORMS}/{form}/submissions?sort=asc"),
             unknown(
                 "sort",
-                "`limit`, `cursor`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `count`",
+                "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `count`",
             ),
         ),
         (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), unknown("notify", "`dry_run`")),

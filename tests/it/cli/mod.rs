@@ -9,6 +9,7 @@ mod errors;
 mod golden_files;
 mod golden_messages;
 mod help;
+mod imported;
 mod life;
 mod lists;
 mod prompts;

@@ -4,6 +4,7 @@
 
 #[path = "../../../benches/common/mod.rs"]
 mod common;
+mod exact; // seats, slugs and counts
 mod full; // a disk without room
 mod kill; // kill -9, again and again
 mod order; // no answer before its sync

@@ -1,0 +1,127 @@
+//! What becomes of a submission after it was stored: editing, deleting and restoring it, and what edits replaced.
+
+use super::submissions::unreadable;
+use super::{App, AppError, Attempt, What, require};
+use crate::domain::admission::Refusal;
+use crate::domain::edit::Patch;
+use crate::domain::submission::{Replaced, Submission};
+use crate::domain::workspace::{Caller, Scope};
+use crate::id::{FormId, SubmissionId};
+use crate::store::{CheckedEdit, Operation, Step};
+
+/// How often an edit is checked anew where others edit the same submission.
+const TRIES: usize = 16;
+
+/// A page of what edits have replaced in a submission, newest first.
+#[derive(Debug, Clone)]
+pub struct HistoryPage {
+    pub history: Vec<Replaced>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+impl App {
+    /// Changes a submission by the merge patch in the body. What comes of it must fit the questions that the submission
+    /// was checked against, whatever the form is now.
+    pub async fn edit_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+        body: &str,
+    ) -> Result<Submission, AppError> {
+        require(caller, Scope::Write)?;
+        let (form, submission) = self.named(caller, form, id).await?;
+        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
+        let patch = Patch::read(body).map_err(unreadable)?;
+        for _ in 0..TRIES {
+            let found = self.store.find_submission(caller.workspace, form, submission).await?;
+            let found = found.ok_or_else(missing)?;
+            let version = self.store.find_version(caller.workspace, form, found.form_version).await?;
+            let edit = patch.apply(&found, &*version.ok_or_else(missing)?, &self.limits);
+            let edit = edit.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
+            let Some(edit) = edit else { return Ok(found) };
+            let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
+            match self.store.edit_submission(caller.workspace, checked, self.now()).await? {
+                Step::Done(edited) | Step::Replayed(edited) => return Ok(edited),
+                Step::Refused(why) => return Err(AppError::Refused(why)),
+                Step::Missing => return Err(missing()),
+                Step::Recheck => {}
+            }
+        }
+        Err(AppError::Contended)
+    }
+
+    /// A page of what edits have replaced, `limit` at most, from `cursor` on.
+    pub async fn list_history(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<HistoryPage, AppError> {
+        require(caller, Scope::Read)?;
+        let (form, submission) = self.named(caller, form, id).await?;
+        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
+        let list = format!("history {} {form} {submission}", caller.workspace);
+        let cursors = self.cursors().await?;
+        let before = cursor.map(|text| cursors.read_number(&list, text).ok_or(AppError::InvalidCursor));
+        let before = before.transpose()?;
+        let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
+        let page = page.ok_or_else(missing)?;
+        let last = page.rows.last().filter(|_| page.more);
+        let next = last.map(|last| cursors.write(&list, &last.number.to_be_bytes()));
+        Ok(HistoryPage { history: page.rows, next })
+    }
+
+    /// Moves a submission to the trash, or erases it, which needs `admin`, and takes one from the trash too.
+    pub async fn delete_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+        purge: bool,
+    ) -> Result<(), AppError> {
+        require(caller, if purge { Scope::Admin } else { Scope::Write })?;
+        let (form, submission) = self.named(caller, form, id).await?;
+        let step = if purge {
+            self.store.purge_submission(caller.workspace, form, submission).await?
+        } else {
+            self.store.trash_submission(caller.workspace, form, submission, self.now()).await?
+        };
+        match step {
+            Step::Done(()) | Step::Replayed(()) => Ok(()),
+            Step::Refused(why) => Err(AppError::Refused(why)),
+            Step::Recheck => Err(AppError::Contended),
+            Step::Missing => Err(AppError::NotFound(What::Submission(id.to_owned()))),
+        }
+    }
+
+    /// Takes a submission out of the trash again. True if an earlier attempt had done it.
+    pub async fn restore_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+        attempt: Attempt<'_>,
+    ) -> Result<(Submission, bool), AppError> {
+        require(caller, Scope::Write)?;
+        let (form, submission) = self.named(caller, form, id).await?;
+        let retry = attempt.retry(caller, Operation::RestoreSubmission(form, submission));
+        match self.store.restore_submission(caller.workspace, form, submission, retry, self.now()).await? {
+            Step::Done(restored) => Ok((restored, false)),
+            Step::Replayed(restored) => Ok((restored, true)),
+            Step::Refused(why) => Err(AppError::Refused(why)),
+            Step::Recheck => Err(AppError::Contended),
+            Step::Missing => Err(AppError::NotFound(What::Submission(id.to_owned()))),
+        }
+    }
+
+    /// The form and the submission that `form` and `id` name; the form is there, outside the trash.
+    async fn named(&self, caller: &Caller, form: &str, id: &str) -> Result<(FormId, SubmissionId), AppError> {
+        let form = self.current(caller, form).await?.form.id;
+        let id = id.parse().map_err(|_unfit| AppError::NotFound(What::Submission(id.to_owned())))?;
+        Ok((form, id))
+    }
+}

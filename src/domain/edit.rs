@@ -1,0 +1,100 @@
+//! Editing a submission: a merge patch of its answers and its metadata.
+//!
+//! What comes of it is held against the questions that the submission was checked against, at the time it was sent:
+//! an old answer can be put right whatever the form has become since.
+
+use super::form::Version;
+use super::json::{self, Value};
+use super::limits::Limits;
+use super::metadata;
+use super::submission::{Answers, Submission, Unreadable, members, no_object, unknown_field};
+use super::violation::Violation;
+
+/// Why the outcome of a merge can be read.
+const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";
+
+/// A merge patch (RFC 7396) of a submission, as it was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Patch<'a> {
+    /// A JSON object.
+    answers: Option<&'a str>,
+    /// A JSON object or `null`.
+    metadata: Option<&'a str>,
+}
+
+/// What a submission holds once it is edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    pub answers: Box<str>,
+    pub metadata: Option<Box<str>>,
+}
+
+impl<'a> Patch<'a> {
+    /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none.
+    pub fn read(body: &'a str) -> Result<Self, Unreadable> {
+        let (mut patch, mut violations) = (Self::default(), Vec::new());
+        for (key, value, range) in members(body)? {
+            match (key.as_str(), value) {
+                ("answers", Value::Object(_)) => patch.answers = Some(&body[range]),
+                ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(&body[range]),
+                (name @ ("answers" | "metadata"), other) => violations.push(no_object(name, &other)),
+                (name, _) => violations.push(unknown_field(name)),
+            }
+        }
+        if violations.is_empty() { Ok(patch) } else { Err(Unreadable::Shape(violations)) }
+    }
+
+    /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way
+    /// already.
+    pub fn apply(
+        &self,
+        submission: &Submission,
+        version: &Version,
+        limits: &Limits,
+    ) -> Result<Option<Edit>, Vec<Violation>> {
+        let answers = self.answers.and_then(|patch| json::merge(&submission.answers, patch));
+        let kept = submission.metadata.as_deref();
+        let metadata = self.metadata.and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
+        if answers.is_none() && metadata.is_none() {
+            return Ok(None);
+        }
+        let mut violations = Vec::new();
+        let answers = match answers {
+            Some(merged) => check_answers(&merged, submission, version, limits, &mut violations),
+            None => submission.answers.clone(),
+        };
+        let metadata = match metadata {
+            Some(merged) => check_metadata(merged, limits, &mut violations),
+            None => submission.metadata.clone(),
+        };
+        if violations.is_empty() { Ok(Some(Edit { answers, metadata })) } else { Err(violations) }
+    }
+}
+
+/// The answers `merged` as they are kept.
+fn check_answers(
+    merged: &str,
+    submission: &Submission,
+    version: &Version,
+    limits: &Limits,
+    violations: &mut Vec<Violation>,
+) -> Box<str> {
+    let answers = Answers::read(merged).expect(MERGED);
+    match version.check(answers.values(), limits, submission.submitted_at()) {
+        Ok(defaults) => answers.with(defaults).into_text(),
+        Err(more) => {
+            violations.extend(more);
+            merged.into()
+        }
+    }
+}
+
+/// The metadata `merged` as it is kept: none, if it was taken away.
+fn check_metadata(merged: String, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Box<str>> {
+    let value = json::parse(&merged).expect(MERGED);
+    if value == Value::Null {
+        return None;
+    }
+    metadata::check(&value, limits, violations);
+    Some(merged.into())
+}

@@ -1,0 +1,37 @@
+//! Metadata of a submission: what its sender keeps beside the answers, as names and texts that no question asks for.
+
+use super::json::Value;
+use super::limits::Limits;
+use super::violation::{Rule, Violation, join};
+
+/// Names that the metadata of one submission has at most.
+pub const MAX_METADATA: usize = 20;
+
+/// Reports whatever makes `value`, the member `metadata` of a submission, something else than a flat object of a few
+/// texts. A name and a text may each be as long as an answer.
+pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
+    let Value::Object(members) = value else {
+        let message = format!("`metadata` must be an object, not {}", value.kind());
+        violations.push(Violation::new("/metadata", Rule::TypeMismatch, message));
+        return;
+    };
+    if members.len() > MAX_METADATA {
+        let message = format!("`metadata` has {} members, {MAX_METADATA} are allowed", members.len());
+        violations.push(Violation::new("/metadata", Rule::TooMany, message));
+        return;
+    }
+    for (key, value) in members {
+        let longest = match value {
+            Value::String(text) => text.len().max(key.len()),
+            other => {
+                let message = format!("metadata is text; this is {}", other.kind());
+                violations.push(Violation::new(join("/metadata", key), Rule::TypeMismatch, message));
+                continue;
+            }
+        };
+        if longest > limits.answer {
+            let message = format!("{longest} bytes are too many, {} are allowed", limits.answer);
+            violations.push(Violation::new(join("/metadata", key), Rule::TooLong, message));
+        }
+    }
+}

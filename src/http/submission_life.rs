@@ -1,0 +1,125 @@
+//! What becomes of a submission after it was stored, over HTTP.
+#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use utoipa::IntoParams;
+
+use super::Shared;
+use super::answer::{page, replayed, written};
+use super::auth::Signed;
+use super::document::AnyProblem;
+use super::extract::{EditText, IdempotencyKey, Segments};
+use super::forms::Purging;
+use super::problem::Failure;
+use super::query::{FromQuery, Nothing, Parameters, Query};
+use crate::api::{HistoryList, SubmissionDetail};
+use crate::app::Attempt;
+
+/// Update a submission
+///
+/// A JSON merge patch (RFC 7396) of `answers` and `metadata`. What comes of it must fit the version of the form that the
+/// submission was checked against. What it replaces is kept as the submission's history.
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    params(("form" = String, Path), ("submission" = String, Path)),
+    request_body(content = Object, content_type = "application/merge-patch+json"),
+    responses(
+        (status = 200, body = SubmissionDetail, description = "the submission"),
+        AnyProblem
+    )
+)]
+pub(super) async fn edit_submission(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, submission)): Segments<(String, String)>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    EditText(body): EditText,
+) -> Result<Response, Failure> {
+    let edited = shared.app.edit_submission(&caller, &form, &submission, body.as_str()).await?;
+    Ok(written(SubmissionDetail::json(&edited)))
+}
+
+/// Delete a submission
+///
+/// It goes to the trash, and its seat is free; with `purge=true` it is erased, with all that edits have replaced in it.
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    params(("form" = String, Path), ("submission" = String, Path), Purging),
+    responses(
+        (status = 204, description = "the submission is gone"),
+        AnyProblem
+    )
+)]
+pub(super) async fn delete_submission(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, submission)): Segments<(String, String)>,
+    Parameters(Purging { purge }): Parameters<Purging>,
+) -> Result<Response, Failure> {
+    shared.app.delete_submission(&caller, &form, &submission, purge).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Restore a submission
+///
+/// Takes it out of the trash again, if `max_responses` has a seat for it.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
+    params(("form" = String, Path), ("submission" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
+    responses(
+        (status = 200, body = SubmissionDetail, description = "the submission"),
+        AnyProblem
+    )
+)]
+pub(super) async fn restore_submission(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, submission)): Segments<(String, String)>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    IdempotencyKey(key): IdempotencyKey,
+) -> Result<Response, Failure> {
+    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
+    let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
+    Ok(replayed(written(SubmissionDetail::json(&restored)), again))
+}
+
+/// Which part of a submission's history.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HistoryPage {
+    /// How many at most; fewer where they are large.
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    limit: usize,
+    /// Where to continue: from the header `Link` of the page before.
+    cursor: Option<String>,
+}
+
+impl FromQuery for HistoryPage {
+    fn take(query: &mut Query) -> Result<Self, Failure> {
+        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+    }
+}
+
+/// List what edits have replaced in a submission
+///
+/// Newest first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions",
+    params(("form" = String, Path), ("submission" = String, Path), HistoryPage),
+    responses(
+        (status = 200, body = HistoryList, description = "a page of what was replaced"),
+        AnyProblem
+    )
+)]
+pub(super) async fn list_history(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, submission)): Segments<(String, String)>,
+    Parameters(HistoryPage { limit, cursor }): Parameters<HistoryPage>,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;
+    Ok(page(written(HistoryList::json(&found.history)), &uri, limit, found.next.as_deref()))
+}

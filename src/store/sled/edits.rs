@@ -1,0 +1,56 @@
+//! Edits of submissions in the embedded store, and what they replaced.
+
+use super::engine::tx::{Direction, Tx};
+use super::entry::{self, Entry};
+use super::forms::find_live;
+use super::{PAGE_BYTES, SledStore, held, layout};
+use crate::clock::Timestamp;
+use crate::domain::submission::{Edited, Replaced, Submission};
+use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::store::{CheckedEdit, Page, Step, StoreError};
+
+/// Makes the edit, and keeps what it replaces.
+pub(super) fn edit(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    checked: CheckedEdit,
+    now: Timestamp,
+) -> Result<Step<Submission>, StoreError> {
+    let CheckedEdit { form, submission, seen_edits, edit } = checked;
+    if find_live(tx, workspace, form)?.is_none() {
+        return Ok(Step::Missing);
+    }
+    let Some(found) = held::find(tx, form, submission)? else { return Ok(Step::Missing) };
+    let old = &found.submission;
+    if old.edits() != seen_edits {
+        return Ok(Step::Recheck);
+    }
+    tx.put(layout::replaced(form, submission, seen_edits), Entry::of(old)?.since(now));
+    let edited = Some(Edited { at: now, count: seen_edits + 1 });
+    let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
+    found.replace(tx, &new)?;
+    Ok(Step::Done(new))
+}
+
+impl SledStore {
+    /// Reads what edits have replaced in a submission, newest first.
+    pub(super) fn read_history(
+        &self,
+        form: FormId,
+        submission: SubmissionId,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Page<Replaced>, StoreError> {
+        let range = layout::history(form, submission, before);
+        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let replaced = rows.iter().map(|(key, body)| {
+            let (replaced_at, state) = entry::read_since(body)?;
+            let Submission { answers, metadata, .. } = state.of(form, submission)?;
+            Ok(Replaced { number: layout::edit_number(key)?, answers, metadata, replaced_at })
+        });
+        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?;
+        // Their numbers have no gaps.
+        let more = rows.last().is_some_and(|last| last.number > 0);
+        Ok(Page { rows, more })
+    }
+}

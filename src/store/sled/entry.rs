@@ -1,0 +1,191 @@
+//! What a submission holds, as bytes: in its run, or in a row of its own.
+//!
+//! ```text
+//! form version(4) flags(1) length(4), the answers' text
+//! flag 1: then length(4), the metadata's text
+//! flag 2: then when it was edited last(8), and how often(4)
+//! flag 4: nothing of this, answers included: it stands apart, in the row `E`
+//! ```
+
+use super::layout::damaged;
+use crate::clock::Timestamp;
+use crate::domain::submission::{Edited, Submission, SubmissionStatus};
+use crate::id::{FormId, SubmissionId};
+use crate::store::StoreError;
+
+const METADATA: u8 = 1;
+const EDITED: u8 = 2;
+const APART: u8 = 4;
+
+/// What a submission holds, ready to be written before it has its id.
+pub(super) struct Entry(Vec<u8>);
+
+impl Entry {
+    /// Of a submission that was just sent.
+    pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self, StoreError> {
+        Self::write(form_version, answers, metadata, None)
+    }
+
+    /// Of `submission`, whole.
+    pub(super) fn of(submission: &Submission) -> Result<Self, StoreError> {
+        let Submission { form_version, answers, metadata, edited, .. } = submission;
+        Self::write(*form_version, answers, metadata.as_deref(), *edited)
+    }
+
+    /// Of a submission that stands apart.
+    pub(super) fn apart(form_version: u32) -> Self {
+        let mut entry = form_version.to_be_bytes().to_vec();
+        entry.push(APART);
+        entry.extend_from_slice(&[0; 4]);
+        Self(entry)
+    }
+
+    fn write(
+        form_version: u32,
+        answers: &str,
+        metadata: Option<&str>,
+        edited: Option<Edited>,
+    ) -> Result<Self, StoreError> {
+        let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
+        let mut entry = Vec::with_capacity(4 + 1 + 4 + answers.len());
+        entry.extend_from_slice(&form_version.to_be_bytes());
+        entry.push(flags);
+        for text in [Some(answers), metadata].into_iter().flatten() {
+            let too_long = |_| StoreError::Io(std::io::ErrorKind::FileTooLarge.into());
+            entry.extend_from_slice(&u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
+            entry.extend_from_slice(text.as_bytes());
+        }
+        if let Some(edited) = edited {
+            entry.extend_from_slice(&edited.at.millis().to_be_bytes());
+            entry.extend_from_slice(&edited.count.to_be_bytes());
+        }
+        Ok(Self(entry))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// It behind the moment it came where it is.
+    pub(super) fn since(&self, moment: Timestamp) -> Vec<u8> {
+        [&moment.millis().to_be_bytes()[..], &self.0].concat()
+    }
+}
+
+/// What a submission holds, its texts still where they stand.
+pub(super) struct State<'a> {
+    form_version: u32,
+    flags: u8,
+    answers: &'a [u8],
+    metadata: Option<&'a [u8]>,
+    edited: Option<Edited>,
+}
+
+impl State<'_> {
+    /// Whether the row `E` has what this lacks.
+    pub(super) fn is_apart(&self) -> bool {
+        self.flags & APART != 0
+    }
+
+    /// The answers' text, if it is not apart.
+    pub(super) fn answers(&self) -> Result<&str, StoreError> {
+        str_of(self.answers)
+    }
+
+    /// The submission `id` of `form`, outside the trash.
+    pub(super) fn of(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
+        Ok(Submission {
+            id,
+            form,
+            form_version: self.form_version,
+            status: SubmissionStatus::Completed,
+            answers: text(self.answers)?,
+            metadata: self.metadata.map(text).transpose()?,
+            edited: self.edited,
+            deleted_at: None,
+        })
+    }
+}
+
+/// Reads what is nothing but one state.
+pub(super) fn read(bytes: &[u8]) -> Result<State<'_>, StoreError> {
+    match split(bytes) {
+        Some((state, [])) => Ok(state),
+        Some(_) | None => Err(damaged("a submission")),
+    }
+}
+
+/// Reads a state behind the moment it came where it is.
+pub(super) fn read_since(bytes: &[u8]) -> Result<(Timestamp, State<'_>), StoreError> {
+    let (moment, state) = bytes.split_first_chunk().ok_or_else(|| damaged("a submission"))?;
+    Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(state)?))
+}
+
+/// Reads the state at the start of `bytes`, and gives what follows it.
+pub(super) fn split(bytes: &[u8]) -> Option<(State<'_>, &[u8])> {
+    let (form_version, rest) = bytes.split_first_chunk()?;
+    let (&[flags], rest) = rest.split_first_chunk()?;
+    if flags & !(METADATA | EDITED | APART) != 0 {
+        return None;
+    }
+    let (answers, mut rest) = split_text(rest)?;
+    let (mut metadata, mut edited) = (None, None);
+    if flags & METADATA != 0 {
+        let (text, after) = split_text(rest)?;
+        (metadata, rest) = (Some(text), after);
+    }
+    if flags & EDITED != 0 {
+        let (at, after) = rest.split_first_chunk()?;
+        let (count, after) = after.split_first_chunk()?;
+        let at = Timestamp::from_millis(i64::from_be_bytes(*at));
+        (edited, rest) = (Some(Edited { at, count: u32::from_be_bytes(*count) }), after);
+    }
+    let form_version = u32::from_be_bytes(*form_version);
+    Some((State { form_version, flags, answers, metadata, edited }, rest))
+}
+
+fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
+
+fn text(bytes: &[u8]) -> Result<Box<str>, StoreError> {
+    str_of(bytes).map(Into::into)
+}
+
+fn str_of(bytes: &[u8]) -> Result<&str, StoreError> {
+    std::str::from_utf8(bytes).map_err(|_text| damaged("a submission"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_whole_and_no_part_of_it_is_taken_for_one() {
+        let edited = Edited { at: Timestamp::from_millis(5), count: 3 };
+        for (metadata, edited) in
+            [(None, None), (Some("{}"), None), (None, Some(edited)), (Some("{\"a\":\"b\"}"), Some(edited))]
+        {
+            let submission = Submission {
+                id: SubmissionId::from_bytes([7; 16]),
+                form: FormId::from_bytes([1; 8]),
+                form_version: 9,
+                status: SubmissionStatus::Completed,
+                answers: "{\"q1\": 1.0}".into(),
+                metadata: metadata.map(Into::into),
+                edited,
+                deleted_at: None,
+            };
+            let bytes = Entry::of(&submission).unwrap().0;
+            assert_eq!(read(&bytes).unwrap().of(submission.form, submission.id).unwrap(), submission);
+            for length in 0..bytes.len() {
+                assert!(read(&bytes[..length]).is_err(), "{length}");
+            }
+            assert!(read(&[&bytes[..], &[0]].concat()).is_err());
+        }
+        assert!(read(Entry::apart(1).bytes()).unwrap().is_apart());
+        let unknown = [0, 0, 0, 1, 8, 0, 0, 0, 0];
+        assert!(read(&unknown).is_err(), "a flag of a later version");
+    }
+}

@@ -1,0 +1,277 @@
+//! Forms: made, listed, changed, named, in versions.
+
+use std::sync::Arc;
+
+use forms::domain::admission::Refusal;
+use forms::domain::filter::FormFilter;
+use forms::domain::form::Status;
+use forms::domain::revision::Expected;
+use forms::store::{NewForm, Step, Store};
+
+use super::{Bench, NOON, at, change, definition, draft, form_id, make, publish, submit, trash, workspace};
+
+pub(super) async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 5).await;
+    let before = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!((before.form.title.as_str(), before.form.description.as_deref()), ("Lunch", Some("Soup?")));
+    assert_eq!((before.form.status, before.form.revision, before.form.version), (Status::Draft, 1, 1));
+    assert_eq!((before.form.created_at, before.form.updated_at), (at(5), at(5)));
+    assert_eq!((before.version.questions[0].id.as_deref(), before.version.number), (Some("q1"), 1));
+    store.close().await.unwrap();
+    drop(store);
+    let after = bench.open().find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!(after.form, before.form);
+    assert_eq!(after.version.created_at, before.version.created_at);
+    let canonical = |version| serde_json::to_string(version).unwrap();
+    assert_eq!(canonical(&after.version.questions), canonical(&before.version.questions));
+}
+
+pub(super) async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
+    let store = bench.open();
+    // Two of one millisecond, made in no order of ids.
+    for (form, millis) in [(3, 10), (9, 20), (1, 20), (5, 30)] {
+        make(&*store, 1, form, millis).await;
+    }
+    submitted_twice(&*store).await;
+    let all = store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap();
+    let listed: Vec<_> = all.iter().map(|(form, count)| (form.id, *count)).collect();
+    assert_eq!(listed, [(form_id(5), 2), (form_id(9), 0), (form_id(1), 0), (form_id(3), 0)]);
+    let mut paged = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_forms(workspace(1), &FormFilter::default(), after, 1).await.unwrap();
+        let Some((form, _)) = page.first() else { break };
+        after = Some((form.created_at, form.id));
+        paged.push(form.id);
+    }
+    assert_eq!(paged, [form_id(5), form_id(9), form_id(1), form_id(3)]);
+}
+
+async fn submitted_twice(store: &dyn Store) {
+    publish(store, 1, form_id(5)).await;
+    submit(store, form_id(5), "{}", 40).await;
+    submit(store, form_id(5), "{}", 41).await;
+}
+
+pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    let edit =
+        change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
+    let Step::Done(current) =
+        store.update_form(workspace(1), id, edit.clone(), Expected::Any, at(9)).await.unwrap()
+    else {
+        panic!("not changed")
+    };
+    assert_eq!((current.form.revision, current.form.version, current.form.updated_at), (2, 2, at(9)));
+    assert_eq!(current.version.questions[0].id.as_deref(), Some("q2"));
+    let found = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!((found.form, found.version.number), (current.form.clone(), 2));
+    let again = change(r#"{"title":"Dinner","status":"published"}"#);
+    let Step::Done(same) = store.update_form(workspace(1), id, again, Expected::Any, at(99)).await.unwrap()
+    else {
+        panic!("not the same")
+    };
+    assert_eq!(same.form, current.form);
+    let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
+    let refused = store.update_form(workspace(1), id, retired, Expected::Any, at(99)).await.unwrap();
+    assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
+    let missing = store.update_form(workspace(1), form_id(12), edit, Expected::Any, at(9)).await.unwrap();
+    assert!(matches!(missing, Step::Missing));
+    store.close().await.unwrap();
+    drop(store);
+    assert_eq!(bench.open().find_form(workspace(1), id).await.unwrap().unwrap().form, current.form);
+}
+
+pub(super) async fn the_id_of_a_removed_question_never_comes_back(bench: &impl Bench) {
+    let store = bench.open();
+    let form = make(&*store, 1, 1, 0).await;
+    let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
+    for id in ["second", "third"] {
+        let step = store.update_form(workspace(1), form, asks(id), Expected::Any, at(1)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)), "{step:?}");
+    }
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    for id in ["q1", "second"] {
+        let step = store.update_form(workspace(1), form, asks(id), Expected::Any, at(2)).await.unwrap();
+        assert!(matches!(step, Step::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
+    }
+    let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
+    let Step::Done(current) =
+        store.update_form(workspace(1), form, unnamed, Expected::Any, at(3)).await.unwrap()
+    else {
+        panic!("a new question is welcome")
+    };
+    assert_eq!(current.version.questions[0].id.as_deref(), Some("q2"));
+}
+
+pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happens(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    let rename = |title: &str| change(&format!(r#"{{"title":"{title}"}}"#));
+    let seen = |revisions: &[u64]| Expected::OneOf(revisions.to_vec());
+    // Many have seen the same revision: one of them changes it.
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let (store, change, expected) = (Arc::clone(&store), rename(&format!("{number}")), seen(&[1]));
+        tasks.spawn(
+            async move { store.update_form(workspace(1), id, change, expected, at(1)).await.unwrap() },
+        );
+    }
+    let steps = tasks.join_all().await;
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 1);
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Moved))).count(), 15);
+    let same = store.update_form(workspace(1), id, rename("new"), seen(&[2, 9]), at(1)).await.unwrap();
+    assert!(matches!(same, Step::Done(current) if current.form.revision == 3));
+    for stale in [seen(&[2]), seen(&[])] {
+        let trashed = store.trash_form(workspace(1), id, stale.clone(), at(2)).await.unwrap();
+        assert!(matches!(trashed, Step::Refused(Refusal::Moved)));
+        let purged = store.purge_form(workspace(1), id, stale).await.unwrap();
+        assert!(matches!(purged, Step::Refused(Refusal::Moved)));
+    }
+    assert!(store.find_form(workspace(1), id).await.unwrap().is_some());
+    let trashed = store.trash_form(workspace(1), id, seen(&[3]), at(2)).await.unwrap();
+    assert!(matches!(trashed, Step::Done(())));
+    let purged = store.purge_form(workspace(1), id, seen(&[4])).await.unwrap();
+    assert!(matches!(purged, Step::Done(())));
+}
+
+pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    for number in 2..=5 {
+        let edit = change(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
+        let step = store.update_form(workspace(1), id, edit, Expected::Any, at(number)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)));
+    }
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.list_versions(workspace(1), id, before, 2).await.unwrap().unwrap();
+        before = page.rows.last().map(|last| last.number);
+        for row in page.rows {
+            let found = store.find_version(workspace(1), id, row.number).await.unwrap().unwrap();
+            assert_eq!((found.number, found.created_at), (row.number, row.created_at));
+            seen.push((row.number, row.created_at.millis() - NOON, row.questions[0].title.clone()));
+        }
+        if !page.more {
+            break;
+        }
+    }
+    let expected = [(5, 5, "5"), (4, 4, "4"), (3, 3, "3"), (2, 2, "2"), (1, 0, "What?")];
+    assert_eq!(seen, expected.map(|(number, millis, title)| (number, millis, title.to_owned())));
+    assert!(store.find_version(workspace(1), id, 6).await.unwrap().is_none());
+    assert!(store.find_version(workspace(2), id, 1).await.unwrap().is_none());
+    assert!(store.list_versions(workspace(2), id, None, 2).await.unwrap().is_none());
+}
+
+pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
+    let store = bench.open();
+    for number in 1..=9 {
+        let id = make(&*store, 1, number, number as i64).await;
+        let edit = match number % 3 {
+            0 => r#"{"title":"\u00c9t\u00e9 of lunch","status":"published"}"#,
+            1 => r#"{"title":"Dinner"}"#,
+            _ => r#"{"status":"published"}"#,
+        };
+        let step = store.update_form(workspace(1), id, change(edit), Expected::Any, at(20)).await.unwrap();
+        assert!(matches!(step, Step::Done(_)));
+    }
+    let filter =
+        |status, title: Option<&str>| FormFilter { trashed: false, status, title: title.map(str::to_owned) };
+    let cases = [
+        (filter(None, None), &[9, 8, 7, 6, 5, 4, 3, 2, 1][..]),
+        (filter(Some(Status::Draft), None), &[7, 4, 1]),
+        (filter(Some(Status::Published), None), &[9, 8, 6, 5, 3, 2]),
+        (filter(None, Some("LUNCH")), &[9, 8, 6, 5, 3, 2]),
+        (filter(Some(Status::Published), Some("été")), &[9, 6, 3]),
+        (filter(Some(Status::Draft), Some("lunch")), &[]),
+    ];
+    for (filter, expected) in cases {
+        for limit in [1, 2, 3, 9] {
+            let (mut seen, mut after) = (Vec::new(), None);
+            loop {
+                let page = store.list_forms(workspace(1), &filter, after, limit).await.unwrap();
+                let Some((last, _)) = page.last() else { break };
+                assert!(page.len() <= limit);
+                after = Some((last.created_at, last.id));
+                seen.extend(page.iter().map(|(form, _)| form.id));
+            }
+            assert_eq!(
+                seen,
+                expected.iter().copied().map(form_id).collect::<Vec<_>>(),
+                "{filter:?} by {limit}"
+            );
+        }
+        assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), expected.len() as u64);
+    }
+    assert_eq!(store.count_forms(workspace(2), &filter(None, None)).await.unwrap(), 0);
+}
+
+pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Bench) {
+    let store = bench.open();
+    let named = |form, slug: &str| NewForm {
+        definition: definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)),
+        ..draft(form)
+    };
+    let holder = async |store: &dyn Store, slug: &str| store.find_slug(workspace(1), slug).await.unwrap();
+    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken(violation) if violation.message.ends_with(&form_id(form).to_string()));
+    // Many want the same: one gets it.
+    let mut tasks = tokio::task::JoinSet::new();
+    for form in 1..=64 {
+        let (store, new) = (Arc::clone(&store), named(form, "tea"));
+        tasks.spawn(async move { store.insert_form(workspace(1), new, at(0)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    let made: Vec<_> = steps
+        .iter()
+        .filter_map(|step| if let Step::Done((id, _)) = step { Some(*id) } else { None })
+        .collect();
+    assert_eq!(made.len(), 1);
+    assert!(steps.iter().all(|step| matches!(step, Step::Done(_) | Step::Refused(Refusal::SlugTaken(_)))));
+    assert_eq!(holder(&*store, "tea").await, Some(made[0]));
+    let elsewhere = store.insert_form(workspace(2), named(70, "tea"), at(0)).await.unwrap();
+    assert!(matches!(elsewhere, Step::Done(_)));
+    // A change gives up the old one for the new one, or nothing happens.
+    store.insert_form(workspace(1), named(80, "cake"), at(0)).await.unwrap();
+    let slug = |form, slug: &str| {
+        store.update_form(workspace(1), form, change(&format!(r#"{{"slug":{slug}}}"#)), Expected::Any, at(1))
+    };
+    let Step::Refused(refusal) = slug(made[0], "\"cake\"").await.unwrap() else { panic!("not refused") };
+    assert!(taken_by(&refusal, 80), "{refusal:?}");
+    assert_eq!(holder(&*store, "tea").await, Some(made[0]));
+    assert!(matches!(slug(made[0], "\"milk\"").await.unwrap(), Step::Done(_)));
+    assert_eq!((holder(&*store, "tea").await, holder(&*store, "milk").await), (None, Some(made[0])));
+    assert!(matches!(slug(made[0], "\"milk\"").await.unwrap(), Step::Done(_)));
+    assert!(matches!(slug(made[0], "null").await.unwrap(), Step::Done(_)));
+    assert_eq!(holder(&*store, "milk").await, None);
+    // The trash frees it, and may not give it back.
+    trash(&*store, form_id(80), 5).await;
+    assert_eq!(holder(&*store, "cake").await, None);
+    store.insert_form(workspace(1), named(81, "cake"), at(6)).await.unwrap();
+    let Step::Refused(refusal) = store.restore_form(workspace(1), form_id(80), None, at(7)).await.unwrap()
+    else {
+        panic!("not refused")
+    };
+    assert!(taken_by(&refusal, 81), "{refusal:?}");
+    assert!(matches!(
+        store.purge_form(workspace(1), form_id(81), Expected::Any).await.unwrap(),
+        Step::Done(())
+    ));
+    assert_eq!(holder(&*store, "cake").await, None);
+    store.close().await.unwrap();
+    let store = bench.open();
+    let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
+    assert!(matches!(back, Step::Done(current) if current.form.slug.as_deref() == Some("cake")));
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
+    // One in the trash that is erased leaves alone whoever has its slug now.
+    trash(&*store, form_id(80), 9).await;
+    store.insert_form(workspace(1), named(82, "cake"), at(10)).await.unwrap();
+    assert!(matches!(
+        store.purge_form(workspace(1), form_id(80), Expected::Any).await.unwrap(),
+        Step::Done(())
+    ));
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));
+}

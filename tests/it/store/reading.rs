@@ -1,0 +1,122 @@
+//! Submissions come back as they were sent, one by one and by pages.
+
+use forms::id::SubmissionId;
+use forms::store::{NewForm, Page};
+
+use super::{Bench, all, at, definition, form_id, newest, published, submit, submit_together, workspace};
+
+pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = "{ \"q1\" : \"caf\\u00e9 😀\", \"n\": 1.10 }";
+    let id = submit(&*store, form, text, 123).await;
+    for round in 0..2 {
+        let found = store.find_submission(workspace(1), form, id).await.unwrap().unwrap();
+        assert_eq!(
+            (&*found.answers, found.id, found.form, found.form_version),
+            (text, id, form, 1),
+            "round {round}"
+        );
+        assert_eq!(found.submitted_at(), at(123));
+        let page = newest(&*store, workspace(1), form, None, 10).await.unwrap();
+        assert_eq!(page, Page { rows: vec![found], more: false });
+    }
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    assert_eq!(&*store.find_submission(workspace(1), form, id).await.unwrap().unwrap().answers, text);
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+}
+
+pub(super) async fn large_answers_and_definitions_come_back(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut sent = Vec::new();
+    for length in [0, 4_050, 4_096, 4_097, 8_191, 60_000, 900_000] {
+        let text = format!("{{\"q1\":\"{}\"}}", "é".repeat(length / 2));
+        sent.push((submit(&*store, form, &text, 0).await, text));
+    }
+    let questions: Vec<_> = (0..500)
+        .map(|number| {
+            format!(r#"{{"type":"short_text","title":"{}","description":"{number}"}}"#, "t".repeat(300))
+        })
+        .collect();
+    let big = NewForm {
+        id: form_id(12),
+        definition: definition(&format!(r#"{{"title":"Big","questions":[{}]}}"#, questions.join(","))),
+        retry: None,
+    };
+    store.insert_form(workspace(1), big, at(0)).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    for (id, text) in &sent {
+        assert_eq!(*store.find_submission(workspace(1), form, *id).await.unwrap().unwrap().answers, **text);
+    }
+    let page = newest(&*store, workspace(1), form, None, 100).await.unwrap();
+    let listed: Vec<_> =
+        page.rows.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
+    assert_eq!(listed, sent);
+    let found = store.find_form(workspace(1), form_id(12)).await.unwrap().unwrap();
+    assert_eq!(found.version.questions.len(), 500);
+    assert_eq!(found.version.questions[499].description.as_deref(), Some("499"));
+}
+
+pub(super) async fn submissions_are_paged_without_gaps_while_others_write(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut expected = Vec::new();
+    for number in 0..250 {
+        expected.push(submit(&*store, form, &format!("{{\"q1\":\"{number}\"}}"), number).await);
+    }
+    expected.reverse();
+    let mut seen = Vec::new();
+    let mut before = None;
+    for limit in [1, 7, 120, 200, 10] {
+        let page = newest(&*store, workspace(1), form, before, limit).await.unwrap();
+        before = page.rows.last().map(|last| last.id).or(before);
+        seen.extend(page.rows.into_iter().map(|found| found.id));
+        submit(&*store, form, "{}", 1_000).await;
+    }
+    assert_eq!(seen, expected);
+}
+
+pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(1_000_000));
+    for number in 0..12 {
+        submit(&*store, form, &text, number).await;
+    }
+    let (mut seen, mut before, mut pages) = (0, None, 0);
+    loop {
+        let page = newest(&*store, workspace(1), form, before, 1_000).await.unwrap();
+        assert!((1..=5).contains(&page.rows.len()), "{}", page.rows.len());
+        (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.rows.last().map(|last| last.id));
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(seen, 12);
+    assert!(pages > 2);
+}
+
+pub(super) async fn submissions_that_come_together_are_paged_one_by_one(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let mut expected = Vec::new();
+    for (round, count) in [1, 90, 3, 128, 1, 17].into_iter().enumerate() {
+        expected.extend(submit_together(&store, form, count, round as i64).await);
+    }
+    expected.reverse();
+    for limit in [1, 2, 7, 50, 239, 240, 241] {
+        assert_eq!(all(&*store, form, limit).await, expected, "pages of {limit}");
+    }
+    let unknown = SubmissionId::from_bytes([0xff; 16]);
+    assert_eq!(store.find_submission(workspace(1), form, unknown).await.unwrap(), None);
+    store.close().await.unwrap();
+    let store = bench.open();
+    assert_eq!(all(&*store, form, 100).await, expected);
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 240);
+}

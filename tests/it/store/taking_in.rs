@@ -1,0 +1,127 @@
+//! What is stored once, refused, or to be checked again.
+
+use std::sync::Arc;
+
+use forms::domain::admission::{Refusal, Shut};
+use forms::domain::revision::Expected;
+use forms::store::{NewForm, NewSubmission, Operation, Step};
+
+use super::{Bench, answers, at, change, form_id, lunch, make, newest, published, retry, workspace};
+
+pub(super) async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let operation = Operation::CreateSubmission(form);
+    let attempt = |key, body| NewSubmission { retry: retry(operation, key, body), ..answers(form, "{}") };
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let (store, new) = (Arc::clone(&store), attempt(1, 5));
+        tasks.spawn(async move { store.accept_submission(workspace(1), new, at(0)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    let done: Vec<_> =
+        steps.iter().filter_map(|step| if let Step::Done(id) = step { Some(*id) } else { None }).collect();
+    assert_eq!(done.len(), 1);
+    assert!(steps.iter().all(|step| matches!(step, Step::Done(id) | Step::Replayed(id) if *id == done[0])));
+    let other = store.accept_submission(workspace(1), attempt(1, 6), at(1)).await.unwrap();
+    assert!(matches!(other, Step::Refused(Refusal::KeyReused)));
+    let form_too =
+        NewForm { id: form_id(30), definition: lunch(), retry: retry(Operation::CreateForm, 1, 5) };
+    let again = NewForm { id: form_id(31), ..form_too.clone() };
+    assert!(matches!(store.insert_form(workspace(1), form_too, at(7)).await.unwrap(), Step::Done(_)));
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let replayed = store.insert_form(workspace(1), again, at(8)).await.unwrap();
+    assert!(matches!(replayed, Step::Replayed((id, made)) if id == form_id(30) && made == at(7)));
+    let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
+    assert!(matches!(replayed, Step::Replayed(id) if id == done[0]));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    let remembered = store.find_remembered(&attempt(1, 5).retry.unwrap()).await.unwrap().unwrap();
+    assert_eq!((remembered.body, remembered.at), (5, at(0)));
+    assert_eq!(store.find_remembered(&attempt(2, 5).retry.unwrap()).await.unwrap(), None);
+}
+
+pub(super) async fn a_memory_ends_after_a_day(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let attempt = |key| NewSubmission {
+        retry: retry(Operation::CreateSubmission(form), key, 5),
+        ..answers(form, "{}")
+    };
+    let day = 24 * 60 * 60 * 1_000;
+    for key in 1..=3 {
+        store.accept_submission(workspace(1), attempt(key), at(0)).await.unwrap();
+    }
+    let same = store.accept_submission(workspace(1), attempt(1), at(day - 1)).await.unwrap();
+    assert!(matches!(same, Step::Replayed(_)));
+    let anew = store.accept_submission(workspace(1), attempt(1), at(day)).await.unwrap();
+    assert!(matches!(anew, Step::Done(_)));
+    store.accept_submission(workspace(1), attempt(9), at(day + 1)).await.unwrap();
+    store.accept_submission(workspace(1), attempt(8), at(day + 2)).await.unwrap();
+    for swept in [2, 3] {
+        assert_eq!(store.find_remembered(&attempt(swept).retry.unwrap()).await.unwrap(), None, "key {swept}");
+    }
+    assert!(store.find_remembered(&attempt(1).retry.unwrap()).await.unwrap().is_some(), "used again since");
+}
+
+pub(super) async fn what_was_checked_against_another_revision_is_checked_again(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let stale = NewSubmission { checked_revision: 1, ..answers(form, "{}") };
+    assert!(matches!(store.accept_submission(workspace(1), stale, at(0)).await.unwrap(), Step::Recheck));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    let taken = NewForm { id: form, definition: lunch(), retry: None };
+    assert!(matches!(store.insert_form(workspace(1), taken, at(0)).await.unwrap(), Step::Recheck));
+}
+
+pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
+    let store = bench.open();
+    let draft = make(&*store, 1, 11, 0).await;
+    let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
+    let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
+    assert!(matches!(refused, Step::Refused(Refusal::Shut { why: Shut::Draft, .. })));
+    let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
+    assert!(matches!(missing, Step::Missing));
+    assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
+    assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
+}
+
+pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let limited = change(r#"{"settings":{"max_responses":40}}"#);
+    store.update_form(workspace(1), form, limited, Expected::Any, at(1)).await.unwrap();
+    let send = |number: u128| NewSubmission {
+        checked_revision: 3,
+        retry: retry(Operation::CreateSubmission(form), number, 5),
+        ..answers(form, "{}")
+    };
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let (store, new) = (Arc::clone(&store), send(number));
+        tasks.spawn(async move { store.accept_submission(workspace(1), new, at(2)).await.unwrap() });
+    }
+    let steps = tasks.join_all().await;
+    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
+    assert_eq!(
+        steps
+            .iter()
+            .filter(|step| matches!(step, Step::Refused(Refusal::Shut { why: Shut::Full, .. })))
+            .count(),
+        24
+    );
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
+    assert!(matches!(one_more, Step::Refused(Refusal::Shut { why: Shut::Full, .. })));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
+    // Who was let in before is told so again, full or not.
+    let mut replayed = 0;
+    for number in 0..64 {
+        let step = store.accept_submission(workspace(1), send(number), at(4)).await.unwrap();
+        replayed += usize::from(matches!(step, Step::Replayed(_)));
+    }
+    assert_eq!(replayed, 40);
+}

@@ -1,0 +1,133 @@
+//! Forms in the trash, out of it, and gone for good.
+
+use forms::domain::admission::Refusal;
+use forms::domain::filter::FormFilter;
+use forms::domain::form::Form;
+use forms::domain::revision::Expected;
+use forms::domain::workspace::Workspace;
+use forms::store::{NewForm, Operation, Step};
+
+use super::{
+    Bench, answers, at, change, form_id, lunch, make, newest, published, retry, submit, trash, workspace,
+};
+
+pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let id = submit(&*store, form, "{}", 0).await;
+    assert!(matches!(
+        store.trash_form(workspace(1), form, Expected::Any, at(5)).await.unwrap(),
+        Step::Done(())
+    ));
+    assert!(matches!(
+        store.trash_form(workspace(1), form, Expected::Any, at(6)).await.unwrap(),
+        Step::Missing
+    ));
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().is_empty());
+    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
+    assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
+    let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
+    assert!(matches!(sent, Step::Missing));
+    let edit = store
+        .update_form(workspace(1), form, change(r#"{"title":"x"}"#), Expected::Any, at(0))
+        .await
+        .unwrap();
+    assert!(matches!(edit, Step::Missing));
+    assert!(
+        matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())),
+        "the trash can be emptied"
+    );
+}
+
+pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let id = submit(&*store, form, "{}", 0).await;
+    let before = store.find_form(workspace(1), form).await.unwrap().unwrap();
+    let restore = |key, millis| {
+        store.restore_form(workspace(1), form, retry(Operation::RestoreForm(form), key, 5), at(millis))
+    };
+    assert!(matches!(restore(1, 1).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    trash(&*store, form, 5).await;
+    let Step::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
+    assert_eq!(*back.form, Form { revision: 4, ..Form::clone(&before.form) });
+    assert!(matches!(restore(2, 7).await.unwrap(), Step::Replayed(again) if again.form == back.form));
+    assert!(matches!(restore(3, 7).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    let other = store.restore_form(workspace(2), form, None, at(7)).await.unwrap();
+    assert!(matches!(other, Step::Missing));
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    let found = store.find_form(workspace(1), form).await.unwrap().unwrap();
+    assert_eq!((found.form, found.version.number), (back.form, before.version.number));
+    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
+    let listed = store.list_forms(workspace(1), &FormFilter::default(), None, 9).await.unwrap();
+    assert_eq!(listed.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
+    let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 0);
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(store.restore_form(workspace(1), form, None, at(9)).await.unwrap(), Step::Missing));
+}
+
+pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it(bench: &impl Bench) {
+    let store = bench.open();
+    for number in 1..=2 {
+        let id = workspace(number);
+        store.insert_workspace(Workspace { id, name: "w".into(), created_at: at(0) }).await.unwrap();
+    }
+    for (form, deleted) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+        make(&*store, 1, form, form as i64).await;
+        trash(&*store, form_id(form), deleted).await;
+    }
+    let kept = make(&*store, 1, 5, 0).await;
+    let foreign = make(&*store, 2, 6, 0).await;
+    store.trash_form(workspace(2), foreign, Expected::Any, at(1)).await.unwrap();
+    let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_forms(workspace(1), &in_trash, after, 2).await.unwrap();
+        let Some((last, _)) = page.last() else { break };
+        after = Some((last.deleted_at.unwrap(), last.id));
+        listed.extend(page.iter().map(|(form, _)| form.id));
+    }
+    assert_eq!(listed, [1, 3, 4, 2].map(form_id));
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 4);
+    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "of both workspaces");
+    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 0);
+    let left = store.list_forms(workspace(1), &in_trash, None, 9).await.unwrap();
+    assert_eq!(left.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
+    for gone in [2, 4] {
+        let step = store.restore_form(workspace(1), form_id(gone), None, at(40)).await.unwrap();
+        assert!(matches!(step, Step::Missing));
+    }
+    assert!(store.find_form(workspace(1), kept).await.unwrap().is_some());
+}
+
+pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let kept = published(&*store, 12).await;
+    for number in 0..350 {
+        submit(&*store, form, "{}", number).await;
+    }
+    let id = submit(&*store, kept, "{}", 0).await;
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Missing));
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    store.close().await.unwrap();
+    drop(store);
+    let store = bench.open();
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
+    let gone = async {
+        let new = NewForm { id: form, definition: lunch(), retry: None };
+        while matches!(store.insert_form(workspace(1), new.clone(), at(0)).await.unwrap(), Step::Recheck) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), gone).await.unwrap();
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    assert!(newest(&*store, workspace(1), form, None, 10).await.unwrap().rows.is_empty());
+    assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
+}
