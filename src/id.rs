@@ -152,6 +152,11 @@ impl SubmissionId {
         }
     }
 
+    /// The least that an id of the moment `millis` or later can be.
+    pub fn first_of(millis: i64) -> Self {
+        Self(u128::from(u64::try_from(millis).unwrap_or(0) & 0xffff_ffff_ffff) << 80)
+    }
+
     /// The id's millisecond, counted from the Unix epoch.
     pub fn millis(self) -> i64 {
         (self.0 >> 80) as i64

@@ -47,7 +47,7 @@ codes! {
     MalformedJson "malformed_json" 400 "The body is not valid JSON"
         "The body must be one JSON value in UTF-8. Keys that stand twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
     InvalidQuery "invalid_query" 400 "A query parameter is not valid"
-        "The address has a parameter that this operation does not know, or a value that does not fit it. The detail names it.";
+        "The address has a parameter that this operation does not know, a value that does not fit it, or a filter that can take nothing: `filter[score][gte]=9` of a rating from 1 to 5. The detail names it and says what would fit.";
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
         "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
@@ -73,7 +73,7 @@ codes! {
     FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
     FormClosed "form_closed" 409 "The form is closed"
-        "Its author has closed it. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
+        "Its author has closed it; `closed_message`, if there is one, is the detail. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
     FormNotOpenYet "form_not_open_yet" 409 "The form does not take answers yet"
         "`settings.opens_at` tells when it will.";
     FormExpired "form_expired" 409 "The form takes no more answers"

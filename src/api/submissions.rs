@@ -59,12 +59,15 @@ pub struct SubmissionDetail {
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A page of submissions, newest first.
+/// A page of submissions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionList {
     pub submissions: Vec<SubmissionDetail>,
     /// Where the next page begins; `null` at the end.
     pub next_cursor: Option<String>,
+    /// How many all pages have together, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
 }
 
 /// What a dry run answers: the submission as it would be, without an id and a time.
@@ -126,7 +129,7 @@ impl SubmissionDetail {
 
 impl SubmissionList {
     /// The JSON of a page.
-    pub fn json(submissions: &[Submission], next_cursor: Option<&str>) -> String {
+    pub fn json(submissions: &[Submission], next_cursor: Option<&str>, total: Option<u64>) -> String {
         let room: usize = submissions.iter().map(|submission| submission.size() + ROOM).sum();
         let mut text = String::with_capacity(room + ROOM);
         text.push_str(r#"{"submissions":["#);
@@ -137,9 +140,13 @@ impl SubmissionList {
             push_detail(&mut text, submission);
         }
         match next_cursor {
-            Some(cursor) => push(&mut text, format_args!(r#"],"next_cursor":"{cursor}"}}"#)),
-            None => text.push_str(r#"],"next_cursor":null}"#),
+            Some(cursor) => push(&mut text, format_args!(r#"],"next_cursor":"{cursor}""#)),
+            None => text.push_str(r#"],"next_cursor":null"#),
         }
+        if let Some(total) = total {
+            push(&mut text, format_args!(r#","total":{total}"#));
+        }
+        text.push('}');
         text
     }
 }
@@ -239,8 +246,9 @@ mod tests {
             again::<SubmissionBody>(&SubmissionBody::json(submission));
             again::<SubmissionDetail>(&SubmissionDetail::json(submission));
         }
-        for (submissions, cursor) in [(vec![], None), (vec![plain.clone(), full.clone()], Some("c"))] {
-            again::<SubmissionList>(&SubmissionList::json(&submissions, cursor));
+        let two = vec![plain.clone(), full.clone()];
+        for (submissions, cursor, total) in [(vec![], None, None), (two, Some("c"), Some(7))] {
+            again::<SubmissionList>(&SubmissionList::json(&submissions, cursor, total));
         }
         for body in [r#"{"answers":{"q1" : 1.0}}"#, r#"{"answers":{},"metadata":{ "a":"b"}}"#] {
             let sent = submission::read(body, &Limits::default()).unwrap();

@@ -8,7 +8,7 @@ use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Version};
-use crate::domain::json;
+use crate::domain::json::{self, Value};
 use crate::domain::revision::Expected;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
@@ -83,12 +83,17 @@ impl App {
 
     /// The form with its number of submissions.
     pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<(Current, u64), AppError> {
-        if !caller.may(Scope::Submit) {
-            require(caller, Scope::Read)?;
-        }
+        require_sight(caller)?;
         let current = self.current(caller, form).await?;
         let count = self.store.count_submissions(caller.workspace, current.form.id).await?;
         Ok((current, count))
+    }
+
+    /// The JSON Schema of the form's answers.
+    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<Value, AppError> {
+        require_sight(caller)?;
+        let Current { form, version } = self.current(caller, form).await?;
+        Ok(version.schema(&form.title, form.settings.unknown_answers))
     }
 
     /// A page of the workspace's forms.
@@ -219,6 +224,11 @@ impl App {
         let number: u32 = number.parse().map_err(|_unfit| missing())?;
         self.store.find_version(caller.workspace, form, number).await?.ok_or_else(missing)
     }
+}
+
+/// Whoever may answer a form may see what it asks.
+fn require_sight(caller: &Caller) -> Result<(), AppError> {
+    if caller.may(Scope::Submit) { Ok(()) } else { require(caller, Scope::Read) }
 }
 
 fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {

@@ -25,7 +25,7 @@ pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
 pub use submission_life::HistoryPage;
-pub use submissions::{Accepted, SubmissionPage};
+pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
 
 /// Everything a use case needs.
 pub struct App {
@@ -56,6 +56,9 @@ pub enum AppError {
     /// The cursor is none of ours, or was given for another list.
     #[error("the cursor does not belong to this list")]
     InvalidCursor,
+    /// What a list is asked for can never be; this says what can.
+    #[error("{0}")]
+    InvalidQuery(String),
     /// The form or the submission kept changing while the answers were checked.
     #[error("the form or the submission is changing too fast")]
     Contended,

@@ -2,6 +2,8 @@
 
 use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::domain::admission::{Refusal, accepting};
+use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
+use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{self, Replaced, Sent, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -13,14 +15,40 @@ pub struct Accepted {
     pub submission: Submission,
     /// Whether an earlier attempt had stored it.
     pub replayed: bool,
+    /// Keys that are no question of the form, and were left out.
+    pub dropped: Vec<String>,
 }
 
-/// A page of submissions, newest first.
+/// A submission that would be stored.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    pub form: FormId,
+    /// As it would be kept.
+    pub sent: Sent,
+    /// Keys that are no question of the form, and would be left out.
+    pub dropped: Vec<String>,
+}
+
+/// A page of submissions.
 #[derive(Debug, Clone)]
 pub struct SubmissionPage {
     pub submissions: Vec<Submission>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// How many submissions all pages have together, if that was asked for.
+    pub total: Option<u64>,
+}
+
+/// Which part of which list of submissions.
+#[derive(Debug, Clone)]
+pub struct SubmissionsWanted {
+    pub query: SubmissionQuery,
+    pub order: Order,
+    pub cursor: Option<String>,
+    /// How many at most.
+    pub limit: usize,
+    /// Whether to count all of the list.
+    pub count: bool,
 }
 
 impl App {
@@ -39,7 +67,7 @@ impl App {
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, sent).await;
             }
-            let sent = self.check(&current, sent).await?;
+            let (sent, dropped) = self.check(&current, sent).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -50,7 +78,8 @@ impl App {
             };
             match self.store.accept_submission(caller.workspace, new, self.now()).await? {
                 Step::Done(id) => {
-                    return Ok(Accepted { submission: completed(id, &current, sent), replayed: false });
+                    let submission = completed(id, &current, sent);
+                    return Ok(Accepted { submission, replayed: false, dropped });
                 }
                 Step::Replayed(id) => return self.replayed(caller, id, &current, sent).await,
                 Step::Refused(why) => return Err(AppError::Refused(why)),
@@ -61,26 +90,22 @@ impl App {
         Err(AppError::Contended)
     }
 
-    /// Checks the body as storing it would, and stores nothing: what would be stored, and the form's id.
-    pub async fn try_submission(
-        &self,
-        caller: &Caller,
-        form: &str,
-        body: &str,
-    ) -> Result<(FormId, Sent), AppError> {
+    /// Checks the body as storing it would, and stores nothing.
+    pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let sent = self.read(body)?;
-        let sent = self.check(&current, sent).await?;
-        Ok((current.form.id, sent))
+        let (sent, dropped) = self.check(&current, sent).await?;
+        Ok(Tried { form: current.form.id, sent, dropped })
     }
 
     fn read(&self, body: &str) -> Result<Sent, AppError> {
         submission::read(body, &self.limits).map_err(unreadable)
     }
 
-    /// What was sent as it is kept. Whether the form takes any comes first: then it does not matter what they are.
-    async fn check(&self, current: &Current, sent: Sent) -> Result<Sent, AppError> {
+    /// What was sent as it is kept, and the keys that are left out. Whether the form takes any answers comes first: then
+    /// it does not matter what they are.
+    async fn check(&self, current: &Current, sent: Sent) -> Result<(Sent, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -89,11 +114,12 @@ impl App {
         };
         let now = self.now();
         let open = accepting(form, responses, now);
-        open.map_err(|why| AppError::Refused(Refusal::Shut(why)))?;
+        open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
+        let (sent, dropped) = kept(current, sent);
         let defaults = current.version.check(sent.answers.values(), &self.limits, now);
         let defaults =
             defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
-        Ok(Sent { answers: sent.answers.with(defaults), metadata: sent.metadata })
+        Ok((Sent { answers: sent.answers.with(defaults), ..sent }, dropped))
     }
 
     /// What an earlier attempt stored: as it was kept, before any edit; or as it was sent, if it is gone since.
@@ -105,15 +131,20 @@ impl App {
         sent: Sent,
     ) -> Result<Accepted, AppError> {
         let form = current.form.id;
-        let kept = self.store.find_submission(caller.workspace, form, id).await?;
-        let mut submission = kept.unwrap_or_else(|| completed(id, current, sent));
+        let Some(mut submission) = self.store.find_submission(caller.workspace, form, id).await? else {
+            let (sent, dropped) = kept(current, sent);
+            return Ok(Accepted { submission: completed(id, current, sent), replayed: true, dropped });
+        };
+        // What the questions of then did not have was left out then.
+        let version = self.store.find_version(caller.workspace, form, submission.form_version).await?;
+        let dropped = version.map_or_else(Vec::new, |version| version.sort_out(sent.answers).1);
         if submission.edits() > 0 {
             let first = self.store.list_history(caller.workspace, form, id, Some(1), 1).await?;
             for Replaced { answers, metadata, .. } in first.into_iter().flat_map(|page| page.rows) {
                 (submission.answers, submission.metadata) = (answers, metadata);
             }
         }
-        Ok(Accepted { submission, replayed: true })
+        Ok(Accepted { submission, replayed: true, dropped })
     }
 
     /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
@@ -142,26 +173,32 @@ impl App {
         self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
     }
 
-    /// A page of the form's submissions, `limit` at most, from `cursor` on.
+    /// A page of the form's submissions.
     pub async fn list_submissions(
         &self,
         caller: &Caller,
         form: &str,
-        cursor: Option<&str>,
-        limit: usize,
+        wanted: SubmissionsWanted,
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let id = self.form_id(caller, form).await?;
-        let list = format!("submissions {} {id}", caller.workspace);
+        let current = self.current(caller, form).await?;
+        let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
+        let filter = SubmissionFilter::new(&query, &current.version.questions);
+        let filter = filter.map_err(AppError::InvalidQuery)?;
+        let (workspace, id) = (caller.workspace, current.form.id);
+        let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
-        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
-        let page =
-            self.store.list_submissions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
-        Ok(SubmissionPage::new(page, &cursors, &list))
+        let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
+        let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
+        let total = match count {
+            true => Some(self.store.count_filtered(workspace, id, &filter).await?),
+            false => None,
+        };
+        Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// The same, of those in the trash.
+    /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
     pub async fn list_trashed_submissions(
         &self,
         caller: &Caller,
@@ -184,7 +221,7 @@ impl SubmissionPage {
     fn new(page: Page<Submission>, cursors: &Cursors, list: &str) -> Self {
         let last = page.rows.last().filter(|_| page.more);
         let next = last.map(|last| cursors.write(list, &last.id.to_bytes()));
-        Self { submissions: page.rows, next }
+        Self { submissions: page.rows, next, total: None }
     }
 }
 
@@ -198,6 +235,17 @@ pub(super) fn unreadable(why: Unreadable) -> AppError {
     match why {
         Unreadable::Syntax(error) => AppError::Malformed(error),
         Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
+    }
+}
+
+/// What the form looks at, and the keys of the answers that it leaves out.
+fn kept(current: &Current, sent: Sent) -> (Sent, Vec<String>) {
+    match current.form.settings.unknown_answers {
+        UnknownAnswers::Reject => (sent, Vec::new()),
+        UnknownAnswers::Drop => {
+            let (answers, dropped) = current.version.sort_out(sent.answers);
+            (Sent { answers, ..sent }, dropped)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::domain::form::{Status, Version};
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Kind, Question, QuestionDraft};
+use crate::domain::settings::UnknownAnswers;
 use crate::domain::violation::{Rule, Violation, join};
 
 /// An argument, taken apart.
@@ -87,22 +88,34 @@ pub fn read_file(path: &Path) -> Result<String, CliError> {
         .to_owned())
 }
 
-/// The answers as a JSON object for `form`, if it takes them at the time `now`; sizes are for the server to say.
-pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<String, CliError> {
+/// Answers that a form takes.
+#[derive(Debug)]
+pub struct Fitting {
+    /// A JSON object.
+    pub text: String,
+    /// Keys that are no question of the form, which the server is set to leave out.
+    pub left_out: Vec<String>,
+}
+
+/// The answers made ready for `form`, if it takes them at the time `now`; sizes are for the server to say. A key that is
+/// no question is a slip, and an error, unless the form is set to drop it.
+pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<Fitting, CliError> {
     if form.status == Status::Draft {
         return Err(draft(form));
     }
     let listed = questions(&form.questions);
     let (questions, ids) = (known(&listed), ids(&listed));
     let mut findings = Vec::new();
-    let mut answers = Object::new();
+    let (mut answers, mut unknown_ones) = (Object::new(), Object::new());
     for (key, values) in by_key(given) {
         let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
-        if question.is_none() && !ids.iter().any(|id| id == key) {
+        let is_unknown = question.is_none() && !ids.iter().any(|id| id == key);
+        if is_unknown && form.settings.unknown_answers == UnknownAnswers::Reject {
             findings.push(unknown(form, &ids, key));
             continue;
         }
-        answers.push((key.to_owned(), convert(key, question.map(|question| &question.kind), &values)?));
+        let answer = (key.to_owned(), convert(key, question.map(|question| &question.kind), &values)?);
+        if is_unknown { &mut unknown_ones } else { &mut answers }.push(answer);
     }
     // Where there is a type that this version does not know, the server checks: what is asked may depend on it.
     let violations = if questions.len() == listed.len() {
@@ -118,7 +131,12 @@ pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<String,
         }
         findings.push(wrong(&questions, violation));
     }
-    if findings.is_empty() { Ok(Value::Object(answers).to_string()) } else { Err(not_sent(findings).into()) }
+    if !findings.is_empty() {
+        return Err(not_sent(findings).into());
+    }
+    let left_out = unknown_ones.iter().map(|(key, _)| key.clone()).collect();
+    answers.append(&mut unknown_ones);
+    Ok(Fitting { text: Value::Object(answers).to_string(), left_out })
 }
 
 /// Everything about `answers` that the form's rules refuse.
@@ -185,7 +203,9 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
     let several = matches!(kind, Some(Kind::MultipleChoice(_) | Kind::Ranking(_)));
     match values {
         [Input::Json(value)] => Ok(value.clone()),
-        [Input::Text(text)] if !several => Ok(read_as(kind, text)),
+        [Input::Text(text)] if !several => {
+            Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().entered(text)))
+        }
         values if several => {
             let text = |value: &&Input| match value {
                 Input::Text(text) => Ok(text.as_str().into()),
@@ -196,45 +216,6 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
             Ok(Value::Array(values.iter().map(text).collect::<Result<_, _>>()?))
         }
         _ => Err(CliError::usage(format!("`{key}` is answered twice"))),
-    }
-}
-
-/// `text` as the value it stands for where the kind asks for one; else the text itself, so that it is told what is wrong
-/// with it.
-fn read_as(kind: Option<&Kind>, text: &str) -> Value {
-    let value = match kind {
-        Some(Kind::Number(_) | Kind::Rating(_) | Kind::OpinionScale(_)) => {
-            json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)))
-        }
-        Some(Kind::Boolean(_) | Kind::Consent(_)) => yes_or_no(text).map(Value::Bool),
-        Some(Kind::Matrix(_)) => json::parse(text).ok(),
-        // These are texts, or lists of them.
-        Some(
-            Kind::ShortText(_)
-            | Kind::LongText(_)
-            | Kind::Email(_)
-            | Kind::Url(_)
-            | Kind::Phone(_)
-            | Kind::SingleChoice(_)
-            | Kind::MultipleChoice(_)
-            | Kind::Ranking(_)
-            | Kind::Date(_)
-            | Kind::Time(_)
-            | Kind::Datetime(_)
-            | Kind::Hidden(_)
-            | Kind::Statement(_)
-            | Kind::Page(_),
-        )
-        | None => None,
-    };
-    value.unwrap_or_else(|| text.into())
-}
-
-fn yes_or_no(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "true" | "yes" => Some(true),
-        "false" | "no" => Some(false),
-        _ => None,
     }
 }
 

@@ -4,13 +4,14 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use crate::api::SubmissionDetail;
-use crate::cli::answers;
+use crate::cli::answers::{self, Fitting};
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::visible;
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
+use crate::client::SubmissionQuery;
 use crate::domain::json::{self, Value};
 
 /// Send answers to a form
@@ -53,8 +54,11 @@ impl Submit {
         })?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let answers = answers::fit(&form, &given, session.now())?;
+        let Fitting { text: answers, left_out } = answers::fit(&form, &given, session.now())?;
         let output = &session.output;
+        for key in left_out {
+            output.warn(&format!("`{key}` is not a question of \"{}\" and is left out", form.title));
+        }
         if self.dry_run {
             let refused = |error| answers::refused(&form, error);
             let tried = client.try_submission(&self.form, &answers).await.map_err(refused)?;
@@ -102,9 +106,17 @@ enum ResponsesCommand {
 #[command(after_long_help = "\
 Columns are id, time, and one for each question.
 
+--where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a shell
+would take for its own. The operators are those of conditions: eq, ne, lt, lte,
+gt, gte, in (VALUE,VALUE), includes (an option of several, or part of a text),
+matches (a regular expression) and answered (true or false). Given several
+times, all must hold.
+
 Examples:
   forms responses list frm_7k2m9q4x1abz
-  forms responses list frm_7k2m9q4x1abz --limit 10 -o json")]
+  forms responses list frm_7k2m9q4x1abz --limit 10 -o json
+  forms responses list frm_7k2m9q4x1abz --since 2026-11-01T00:00:00Z
+  forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red")]
 struct ResponsesList {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
@@ -115,6 +127,15 @@ struct ResponsesList {
     /// Show all of them
     #[arg(long)]
     all: bool,
+    /// Only those of this time and later: 2026-11-20T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only those with this answer, or score.gte=4: see below
+    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = parse_test)]
+    tests: Vec<(String, String, String)>,
     /// In CSV: leave text that a spreadsheet would run as a formula as it is
     #[arg(long)]
     raw: bool,
@@ -145,12 +166,25 @@ impl Responses {
     }
 }
 
+/// Question, operator and value of a `--where`.
+fn parse_test(text: &str) -> Result<(String, String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it has no `=`; write QUESTION=VALUE")?;
+    let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
+    if let Some(operator) = question.chars().last().filter(|last| "<>!".contains(*last)) {
+        let word = [('<', "lte"), ('>', "gte"), ('!', "ne")].into_iter().find(|(sign, _)| *sign == operator);
+        let (question, word) = (question.trim_end_matches(operator), word.map_or("eq", |(_, word)| word));
+        return Err(format!("write {question}.{word}={value}"));
+    }
+    Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
+}
+
 impl ResponsesList {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
         let want = Want::of(self.limit, self.all);
-        let mut pages = client.list_submissions(&self.form, want.page(session.output.format));
+        let query = SubmissionQuery { since: self.since, until: self.until, answers: self.tests };
+        let mut pages = client.list_submissions(&self.form, &query, want.page(session.output.format));
         let ids = answers::ids(&answers::questions(&form.questions));
         let now = session.now();
         let others = std::cell::Cell::new(false);
@@ -176,8 +210,13 @@ impl ResponsesList {
         let output = &*session.output;
         let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
-            let total = grouped(form.response_count);
-            output.say(&format!("showing {shown} of {total} — use --all or --limit N"));
+            // To count those that a filter takes, the server would have to look at all.
+            let of = if query.is_empty() {
+                format!(" of {}", grouped(form.response_count))
+            } else {
+                String::new()
+            };
+            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         if others.get() {
             output.warn("answers to questions that the form has no more are left out; -o jsonl has them");

@@ -3,6 +3,7 @@
 //! Requests that may be repeated are: every POST carries an idempotency key that its repetitions share.
 
 mod pages;
+mod query;
 mod transport;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::secret::Secret;
 pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
+pub use query::{FormQuery, SubmissionQuery};
 pub use transport::Transport;
 
 use transport::Reply;
@@ -57,25 +59,6 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(30), retries: 2 }
-    }
-}
-
-/// Which of the workspace's forms.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FormQuery<'a> {
-    /// Those with this status.
-    pub status: Option<&'a str>,
-    /// Those in the trash instead of those outside it.
-    pub trashed: bool,
-    /// Whether the server is to count them.
-    pub count: bool,
-}
-
-impl FormQuery<'_> {
-    fn parameters(&self) -> String {
-        let status = self.status.map(|status| format!("&status={}", escaped(status))).unwrap_or_default();
-        let flags = [("&trashed=true", self.trashed), ("&count=true", self.count)];
-        flags.into_iter().filter(|(_, is_on)| *is_on).fold(status, |text, (flag, _)| text + flag)
     }
 }
 
@@ -224,9 +207,14 @@ impl Client {
     }
 
     /// The form's submissions, newest first, `page` at a time.
-    pub fn list_submissions(&self, form: &str, page: usize) -> Pages<'_, SubmissionDetail> {
+    pub fn list_submissions(
+        &self,
+        form: &str,
+        query: &SubmissionQuery,
+        page: usize,
+    ) -> Pages<'_, SubmissionDetail> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionList>(body)?.submissions);
-        Pages::new(self, &(form_path(form) + "/submissions"), page, read)
+        Pages::new(self, &(form_path(form) + "/submissions"), page, read).asking(&query.parameters())
     }
 
     /// One submission.

@@ -11,7 +11,11 @@ use crate::id::FormId;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The form takes no answers now.
-    Shut(Shut),
+    Shut {
+        why: Shut,
+        /// What its author has to say about that.
+        message: Option<String>,
+    },
     /// A form that asks for no answer cannot be published.
     NoQuestions,
     /// The form is at another revision than the change was made for.
@@ -45,6 +49,12 @@ pub enum Shut {
 }
 
 impl Refusal {
+    /// `form` takes no answers. Its `closed_message` is for those who come too late, not for those who come too early.
+    pub fn shut(form: &Form, why: Shut) -> Self {
+        let is_over = matches!(why, Shut::Closed | Shut::Expired | Shut::Full);
+        Self::Shut { why, message: form.settings.closed_message.clone().filter(|_| is_over) }
+    }
+
     /// The slug `slug` belongs to the form `holder` already.
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
         let message = format!("slug `{slug}` already belongs to {holder}");
@@ -108,7 +118,9 @@ pub fn admit(seen: &Seen<'_>, now: Timestamp) -> Result<Verdict, Refusal> {
     if seen.form.revision != seen.checked_revision {
         return Ok(Verdict::Recheck);
     }
-    accepting(seen.form, seen.responses, now).map(|()| Verdict::Store).map_err(Refusal::Shut)
+    accepting(seen.form, seen.responses, now)
+        .map(|()| Verdict::Store)
+        .map_err(|why| Refusal::shut(seen.form, why))
 }
 
 /// Whether `form`, which has `responses` submissions, takes answers at `now`; why not, if not.

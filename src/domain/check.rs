@@ -8,6 +8,7 @@ use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
 use super::question::{Fault, Kind, Question};
+use super::submission::Answers;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
 
@@ -51,6 +52,12 @@ impl Version {
             self.refuse_unknown(answers, &mut violations);
         }
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
+    }
+
+    /// The answers whose keys are ids of questions, and the other keys.
+    pub fn sort_out(&self, answers: Answers) -> (Answers, Vec<String>) {
+        let ids: HashSet<&str> = self.ids().collect();
+        answers.keeping(|key| ids.contains(key))
     }
 
     fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {

@@ -1,7 +1,17 @@
-//! Which forms a list has.
+//! Which forms a list has, and which submissions.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use regex::{Regex, RegexBuilder};
+
+use super::condition::{Answer, Condition, Wanted};
 use super::form::{Form, Status};
+use super::json::{self, Object, Value};
+use super::question::{Kind, Question};
+use super::submission::SubmissionStatus;
 use crate::clock::Timestamp;
+use crate::id::SubmissionId;
 
 /// What is asked of every form in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,5 +40,123 @@ impl FormFilter {
     /// The moment that gives `form` its place in the list.
     pub fn moment(&self, form: &Form) -> Timestamp {
         form.deleted_at.filter(|_| self.trashed).unwrap_or(form.created_at)
+    }
+}
+
+/// In which order a list comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    NewestFirst,
+    OldestFirst,
+}
+
+/// What is asked of every submission in a list, as it was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubmissionQuery {
+    /// Those of this moment and later.
+    pub since: Option<Timestamp>,
+    /// Those before this moment.
+    pub until: Option<Timestamp>,
+    pub status: Option<SubmissionStatus>,
+    /// Stands in a text of the answers, in capitals or not.
+    pub text: Option<String>,
+    /// Values, by question and operator.
+    pub answers: BTreeMap<Wanted, String>,
+}
+
+/// The same, ready to be decided for one submission after another.
+#[derive(Debug, Clone, Default)]
+pub struct SubmissionFilter {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    text: Option<Regex>,
+    answers: Option<Asking>,
+}
+
+/// A condition, and the questions that it names.
+#[derive(Debug, Clone)]
+struct Asking {
+    condition: Condition,
+    kinds: Vec<(String, Kind)>,
+}
+
+impl SubmissionFilter {
+    /// Makes `query` ready for a form with these questions; what is wrong with it, if it can take no submission.
+    pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
+        // There is one status, so whatever was asked for is what every submission has.
+        let SubmissionQuery { since, until, status: _, text, answers } = query;
+        let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
+        let answers = (!answers.is_empty()).then(|| Asking::new(answers, questions)).transpose()?;
+        Ok(Self { since: *since, until: *until, text, answers })
+    }
+
+    /// Whether it takes every submission.
+    pub fn takes_all(&self) -> bool {
+        self.since.is_none() && self.until.is_none() && !self.reads_answers()
+    }
+
+    /// Whether it has to look at answers, and not at ids alone.
+    pub fn reads_answers(&self) -> bool {
+        self.text.is_some() || self.answers.is_some()
+    }
+
+    /// Between which ids all submissions lie that it takes: an id holds the moment.
+    pub fn ids(&self) -> (Bound<SubmissionId>, Bound<SubmissionId>) {
+        let first = |moment: Timestamp| SubmissionId::first_of(moment.millis());
+        (
+            self.since.map_or(Bound::Unbounded, |since| Bound::Included(first(since))),
+            self.until.map_or(Bound::Unbounded, |until| Bound::Excluded(first(until))),
+        )
+    }
+
+    /// Whether it takes a submission that lies between [`ids`](Self::ids) and has these answers, a JSON object. Most
+    /// texts are not read as JSON for that.
+    pub fn takes(&self, answers: &str) -> bool {
+        if !self.reads_answers() {
+            return true;
+        }
+        // Only with escapes can a text be other than it is written.
+        let may_have = |text: &Regex| text.is_match(answers) || answers.contains('\\');
+        if !self.text.as_ref().is_none_or(may_have) {
+            return false;
+        }
+        let Ok(Value::Object(members)) = json::parse(answers) else { return false };
+        self.answers.as_ref().is_none_or(|asking| asking.holds(&members))
+            && self.text.as_ref().is_none_or(|text| members.iter().any(|(_, value)| has(value, text)))
+    }
+}
+
+impl Asking {
+    fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
+        let condition = Condition::wanted(wanted, questions)?;
+        let is_named = |id: &String| wanted.keys().any(|wanted| wanted.question == *id);
+        let kind = |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));
+        Ok(Self { condition, kinds: questions.iter().filter_map(kind).collect() })
+    }
+
+    fn holds(&self, answers: &Object) -> bool {
+        self.condition.holds(&|id| {
+            let (_, kind) = self.kinds.iter().find(|(known, _)| known == id)?;
+            let (_, value) = answers.iter().find(|(key, _)| key == id)?;
+            let rules = kind.rules();
+            (!rules.is_empty(value)).then(|| Answer { value, sense: rules.sense() })
+        })
+    }
+}
+
+/// A pattern that finds `text`, in capitals or not.
+fn any_case(text: &str) -> Result<Regex, String> {
+    let pattern = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
+    pattern.map_err(|_too_big| format!("`q` has {} characters, which are too many", text.chars().count()))
+}
+
+/// Whether `text` stands in a text of `answer`.
+fn has(answer: &Value, text: &Regex) -> bool {
+    match answer {
+        Value::String(found) => text.is_match(found),
+        Value::Array(items) => items.iter().any(|item| has(item, text)),
+        Value::Object(members) => members.iter().any(|(_, value)| has(value, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -16,6 +16,7 @@ pub mod limits;
 pub mod metadata;
 pub mod question;
 pub mod revision;
+pub mod schema;
 pub mod settings;
 pub mod slug;
 pub mod submission;

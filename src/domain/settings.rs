@@ -28,7 +28,7 @@ pub struct Settings {
     /// It takes none, whatever the time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
-    /// For whoever comes while it takes none.
+    /// For whoever comes when it is closed, expired or full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_message: Option<String>,
     /// So many submissions it has at most.
@@ -36,9 +36,22 @@ pub struct Settings {
     pub max_responses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
+    #[serde(default, skip_serializing_if = "UnknownAnswers::is_default")]
+    pub unknown_answers: UnknownAnswers,
     /// What it is written in, as BCP 47 names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+}
+
+/// What becomes of an answer to what is no question of the form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownAnswers {
+    /// It is an error, and nothing is stored.
+    #[default]
+    Reject,
+    /// It is left out.
+    Drop,
 }
 
 /// What those get to see who have answered.
@@ -81,6 +94,7 @@ impl Settings {
             closed_message: fields.text("closed_message", MAX_MESSAGE),
             max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
             confirmation: None,
+            unknown_answers: UnknownAnswers::read(&mut fields),
             language: fields.text("language", MAX_LANGUAGE),
         };
         if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)
@@ -92,6 +106,25 @@ impl Settings {
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
         Some(settings)
+    }
+}
+
+impl UnknownAnswers {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Self {
+        match fields.text("unknown_answers", MAX_MESSAGE).as_deref() {
+            Some("reject") | None => Self::Reject,
+            Some("drop") => Self::Drop,
+            Some(other) => {
+                let other: String = other.chars().take(80).collect();
+                let message = format!("`unknown_answers` is `reject` or `drop`, not `{other}`");
+                fields.refuse("unknown_answers", Rule::InvalidRange, message);
+                Self::Reject
+            }
+        }
     }
 }
 

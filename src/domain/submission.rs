@@ -119,6 +119,31 @@ impl Answers {
         self
     }
 
+    /// Only those under the keys that `keeps` takes, cut out of the text as it was sent; and the other keys.
+    #[must_use]
+    pub fn keeping(self, keeps: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
+        if self.values.iter().all(|(key, _)| keeps(key)) {
+            return (self, Vec::new());
+        }
+        let (mut text, mut values, mut dropped) = (String::from("{"), Object::new(), Vec::new());
+        let members = json::parse_object(&self.text).expect("answers are an object");
+        // What is within the braces, and how much of it was passed: a member goes up to the comma, and both with it.
+        let (mut passed, end) = (self.text.find('{').map_or(0, |brace| brace + 1), self.text.len() - 1);
+        for (key, value, range) in members {
+            let comma = self.text[range.end..end].find(',').map_or(end, |comma| range.end + comma);
+            if keeps(&key) {
+                text.push_str(if values.is_empty() { "" } else { "," });
+                text.push_str(&self.text[passed..comma]);
+                values.push((key, value));
+            } else {
+                dropped.push(key);
+            }
+            passed = comma + 1;
+        }
+        text.push('}');
+        (Self { text: text.into(), values }, dropped)
+    }
+
     /// The text alone, without a copy.
     pub fn into_text(self) -> Box<str> {
         self.text

@@ -34,7 +34,7 @@ impl Form {
     /// ones are taken does not matter: this one was.
     pub fn seat(&self, responses: u64) -> Result<(), Refusal> {
         match self.settings.max_responses {
-            Some(most) if responses >= most => Err(Refusal::Shut(Shut::Full)),
+            Some(most) if responses >= most => Err(Refusal::shut(self, Shut::Full)),
             Some(_) | None => Ok(()),
         }
     }

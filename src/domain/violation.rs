@@ -48,7 +48,7 @@ rules! {
     InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
-    UnknownQuestion "unknown_question" "The form has no question with this id.";
+    UnknownQuestion "unknown_question" "The form has no question with this id. With `{\"settings\":{\"unknown_answers\":\"drop\"}}` such answers are left out, and named in the header `Forms-Dropped`.";
     QuestionNotVisible "question_not_visible" "With the other answers as they are, this question is not asked. Leave its answer out.";
     NotAnswerable "not_answerable" "Statements and pages are shown and not asked: they take no answer.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";

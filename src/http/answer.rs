@@ -67,3 +67,38 @@ pub(super) fn counted(mut response: Response, total: Option<u64>) -> Response {
     }
     response
 }
+
+/// Bytes that the header with the keys that were left out has at most: as many keys as fit.
+const DROPPED_BYTES: usize = 1_000;
+
+/// Characters of a key that are named.
+const KEY_CHARS: usize = 80;
+
+/// `response`, which tells the `keys` of the answers that were left out.
+pub(super) fn dropped(mut response: Response, keys: &[String]) -> Response {
+    let mut list = String::new();
+    for key in keys {
+        let name: String = key.chars().take(KEY_CHARS).collect();
+        let name = token(&name);
+        if list.len() + 1 + name.len() > DROPPED_BYTES {
+            break;
+        }
+        list.push_str(if list.is_empty() { "" } else { "," });
+        list.push_str(&name);
+    }
+    if let (false, Ok(list)) = (keys.is_empty(), HeaderValue::try_from(list)) {
+        response.headers_mut().insert(HeaderName::from_static("forms-dropped"), list);
+    }
+    response
+}
+
+/// `text` as a token of HTTP (RFC 9110 §5.6.2): all else in percent and two digits.
+fn token(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+            _ if b"!#$&'*+-.^_`|~".contains(&byte) => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}

@@ -2,12 +2,13 @@
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{counted, created, json, page, replayed};
+use super::answer::{counted, created, json, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
@@ -62,7 +63,7 @@ impl FromQuery for FormsPage {
         Ok(Self {
             limit: query.limit(100)?,
             cursor: query.text("cursor")?,
-            status: query.status()?,
+            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)])?,
             q: query.text("q")?,
             trashed: query.flag("trashed")?,
             count: query.flag("count")?,
@@ -283,6 +284,28 @@ pub(super) async fn get_version(
 ) -> Result<Response, Failure> {
     let version = shared.app.get_version(&caller, &form, &version).await?;
     json(&VersionView::new(&version)?)
+}
+
+/// Get the JSON Schema of a form's answers
+///
+/// It takes every set of answers that the form takes, and refuses others as far as JSON Schema (2020-12) can say it: not
+/// what depends on the day, on patterns that it has no syntax for, or on an order of texts.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)),
+    responses(
+        (status = 200, body = Object, content_type = "application/schema+json", description = "of the member `answers` of a submission"),
+        AnyProblem
+    )
+)]
+pub(super) async fn get_schema(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let mut response = written(shared.app.get_schema(&caller, &form).await?.to_string());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/schema+json"));
+    Ok(response)
 }
 
 /// A form, whole, with the tag of its revision.

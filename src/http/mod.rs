@@ -116,6 +116,7 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(forms::restore_form))
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
+        .routes(routes!(forms::get_schema))
         .routes(routes!(submissions::list_submissions, submissions::create_submission))
         .routes(routes!(
             submissions::get_submission,

@@ -55,6 +55,18 @@ impl Failure {
         self
     }
 
+    /// A form takes no answers; its author's own `message` says it better.
+    fn shut(why: Shut, message: Option<String>) -> Self {
+        let (code, detail) = match why {
+            Shut::Draft => (Code::FormNotPublished, "publish the form before it takes answers"),
+            Shut::Closed => (Code::FormClosed, "the form was closed and takes no answers"),
+            Shut::NotOpenYet => (Code::FormNotOpenYet, "the form takes no answers before `opens_at`"),
+            Shut::Expired => (Code::FormExpired, "the form takes no answers after `closes_at`"),
+            Shut::Full => (Code::FormFull, "the form has as many submissions as `max_responses` allows"),
+        };
+        Self::because(code, message.unwrap_or_else(|| detail.to_owned()))
+    }
+
     fn invalid(detail: String, violations: Vec<Violation>) -> Self {
         let mut failure = Self::because(Code::ValidationFailed, detail);
         failure.problem.errors = violations;
@@ -142,6 +154,7 @@ impl From<AppError> for Failure {
             AppError::InvalidCursor => {
                 Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
             }
+            AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
             AppError::Contended => Self::new(Code::StoreUnavailable).retry_after(1).caused_by(error),
             AppError::Store(error) => error.into(),
         }
@@ -151,7 +164,7 @@ impl From<AppError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Shut(why) => why.into(),
+            Refusal::Shut { why, message } => Self::shut(why, message),
             Refusal::NoQuestions => Self::because(
                 Code::FormHasNoQuestions,
                 "add a question that takes an answer before publishing the form",
@@ -185,19 +198,6 @@ impl From<Refusal> for Failure {
                 "`Idempotency-Key` came before with another body or query; use a new one",
             ),
         }
-    }
-}
-
-impl From<Shut> for Failure {
-    fn from(why: Shut) -> Self {
-        let (code, detail) = match why {
-            Shut::Draft => (Code::FormNotPublished, "publish the form before it takes answers"),
-            Shut::Closed => (Code::FormClosed, "the form was closed and takes no answers"),
-            Shut::NotOpenYet => (Code::FormNotOpenYet, "the form takes no answers before `opens_at`"),
-            Shut::Expired => (Code::FormExpired, "the form takes no answers after `closes_at`"),
-            Shut::Full => (Code::FormFull, "the form has as many submissions as `max_responses` allows"),
-        };
-        Self::because(code, detail)
     }
 }
 

@@ -1,12 +1,15 @@
 //! The parameters behind `?`: each known, each at most once, each with a value that fits.
 
+use std::collections::BTreeMap;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::Shared;
 use super::problem::Failure;
 use crate::api::Code;
-use crate::domain::form::Status;
+use crate::clock::Timestamp;
+use crate::domain::condition::Wanted;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -64,7 +67,7 @@ impl Query {
         let mut values = self.left.extract_if(.., |(written, _)| written == name).map(|(_, value)| value);
         let value = values.next();
         match values.next() {
-            Some(_) => Err(invalid(format!("`{name}` stands twice; send it once"))),
+            Some(_) => Err(twice(name)),
             None => Ok(value),
         }
     }
@@ -78,10 +81,41 @@ impl Query {
         }
     }
 
-    /// The status of a form.
-    pub(super) fn status(&mut self) -> Result<Option<Status>, Failure> {
-        let Some(text) = self.text("status")? else { return Ok(None) };
-        Status::parse(&text).map(Some).ok_or_else(|| unfit("status", "`draft` or `published`", &text))
+    /// What the value of `name` stands for among `known`.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        known: &[(&str, T)],
+    ) -> Result<Option<T>, Failure> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let found = known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        let words = || known.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
+        found.map(Some).ok_or_else(|| unfit(name, &words(), &text))
+    }
+
+    /// A date and time.
+    pub(super) fn moment(&mut self, name: &'static str) -> Result<Option<Timestamp>, Failure> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let expected = "a date and time with its offset, such as 2027-01-31T18:00:00Z,";
+        Timestamp::parse(&text).map(Some).ok_or_else(|| unfit(name, expected, &text))
+    }
+
+    /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`.
+    pub(super) fn filter(&mut self) -> Result<BTreeMap<Wanted, String>, Failure> {
+        let mut filter = BTreeMap::new();
+        if self.left.is_empty() {
+            return Ok(filter);
+        }
+        self.known.push("filter[question][operator]");
+        for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
+            let wanted = wanted(&name).ok_or_else(|| {
+                invalid(format!("`{}` is no filter; write `filter[question][operator]`", short(&name)))
+            })?;
+            if filter.insert(wanted, value).is_some() {
+                return Err(twice(&name));
+            }
+        }
+        Ok(filter)
     }
 
     /// How many items a page is to have: `limit`, or `default` if it is not there.
@@ -102,6 +136,19 @@ impl Query {
         };
         Err(invalid(format!("this operation takes no parameter `{}`; {there}", short(name))))
     }
+}
+
+/// What is wanted by a parameter called `name`.
+fn wanted(name: &str) -> Option<Wanted> {
+    let within = name.strip_prefix("filter[")?.strip_suffix(']')?;
+    let (question, operator) = within.split_once("][").unwrap_or((within, "eq"));
+    let is_name = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
+    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
+    (is_name(question) && is_name(operator)).then_some(wanted)
+}
+
+fn twice(name: &str) -> Failure {
+    invalid(format!("`{}` stands twice; send it once", short(name)))
 }
 
 fn unfit(name: &str, expected: &str, value: &str) -> Failure {

@@ -1,13 +1,15 @@
 //! Submissions over HTTP. `/responses` is another name for `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{created, page, written};
+use super::answer::{created, dropped, page, written};
 use super::auth::Signed;
 use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Segments};
@@ -15,32 +17,84 @@ use super::forms::Trying;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
-use crate::app::{Accepted, Attempt};
+use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
+use crate::clock::Timestamp;
+use crate::domain::condition::Wanted;
+use crate::domain::filter::{Order, SubmissionQuery};
+use crate::domain::submission::SubmissionStatus;
 
 /// Which part of the list of submissions.
-#[derive(IntoParams)]
+#[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SubmissionsPage {
-    /// How many at most.
+    /// How many at most; fewer where they are large.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
-    /// Those in the trash.
+    /// Those in the trash; then only `limit` and `cursor` are taken besides.
     #[param(required = false)]
     trashed: bool,
+    /// `asc` begins with the oldest, `desc` with the newest.
+    #[param(value_type = Option<String>, default = "desc")]
+    order: Order,
+    /// Those of this moment and later, in RFC 3339.
+    #[param(value_type = Option<String>)]
+    since: Option<Timestamp>,
+    /// Those before this moment, in RFC 3339.
+    #[param(value_type = Option<String>)]
+    until: Option<Timestamp>,
+    /// Those that are `completed`.
+    #[param(value_type = Option<String>)]
+    status: Option<SubmissionStatus>,
+    /// Those with this in a text of the answers, in capitals or not.
+    q: Option<String>,
+    /// Those whose answers hold: `filter[q3]=4`, `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The operators are those of
+    /// conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`, `answered`. All must hold.
+    #[param(value_type = Option<Object>, style = DeepObject)]
+    filter: BTreeMap<Wanted, String>,
+    /// Count all of the list: the member `total`.
+    #[param(required = false)]
+    count: bool,
 }
 
 impl FromQuery for SubmissionsPage {
     fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(50)?, cursor: query.text("cursor")?, trashed: query.flag("trashed")? })
+        let (limit, cursor) = (query.limit(50)?, query.text("cursor")?);
+        if query.flag("trashed")? {
+            return Ok(Self { limit, cursor, trashed: true, ..Self::default() });
+        }
+        Ok(Self {
+            limit,
+            cursor,
+            trashed: false,
+            order: query
+                .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?
+                .unwrap_or_default(),
+            since: query.moment("since")?,
+            until: query.moment("until")?,
+            status: query.one_of("status", &[("completed", SubmissionStatus::Completed)])?,
+            q: query.text("q")?,
+            filter: query.filter()?,
+            count: query.flag("count")?,
+        })
+    }
+}
+
+impl From<SubmissionsPage> for SubmissionsWanted {
+    fn from(page: SubmissionsPage) -> Self {
+        let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
+            page;
+        let query = SubmissionQuery { since, until, status, text: q, answers: filter };
+        Self { query, order, cursor, limit, count }
     }
 }
 
 /// Create a submission
 ///
 /// The form must be published and the answers must fit it. With `dry_run=true` everything is checked, nothing is
-/// stored, and the answer is 200 without an id.
+/// stored, and the answer is 200 without an id. Where the form is set to drop unknown answers, their keys are in the
+/// header `Forms-Dropped`, separated by commas, in percent and two digits where they are no token, as many as fit in 1000 bytes.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
@@ -60,19 +114,22 @@ pub(super) async fn create_submission(
     AnswersText(body): AnswersText,
 ) -> Result<Response, Failure> {
     if dry_run {
-        let (form, sent) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return Ok(written(SubmissionTried::json(form, &sent)));
+        let Tried { form, sent, dropped: keys } =
+            shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        return Ok(dropped(written(SubmissionTried::json(form, &sent)), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let Accepted { submission, replayed } = shared.app.create_submission(&caller, &form, attempt).await?;
+    let Accepted { submission, replayed, dropped: keys } =
+        shared.app.create_submission(&caller, &form, attempt).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
-    Ok(created(written(SubmissionBody::json(&submission)), location, replayed))
+    Ok(dropped(created(written(SubmissionBody::json(&submission)), location, replayed), &keys))
 }
 
 /// List submissions
 ///
-/// Newest first. `next_cursor` and the header `Link` lead to the next page.
+/// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter is held against the answers as
+/// they are stored, by the form's present questions.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), SubmissionsPage),
@@ -85,16 +142,16 @@ pub(super) async fn list_submissions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(SubmissionsPage { limit, cursor, trashed }): Parameters<SubmissionsPage>,
+    Parameters(asked): Parameters<SubmissionsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let (app, cursor) = (&shared.app, cursor.as_deref());
-    let found = match trashed {
-        true => app.list_trashed_submissions(&caller, &form, cursor, limit).await?,
-        false => app.list_submissions(&caller, &form, cursor, limit).await?,
+    let (app, limit) = (&shared.app, asked.limit);
+    let found = match asked.trashed {
+        true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
+        false => app.list_submissions(&caller, &form, asked.into()).await?,
     };
     let next = found.next.as_deref();
-    Ok(page(written(SubmissionList::json(&found.submissions, next)), &uri, limit, next))
+    Ok(page(written(SubmissionList::json(&found.submissions, next, found.total)), &uri, limit, next))
 }
 
 /// Get a submission

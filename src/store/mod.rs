@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::domain::definition::{Change, Definition};
 use crate::domain::edit::Edit;
-use crate::domain::filter::FormFilter;
+use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
 use crate::domain::form::{Form, Version};
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
@@ -250,15 +250,27 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError>;
 
-    /// A page of submissions, newest first, from the first one older than `before` on: `limit` at most, at least one if
-    /// there is any, and fewer where they are large. `None` if there is no such form outside the trash.
+    /// A page of the submissions that `filter` takes, from the first one behind `after` on: `limit` at most, and fewer
+    /// where they are large. `None` if there is no such form outside the trash.
+    ///
+    /// However many must be looked at, others are not held up, and dropping the future ends it.
     async fn list_submissions(
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        before: Option<SubmissionId>,
+        filter: &SubmissionFilter,
+        order: Order,
+        after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<Page<Submission>>, StoreError>;
+
+    /// How many submissions of the form `filter` takes, under the same promise; 0 where there is no such form.
+    async fn count_filtered(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        filter: &SubmissionFilter,
+    ) -> Result<u64, StoreError>;
 
     /// The same, of those in the trash of a form that is not in it itself.
     async fn list_trashed_submissions(

@@ -478,7 +478,7 @@ fn admission_meets_earlier_success_first_and_moved_forms_before_their_state() {
     let seen = |form, checked_revision, earlier| Seen { form, responses: 0, checked_revision, earlier };
     assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Verdict::Store));
     assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Verdict::Recheck));
-    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::Shut(Shut::Draft)));
+    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::Shut { why: Shut::Draft, message: None }));
     assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Verdict::Replay(earlier)));
     assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
     assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Verdict::Store));

@@ -6,6 +6,8 @@
 mod compare;
 mod possible;
 mod read;
+mod schema;
+mod wanted;
 
 use regex::Regex;
 use serde::{Serialize, Serializer};
@@ -14,6 +16,8 @@ use super::json::Value;
 
 pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
+pub use schema::{Erring, Named};
+pub use wanted::Wanted;
 
 /// A condition, as its author wrote it and ready to be decided.
 #[derive(Debug, Clone)]

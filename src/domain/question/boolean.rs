@@ -1,7 +1,7 @@
 //! `boolean` and `consent`: yes or no, and yes alone.
 
 use super::json::{object, present};
-use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
+use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels, yes_or_no};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
@@ -40,6 +40,10 @@ impl Rules for Boolean {
 
     fn example(&self) -> Value {
         true.into()
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        yes_or_no(text)
     }
 
     fn expects(&self) -> String {
@@ -81,6 +85,10 @@ impl Rules for Consent {
 
     fn example(&self) -> Value {
         true.into()
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        yes_or_no(text)
     }
 
     fn expects(&self) -> String {

@@ -5,7 +5,7 @@ use std::mem::replace;
 use super::json::{any_of, object, present};
 use super::options::Options;
 use super::text::{Lines, NOT_BLANK, one_line};
-use super::{Fault, Rules};
+use super::{Fault, Rules, json_or_text};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
@@ -225,6 +225,10 @@ impl Rules for MultipleChoice {
         self.offer.options.values().take(1).collect()
     }
 
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |value| matches!(value, Value::Array(_)))
+    }
+
     fn expects(&self) -> String {
         format!("a list, each {}", self.offer.options.listed())
     }
@@ -266,6 +270,10 @@ impl Rules for Ranking {
 
     fn example(&self) -> Value {
         self.offer.options.values().collect()
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |value| matches!(value, Value::Array(_)))
     }
 
     fn expects(&self) -> String {

@@ -1,10 +1,9 @@
 //! `matrix`: the same columns to choose from in each of some rows.
 
 use super::choice::Offer;
-use super::json::{any_of, object, present};
+use super::json::{any_of, nothing, object, present};
 use super::options::Options;
-use super::text::BLANK;
-use super::{Fault, Rules, is_empty};
+use super::{Fault, Rules, is_empty, json_or_text};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
@@ -75,15 +74,6 @@ impl Matrix {
     }
 }
 
-/// The schema of what counts as no answer.
-fn nothing() -> Value {
-    let none = [Value::Null, Value::Array(Vec::new()), Value::Object(Vec::new())];
-    any_of([
-        object([("enum", Some(none.into_iter().collect()))]),
-        object([("type", Some("string".into())), ("pattern", Some(BLANK.into()))]),
-    ])
-}
-
 /// Reads `required_rows`: whether all are, or which.
 fn read_required(fields: &mut Fields<'_, '_>, rows: &Options) -> Option<Required> {
     if let Some(Value::Bool(all)) = fields.value("required_rows") {
@@ -151,6 +141,10 @@ impl Rules for Matrix {
         let column = Value::from(self.columns.options().first());
         let column = if self.takes_several() { [column].into_iter().collect() } else { column };
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |_| true)
     }
 
     fn expects(&self) -> String {

@@ -8,7 +8,7 @@ mod calendar;
 mod choice;
 mod email;
 mod hidden;
-mod json;
+pub(super) mod json;
 mod labels;
 mod matrix;
 mod number;
@@ -42,6 +42,7 @@ use super::limits::Limits;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
 use calendar::Unit;
+use json::{any_of, object};
 use text::Lines;
 
 /// What the kinds of question have in common.
@@ -66,6 +67,12 @@ pub trait Rules {
 
     /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
+
+    /// The answer that `text` stands for where a person types it; the text itself if it stands for none, so that it is
+    /// told what is wrong with it.
+    fn entered(&self, text: &str) -> Value {
+        text.into()
+    }
 
     /// What the texts of its answers stand for, where conditions compare them.
     fn sense(&self) -> Sense {
@@ -213,6 +220,15 @@ impl Kind {
         }
     }
 
+    /// The schema of what counts as no answer to a question of this kind, where `$defs` have what always does.
+    pub fn empty_schema(&self) -> Value {
+        let always = object([("$ref", Some("#/$defs/empty".into()))]);
+        match self.rules().is_empty(&false.into()) {
+            true => any_of([always, object([("const", Some(false.into()))])]),
+            false => always,
+        }
+    }
+
     /// The kind's rules.
     pub fn rules(&self) -> &dyn Rules {
         match self {
@@ -298,6 +314,20 @@ fn size(answer: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
         Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
+    }
+}
+
+/// `text` as the JSON that it is, if that is `wanted`; else the text itself.
+fn json_or_text(text: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    super::json::parse(text).ok().filter(wanted).unwrap_or_else(|| text.into())
+}
+
+/// `text` as true or false; else the text itself.
+fn yes_or_no(text: &str) -> Value {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" => true.into(),
+        "false" | "no" => false.into(),
+        _ => text.into(),
     }
 }
 

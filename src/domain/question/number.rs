@@ -1,7 +1,7 @@
 //! `number`: any number, or one of those between two bounds and at certain steps.
 
 use super::json::{object, present};
-use super::{Fault, Rules};
+use super::{Fault, Rules, json_or_text};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Number, Steps, Value};
@@ -97,6 +97,10 @@ impl Rules for Quantity {
     fn range(&self) -> Option<(f64, f64)> {
         let min = self.min.as_ref().map_or(f64::NEG_INFINITY, Number::value);
         Some((min, self.max.as_ref().map_or(f64::INFINITY, Number::value)))
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |value| matches!(value, Value::Number(_)))
     }
 
     fn expects(&self) -> String {

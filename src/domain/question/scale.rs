@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::json::{object, present};
-use super::{Fault, Rules, labels};
+use super::{Fault, Rules, json_or_text, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
@@ -90,6 +90,10 @@ impl Rules for Scale {
 
     fn range(&self) -> Option<(f64, f64)> {
         Some((*self.range.start() as f64, *self.range.end() as f64))
+    }
+
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |value| matches!(value, Value::Number(_)))
     }
 
     fn expects(&self) -> String {

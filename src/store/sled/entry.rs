@@ -87,6 +87,11 @@ impl State<'_> {
         self.flags & APART != 0
     }
 
+    /// The answers' text, if it is not apart.
+    pub(super) fn answers(&self) -> Result<&str, StoreError> {
+        str_of(self.answers)
+    }
+
     /// The submission `id` of `form`, outside the trash.
     pub(super) fn of(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
         Ok(Submission {
@@ -145,7 +150,11 @@ fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 fn text(bytes: &[u8]) -> Result<Box<str>, StoreError> {
-    Ok(std::str::from_utf8(bytes).map_err(|_text| damaged("a submission"))?.into())
+    str_of(bytes).map(Into::into)
+}
+
+fn str_of(bytes: &[u8]) -> Result<&str, StoreError> {
+    std::str::from_utf8(bytes).map_err(|_text| damaged("a submission"))
 }
 
 #[cfg(test)]

@@ -200,15 +200,24 @@ pub(super) fn below(prefix: Vec<u8>) -> Range {
     (Bound::Included(prefix), Bound::Unbounded)
 }
 
-/// The runs of `form`, those that begin before `before` if it is given.
-pub(super) fn submissions(form: FormId, before: Option<SubmissionId>) -> Range {
-    let (start, end) = below(key(b'S', &[&form.to_bytes()]));
-    (start, before.map_or(end, |before| Bound::Excluded(submission(form, before))))
+/// The runs of `form`.
+pub(super) fn submissions(form: FormId) -> Range {
+    below(key(b'S', &[&form.to_bytes()]))
+}
+
+/// The runs of `form` that begin within `ids`.
+pub(super) fn submissions_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> Range {
+    let (start, end) = submissions(form);
+    let within = |bound: Bound<SubmissionId>, whole| match bound {
+        Bound::Unbounded => whole,
+        bound => bound.map(|id| submission(form, id)),
+    };
+    (within(ids.0, start), within(ids.1, end))
 }
 
 /// The runs of `form` that begin at `submission` or before it.
 pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
-    (below(key(b'S', &[&form.to_bytes()])).0, Bound::Included(submission(form, last)))
+    (submissions(form).0, Bound::Included(submission(form, last)))
 }
 
 /// The submissions in the trash of `form`, those below `before` if it is given.

@@ -15,6 +15,7 @@ mod recount;
 mod removal;
 mod retries;
 mod run;
+mod search;
 mod slugs;
 mod submissions;
 mod trash;
@@ -23,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
@@ -42,6 +44,8 @@ const PAGE_BYTES: usize = 4 << 20;
 pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
+    /// Taken by long searches.
+    turns: Arc<Semaphore>,
 }
 
 impl SledStore {
@@ -57,7 +61,7 @@ impl SledStore {
     ) -> Result<Self, OpenError> {
         let options = Options { recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random };
+        let store = Self { engine, random, turns: search::turns() };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)

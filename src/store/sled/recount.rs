@@ -26,7 +26,7 @@ pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 }
 
 fn count(tx: &Tx<'_>, form: FormId) -> Result<u64, StoreError> {
-    let (mut start, end) = layout::submissions(form, None);
+    let (mut start, end) = layout::submissions(form);
     let mut count = 0;
     loop {
         let runs = tx.scan((start, end.clone()), Direction::Ascending, SLICE)?;

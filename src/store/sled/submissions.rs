@@ -1,6 +1,5 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,9 +8,11 @@ use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
 use super::forms::find_live;
 use super::layout::{self, Counters};
-use super::{PAGE_BYTES, SledStore, edits, held, removal, retries, run};
+use super::search::{Goal, Search};
+use super::{SledStore, edits, held, removal, retries, run};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
+use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{Replaced, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, Submissions};
@@ -64,13 +65,26 @@ impl Submissions for SledStore {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        before: Option<SubmissionId>,
+        filter: &SubmissionFilter,
+        order: Order,
+        after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<Page<Submission>>, StoreError> {
-        if self.live_form(workspace, form)?.is_none() {
-            return Ok(None);
+        let search = Search::new(form, filter, order, after, Goal::Page(limit));
+        Ok(self.search(workspace, search).await?.map(Search::into_page))
+    }
+
+    async fn count_filtered(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        filter: &SubmissionFilter,
+    ) -> Result<u64, StoreError> {
+        if filter.takes_all() {
+            return self.count_submissions(workspace, form).await;
         }
-        self.scan_apart(limit, move |store| store.read_page(form, before, limit)).await.map(Some)
+        let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
+        Ok(self.search(workspace, search).await?.map_or(0, |search| search.count))
     }
 
     async fn list_trashed_submissions(
@@ -163,38 +177,6 @@ impl SledStore {
         match run::read(&run)?.into_iter().find(|kept| kept.id == submission) {
             Some(kept) => held::read(form, &kept, |key| self.engine.get(key)),
             None => Ok(None),
-        }
-    }
-
-    /// Reads runs, newest first, until they have more than `limit` submissions, or many bytes.
-    fn read_page(
-        &self,
-        form: FormId,
-        before: Option<SubmissionId>,
-        limit: usize,
-    ) -> Result<Page<Submission>, StoreError> {
-        let (mut rows, mut bytes, mut range) = (Vec::new(), 0_usize, layout::submissions(form, before));
-        loop {
-            // How many are in a run is not known: one or many. A page takes a few rounds of a few.
-            let runs = 1 + (limit - rows.len()) / 8;
-            let room = PAGE_BYTES.saturating_sub(bytes);
-            let (found, cut) = self.engine.scan_within(range.clone(), Direction::Descending, runs, room)?;
-            for (_, run) in &found {
-                let kept = run::read(run)?.into_iter().rev();
-                for kept in kept.filter(|kept| before.is_none_or(|before| kept.id < before)) {
-                    if rows.len() == limit || bytes >= PAGE_BYTES {
-                        return Ok(Page { rows, more: true });
-                    }
-                    let submission = held::read(form, &kept, |key| self.engine.get(key))?;
-                    bytes += submission.as_ref().map_or(0, Submission::size);
-                    rows.extend(submission);
-                }
-            }
-            let at_end = found.len() < runs && !cut;
-            match found.into_iter().next_back() {
-                Some((last, _)) if !at_end => range.1 = Bound::Excluded(last),
-                Some(_) | None => return Ok(Page { rows, more: false }),
-            }
         }
     }
 }

@@ -20,13 +20,14 @@ const ADMIN: [bool; 5] = [false, false, false, true, false];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every keyed operation, and which scopes may use it.
-const OPERATIONS: [(&str, &str, [bool; 5]); 25] = [
+const OPERATIONS: [(&str, &str, [bool; 5]); 26] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
     ("patch", "/api/v1/forms/{form}", WRITE),
     ("delete", "/api/v1/forms/{form}", WRITE),
     ("post", "/api/v1/forms/{form}/restore", WRITE),
+    ("get", "/api/v1/forms/{form}/schema", DEFINITION),
     ("get", "/api/v1/forms/{form}/versions", READ),
     ("get", "/api/v1/forms/{form}/versions/1", READ),
     ("get", "/api/v1/forms/{form}/submissions", READ),

@@ -186,8 +186,11 @@ async fn queries_are_taken_only_as_they_are_known() {
         ),
         (
             Method::GET,
-            format!("{FORMS}/{form}/submissions?order=asc"),
-            unknown("order", "`limit`, `cursor`, `trashed`"),
+            format!("{FORMS}/{form}/submissions?sort=asc"),
+            unknown(
+                "sort",
+                "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `count`",
+            ),
         ),
         (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), unknown("notify", "`dry_run`")),
         (Method::GET, "/api/v1/whoami?verbose".to_owned(), unknown("verbose", "none")),

@@ -189,6 +189,8 @@ async fn every_problem_of_settings_is_told_at_its_place() {
         (json!({"closes_at": 5}), "closes_at", "type_mismatch"),
         (json!({"closed": "yes"}), "closed", "type_mismatch"),
         (json!({"closed_message": " "}), "closed_message", "empty"),
+        (json!({"unknown_answers": "ignore"}), "unknown_answers", "invalid_range"),
+        (json!({"unknown_answers": true}), "unknown_answers", "type_mismatch"),
         (json!({"max_responses": 0}), "max_responses", "invalid_range"),
         (json!({"max_responses": 1.5}), "max_responses", "invalid_range"),
         (json!({"language": "x".repeat(36)}), "language", "too_long"),

@@ -4,6 +4,7 @@ mod access; // who may do what, and what foreign ids look like
 mod codes; // every problem code is reached
 mod damage; // values that cannot be read
 mod earlier; // stores of earlier versions
+mod filters; // lists of submissions by what was answered
 mod forms; // forms
 mod headers; // what every answer bears
 mod life; // revisions, versions, the trash, when a form takes answers
@@ -14,3 +15,4 @@ mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
 mod submission_life; // metadata, edits, history, the trash of submissions
 mod submissions; // submissions
+mod unknown; // answers to what is no question of the form

@@ -56,6 +56,57 @@ fn answers_are_paged_likewise() {
 }
 
 #[test]
+fn answers_are_listed_by_what_was_answered_and_when() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    for (name, score) in [("Ada", 5), ("Bob", 4), ("Cem", 2)] {
+        home.ok(&["--data", "store", "submit", &id, &format!("q1={name}"), &format!("q3={score}")]);
+    }
+    let list = |arguments: &[&str]| home.run(&[&["--data", "store", "responses", &id], arguments].concat());
+    let names = |arguments: &[&str]| {
+        let csv = list(&[&["-o", "csv"], arguments].concat()).expect(0).stdout;
+        let name = |line: &str| line.split(',').nth(2).unwrap().to_owned();
+        csv.lines().skip(1).map(name).collect::<Vec<_>>().join(" ")
+    };
+    for (arguments, expected) in [
+        (&["--where", "q1=Bob"][..], "Bob"),
+        (&["--where", "q3.gte=4"], "Bob Ada"),
+        (&["--where", "q3.gte=4", "--where", "q1.matches=^A"], "Ada"),
+        (&["--where", "q1.in=Ada,Cem"], "Cem Ada"),
+        (&["--where", "q2.answered=false", "--limit", "2"], "Cem Bob"),
+        (&["--since", "2020-01-01T00:00:00+02:00", "--until", "9999-01-01T00:00:00Z"], "Cem Bob Ada"),
+        (&["--since", "9999-01-01T00:00:00Z"], ""),
+    ] {
+        assert_eq!(names(arguments), expected, "{arguments:?}");
+    }
+    for (test, exit, said) in [
+        ("q3", 2, "it has no `=`; write QUESTION=VALUE"),
+        ("q3>=4", 2, "write q3.gte=4"),
+        ("q3!=4", 2, "write q3.ne=4"),
+        ("q3=good", 6, "`filter[q3][eq]`: this can never be true of `q3`: Enter a whole number from 1 to 5"),
+    ] {
+        let refused = list(&["--where", test]).expect(exit).stderr;
+        assert!(refused.contains(said), "{test}: {refused}");
+    }
+}
+
+#[test]
+fn a_form_that_drops_takes_keys_it_does_not_know_with_a_warning() {
+    let home = Home::new();
+    let file =
+        "title: Lunch\nsettings: {unknown_answers: drop}\nquestions:\n  - {type: short_text, title: Name}\n";
+    home.write("drops.yaml", file);
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "drops.yaml"]);
+    let sent = home.run(&["--data", "store", "submit", id.trim(), "q1=Ada", "utm=x", "-o", "json"]).expect(0);
+    assert_eq!(sent.json()["answers"], serde_json::json!({"q1": "Ada"}));
+    assert!(
+        sent.stderr.contains("warning: `utm` is not a question of \"Lunch\" and is left out"),
+        "{}",
+        sent.stderr
+    );
+}
+
+#[test]
 fn csv_runs_no_formula_and_changes_no_number() {
     let home = Home::new();
     let id = home.published(&["--data", "store"]);

@@ -5,6 +5,7 @@ mod definitions;
 mod kinds;
 mod operators;
 mod random;
+mod schema;
 mod silent;
 mod visible;
 

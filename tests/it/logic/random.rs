@@ -69,7 +69,7 @@ fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
 const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
 
 /// Questions of which the first takes an answer, each with its conditions on earlier ones.
-fn draw_questions(random: &mut Random) -> Vec<Value> {
+pub(super) fn draw_questions(random: &mut Random) -> Vec<Value> {
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..2 + random.below(10) {
         let kind =
@@ -135,7 +135,7 @@ fn draw_test(random: &mut Random, is_rating: bool) -> Value {
     }
 }
 
-fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
+pub(super) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
     let mut answers = Map::new();
     let often = 1 + random.below(4);
     for question in questions.iter().filter(|question| question["id"].is_string()) {
@@ -230,4 +230,66 @@ async fn the_api_decides_as_the_reference_does() {
             assert_eq!(found, expected, "seed {seed}: {answers:?} to {questions:?}");
         }
     }
+}
+
+/// The parameters by which a list is asked for what a condition on `id` asks.
+fn parameters(id: &str, condition: &Value) -> String {
+    let tests = match condition {
+        Value::Object(tests) => tests.clone(),
+        Value::Array(_) => Map::from_iter([("in".to_owned(), condition.clone())]),
+        value => Map::from_iter([("eq".to_owned(), value.clone())]),
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (operator, value) in &tests {
+        let items = value.as_array().map(|items| items.iter().map(text).collect::<Vec<_>>().join(","));
+        query.append_pair(&format!("filter[{id}][{operator}]"), &items.unwrap_or_else(|| text(value)));
+    }
+    query.finish()
+}
+
+#[tokio::test]
+async fn a_list_has_what_the_reference_takes() {
+    let server = Server::start().await;
+    let (mut taken, mut left) = (0, 0);
+    for seed in 2_000..2_012 {
+        let mut random = Random::new(seed);
+        let mut questions = draw_questions(&mut random);
+        questions.retain(|question| question["id"].is_string());
+        for question in questions.iter_mut().map(|question| question.as_object_mut().unwrap()) {
+            question.retain(|name, _| matches!(name.as_str(), "id" | "type" | "title"));
+        }
+        let form = server.published(Value::Array(questions.clone())).await;
+        let stored: Vec<_> = (0..30).map(|_| draw_answers(&mut random, &questions)).collect();
+        for answers in &stored {
+            server.submit(&form, Value::Object(answers.clone())).await;
+        }
+        for _ in 0..25 {
+            let mut tests = Vec::new();
+            for question in &questions {
+                if random.once_in(questions.len()) {
+                    let test = draw_test(&mut random, question["type"] == "rating");
+                    tests.push((question["id"].as_str().unwrap(), test));
+                }
+            }
+            let condition = tests.iter().map(|(id, test)| ((*id).to_owned(), test.clone())).collect();
+            let condition = Value::Object(condition);
+            let takes = |answers: &&Map<String, Value>| {
+                let mut given = (*answers).clone();
+                given.retain(|_, answer| !answer.is_null() && *answer != "");
+                holds(&condition, &given)
+            };
+            let expected: Vec<_> = stored.iter().filter(takes).cloned().map(Value::Object).collect();
+            let query: Vec<_> = tests.iter().map(|(id, test)| parameters(id, test)).collect();
+            let query = query.join("&");
+            let path = format!("/api/v1/forms/{form}/submissions?order=asc&count=true&{query}");
+            let list = server.get(path).send().await.expect(200);
+            let found = list["submissions"].as_array().unwrap();
+            let found: Vec<_> = found.iter().map(|submission| submission["answers"].clone()).collect();
+            assert_eq!(found, expected, "seed {seed}: {condition}");
+            assert_eq!(list["total"], expected.len());
+            (taken, left) = (taken + found.len(), left + stored.len() - found.len());
+        }
+    }
+    assert!(taken > 1_000 && left > 1_000, "{taken} taken, {left} left");
 }

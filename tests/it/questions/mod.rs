@@ -10,7 +10,7 @@ mod everything;
 mod matrix;
 mod number;
 mod scale;
-mod schema;
+pub(crate) mod schema;
 mod text;
 
 use forms::clock::Timestamp;

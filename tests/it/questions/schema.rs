@@ -1,74 +1,111 @@
 //! As much of JSON Schema (2020-12) as the schemas of our questions use; a keyword beyond it fails the test.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use forms::domain::json::{Number, Value};
 use regex::Regex;
 
 /// Whether `schema` takes `value`.
-pub(super) fn takes(schema: &Value, value: &Value) -> bool {
-    let Value::Object(keywords) = schema else { return *schema == Value::Bool(true) };
-    keywords.iter().all(|(keyword, rule)| holds(schema, keyword, rule, value))
+pub(crate) fn takes(schema: &Value, value: &Value) -> bool {
+    Whole(schema).takes(schema, value)
 }
 
-fn holds(schema: &Value, keyword: &str, rule: &Value, value: &Value) -> bool {
-    match (keyword, value) {
-        ("type", _) => match rule {
-            Value::Array(kinds) => kinds.iter().any(|kind| is_a(&text(kind), value)),
-            _ => is_a(&text(rule), value),
-        },
-        ("const", _) => same(rule, value),
-        ("enum", _) => items(rule).iter().any(|one| same(one, value)),
-        ("anyOf", _) => items(rule).iter().any(|schema| takes(schema, value)),
-        ("allOf", _) => items(rule).iter().all(|schema| takes(schema, value)),
-        // Annotations, as they are by default.
-        ("format" | "minContains", _) => true,
-        ("minLength", Value::String(found)) => found.chars().count() >= count(rule),
-        ("maxLength", Value::String(found)) => found.chars().count() <= count(rule),
-        ("pattern", Value::String(found)) => Regex::new(&text(rule)).unwrap().is_match(found),
-        ("minimum", Value::Number(found)) => found.exact() >= number(rule).exact(),
-        ("maximum", Value::Number(found)) => found.exact() <= number(rule).exact(),
-        ("multipleOf", Value::Number(found)) => {
-            let zero = Number::from(0).exact();
-            forms::domain::json::Steps::new(&zero, &number(rule).exact()).unwrap().reach(&found.exact())
-        }
-        ("items", Value::Array(found)) => found.iter().all(|item| takes(rule, item)),
-        ("minItems", Value::Array(found)) => found.len() >= count(rule),
-        ("maxItems", Value::Array(found)) => found.len() <= count(rule),
-        ("uniqueItems", Value::Array(found)) => {
-            let twice = |(place, item)| found[..place].iter().any(|earlier| same(earlier, item));
-            !found.iter().enumerate().any(twice)
-        }
-        ("contains", Value::Array(found)) => {
-            let most = schema.get("maxContains").map_or(usize::MAX, count);
-            found.iter().filter(|item| takes(rule, item)).count() <= most
-        }
-        ("maxContains", _) => schema.get("contains").is_some(),
-        ("properties", Value::Object(found)) => {
-            found.iter().all(|(name, value)| rule.get(name).is_none_or(|schema| takes(schema, value)))
-        }
-        ("additionalProperties", Value::Object(found)) => {
-            let properties = schema.get("properties").unwrap();
-            found.iter().all(|(name, value)| properties.get(name).is_some() || takes(rule, value))
-        }
-        ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
-        (
-            "minLength"
-            | "maxLength"
-            | "pattern"
-            | "minimum"
-            | "maximum"
-            | "multipleOf"
-            | "items"
-            | "minItems"
-            | "maxItems"
-            | "uniqueItems"
-            | "contains"
-            | "properties"
-            | "additionalProperties"
-            | "required",
-            _,
-        ) => true,
-        _ => panic!("the keyword {keyword} is not known here"),
+/// The whole schema, in which a part may refer to another.
+struct Whole<'a>(&'a Value);
+
+impl Whole<'_> {
+    fn takes(&self, schema: &Value, value: &Value) -> bool {
+        let Value::Object(keywords) = schema else { return *schema == Value::Bool(true) };
+        keywords.iter().all(|(keyword, rule)| self.holds(schema, keyword, rule, value))
     }
+
+    fn holds(&self, schema: &Value, keyword: &str, rule: &Value, value: &Value) -> bool {
+        match (keyword, value) {
+            ("type", _) => match rule {
+                Value::Array(kinds) => kinds.iter().any(|kind| is_a(&text(kind), value)),
+                _ => is_a(&text(rule), value),
+            },
+            ("const", _) => same(rule, value),
+            ("enum", _) => items(rule).iter().any(|one| same(one, value)),
+            ("anyOf", _) => items(rule).iter().any(|schema| self.takes(schema, value)),
+            ("allOf", _) => items(rule).iter().all(|schema| self.takes(schema, value)),
+            ("not", _) => !self.takes(rule, value),
+            ("if", _) => !self.takes(rule, value) || self.takes(schema.get("then").unwrap(), value),
+            ("then", _) => schema.get("if").is_some(),
+            ("$ref", _) => {
+                let path = text(rule);
+                let part = path.split('/').skip(1).fold(self.0, |part, name| part.get(name).unwrap());
+                self.takes(part, value)
+            }
+            // Annotations, as they are by default.
+            ("format" | "minContains" | "$schema" | "$defs" | "title" | "description", _) => true,
+            ("minLength", Value::String(found)) => found.chars().count() >= count(rule),
+            ("maxLength", Value::String(found)) => found.chars().count() <= count(rule),
+            ("pattern", Value::String(found)) => matches(&text(rule), found),
+            ("minimum", Value::Number(found)) => found.exact() >= number(rule).exact(),
+            ("maximum", Value::Number(found)) => found.exact() <= number(rule).exact(),
+            ("exclusiveMinimum", Value::Number(found)) => found.exact() > number(rule).exact(),
+            ("exclusiveMaximum", Value::Number(found)) => found.exact() < number(rule).exact(),
+            ("multipleOf", Value::Number(found)) => {
+                let zero = Number::from(0).exact();
+                forms::domain::json::Steps::new(&zero, &number(rule).exact()).unwrap().reach(&found.exact())
+            }
+            ("items", Value::Array(found)) => found.iter().all(|item| self.takes(rule, item)),
+            ("minItems", Value::Array(found)) => found.len() >= count(rule),
+            ("maxItems", Value::Array(found)) => found.len() <= count(rule),
+            ("uniqueItems", Value::Array(found)) => {
+                let twice = |(place, item)| found[..place].iter().any(|earlier| same(earlier, item));
+                !found.iter().enumerate().any(twice)
+            }
+            ("contains", Value::Array(found)) => {
+                let most = schema.get("maxContains").map_or(usize::MAX, count);
+                let least = schema.get("minContains").map_or(1, count);
+                (least..=most).contains(&found.iter().filter(|item| self.takes(rule, item)).count())
+            }
+            ("maxContains", _) => schema.get("contains").is_some(),
+            ("properties", Value::Object(found)) => found
+                .iter()
+                .all(|(name, value)| rule.get(name).is_none_or(|schema| self.takes(schema, value))),
+            ("additionalProperties", Value::Object(found)) => {
+                let properties = schema.get("properties").unwrap();
+                found.iter().all(|(name, value)| properties.get(name).is_some() || self.takes(rule, value))
+            }
+            ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
+            (
+                "minLength"
+                | "maxLength"
+                | "pattern"
+                | "minimum"
+                | "maximum"
+                | "exclusiveMinimum"
+                | "exclusiveMaximum"
+                | "multipleOf"
+                | "items"
+                | "minItems"
+                | "maxItems"
+                | "uniqueItems"
+                | "contains"
+                | "properties"
+                | "additionalProperties"
+                | "required",
+                _,
+            ) => true,
+            _ => panic!("the keyword {keyword} is not known here"),
+        }
+    }
+}
+
+thread_local! {
+    /// Each pattern is met many times, and takes long to compile.
+    static PATTERNS: RefCell<HashMap<String, Regex>> = RefCell::default();
+}
+
+fn matches(pattern: &str, found: &str) -> bool {
+    PATTERNS.with_borrow_mut(|patterns| {
+        let compiled = patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).unwrap());
+        compiled.is_match(found)
+    })
 }
 
 fn is_a(kind: &str, value: &Value) -> bool {

@@ -5,6 +5,7 @@ mod form; // forms: made, listed, changed, named, in versions
 mod order; // ids and counters, whatever the clock does
 mod reading; // submissions come back as they were sent
 mod removal; // submissions in the trash, out of it, and gone
+mod search; // lists of what a filter takes
 mod stories; // random lives of submissions, against a model
 mod taking_in; // what is stored once, refused, checked again
 mod trash; // forms in the trash and out of it
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use forms::clock::Timestamp;
 use forms::domain::definition::{Change, Definition};
 use forms::domain::edit::Edit;
+use forms::domain::filter::{Order, SubmissionFilter};
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
@@ -24,7 +26,7 @@ use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
-use forms::store::{CheckedEdit, NewForm, NewSubmission, Operation, Retry, Step, Store};
+use forms::store::{CheckedEdit, NewForm, NewSubmission, Operation, Page, Retry, Step, Store};
 
 /// Repeatable randomness: a counter, scrambled.
 pub(crate) struct Scrambled(AtomicU64);
@@ -109,6 +111,11 @@ conformance! { sled:
         submissions_are_paged_without_gaps_while_others_write
         a_page_of_large_submissions_ends_early
         submissions_that_come_together_are_paged_one_by_one
+    }
+    search {
+        a_search_has_what_its_filter_takes_in_either_order
+        a_search_finds_answers_as_they_were_edited
+        a_long_search_comes_in_slices_and_can_be_given_up
     }
     order {
         times_that_come_again_keep_every_submission
@@ -299,11 +306,23 @@ async fn submit_together(
     ids
 }
 
+/// A page of all submissions of a form, newest first.
+pub(crate) async fn newest(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    form: FormId,
+    before: Option<SubmissionId>,
+    limit: usize,
+) -> Option<Page<Submission>> {
+    let all = SubmissionFilter::default();
+    store.list_submissions(workspace, form, &all, Order::NewestFirst, before, limit).await.unwrap()
+}
+
 /// All submissions of a form, read by pages of `limit`, newest first; each is there for itself, too.
 async fn all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page = newest(store, workspace(1), form, before, limit).await.unwrap();
         assert!(page.rows.len() == limit || !page.more, "only the last page is short");
         before = page.rows.last().map(|last| last.id);
         for row in page.rows {

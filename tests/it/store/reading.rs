@@ -3,7 +3,7 @@
 use forms::id::SubmissionId;
 use forms::store::{NewForm, Page};
 
-use super::{Bench, all, at, definition, form_id, published, submit, submit_together, workspace};
+use super::{Bench, all, at, definition, form_id, newest, published, submit, submit_together, workspace};
 
 pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
     let store = bench.open();
@@ -18,7 +18,7 @@ pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
             "round {round}"
         );
         assert_eq!(found.submitted_at(), at(123));
-        let page = store.list_submissions(workspace(1), form, None, 10).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, None, 10).await.unwrap();
         assert_eq!(page, Page { rows: vec![found], more: false });
     }
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
@@ -54,7 +54,7 @@ pub(super) async fn large_answers_and_definitions_come_back(bench: &impl Bench) 
     for (id, text) in &sent {
         assert_eq!(*store.find_submission(workspace(1), form, *id).await.unwrap().unwrap().answers, **text);
     }
-    let page = store.list_submissions(workspace(1), form, None, 100).await.unwrap().unwrap();
+    let page = newest(&*store, workspace(1), form, None, 100).await.unwrap();
     let listed: Vec<_> =
         page.rows.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
     assert_eq!(listed, sent);
@@ -74,7 +74,7 @@ pub(super) async fn submissions_are_paged_without_gaps_while_others_write(bench:
     let mut seen = Vec::new();
     let mut before = None;
     for limit in [1, 7, 120, 200, 10] {
-        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, before, limit).await.unwrap();
         before = page.rows.last().map(|last| last.id).or(before);
         seen.extend(page.rows.into_iter().map(|found| found.id));
         submit(&*store, form, "{}", 1_000).await;
@@ -91,7 +91,7 @@ pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     }
     let (mut seen, mut before, mut pages) = (0, None, 0);
     loop {
-        let page = store.list_submissions(workspace(1), form, before, 1_000).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, before, 1_000).await.unwrap();
         assert!((1..=5).contains(&page.rows.len()), "{}", page.rows.len());
         (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.rows.last().map(|last| last.id));
         if !page.more {

@@ -9,8 +9,8 @@ use forms::id::{FormId, SubmissionId};
 use forms::store::{NewForm, NewSubmission, Operation, Step, Store};
 
 use super::{
-    Bench, all, answers, at, change, edit, erase, found, in_trash, lunch, published, put_back, remove, retry,
-    submit, submit_together, trash, workspace,
+    Bench, all, answers, at, change, edit, erase, found, in_trash, lunch, newest, published, put_back,
+    remove, retry, submit, submit_together, trash, workspace,
 };
 
 pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench: &impl Bench) {
@@ -192,7 +192,7 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
                 let new = NewSubmission { checked_revision: 3, ..answers(form, "{}") };
                 match store.accept_submission(workspace(1), new, at(2)).await.unwrap() {
                     Step::Done(id) => mine.push(id),
-                    Step::Refused(Refusal::Shut(Shut::Full)) => refused += 1,
+                    Step::Refused(Refusal::Shut { why: Shut::Full, .. }) => refused += 1,
                     other => panic!("{other:?}"),
                 }
                 if let Some(id) = mine.first().copied().filter(|_| (number + round) % 3 > 0) {
@@ -200,7 +200,7 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
                     assert!(matches!(removed, Step::Done(()) | Step::Missing), "{removed:?}");
                     match put_back(&*store, form, id, 4).await {
                         Step::Done(_) => {}
-                        Step::Refused(Refusal::Shut(Shut::Full)) => refused += 1,
+                        Step::Refused(Refusal::Shut { why: Shut::Full, .. }) => refused += 1,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -264,7 +264,7 @@ pub(super) async fn pages_have_all_that_stays_while_others_delete(bench: &impl B
     while !tasks.is_empty() {
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
-            let page = store.list_submissions(workspace(1), form, before, 25).await.unwrap().unwrap();
+            let page = newest(&*store, workspace(1), form, before, 25).await.unwrap();
             before = page.rows.last().map(|last| last.id).or(before);
             seen.extend(page.rows.into_iter().map(|row| row.id));
             tasks.join_next().await;

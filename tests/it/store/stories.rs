@@ -8,7 +8,9 @@ use forms::domain::submission::{Edited, Submission, SubmissionStatus};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};
 
-use super::{Bench, at, edit, erase, found, in_trash, published, put_back, remove, submit, workspace};
+use super::{
+    Bench, at, edit, erase, found, in_trash, newest, published, put_back, remove, submit, workspace,
+};
 use crate::engine::random::Random;
 
 /// What there is, in the trash or not, each with the texts that edits replaced.
@@ -205,7 +207,7 @@ impl Story {
 async fn read(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page = newest(&*store, workspace(1), form, before, limit).await.unwrap();
         before = page.rows.last().map(|last| last.id);
         seen.extend(page.rows);
         if !page.more {

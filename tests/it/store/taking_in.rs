@@ -6,7 +6,7 @@ use forms::domain::admission::{Refusal, Shut};
 use forms::domain::revision::Expected;
 use forms::store::{NewForm, NewSubmission, Operation, Step};
 
-use super::{Bench, answers, at, change, form_id, lunch, make, published, retry, workspace};
+use super::{Bench, answers, at, change, form_id, lunch, make, newest, published, retry, workspace};
 
 pub(super) async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
     let store = bench.open();
@@ -80,10 +80,10 @@ pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl 
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::Shut(Shut::Draft))));
+    assert!(matches!(refused, Step::Refused(Refusal::Shut { why: Shut::Draft, .. })));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
-    assert!(store.list_submissions(workspace(1), form_id(99), None, 5).await.unwrap().is_none());
+    assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
 }
 
@@ -105,14 +105,17 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     let steps = tasks.join_all().await;
     assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
     assert_eq!(
-        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Shut(Shut::Full)))).count(),
+        steps
+            .iter()
+            .filter(|step| matches!(step, Step::Refused(Refusal::Shut { why: Shut::Full, .. })))
+            .count(),
         24
     );
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
-    assert!(matches!(one_more, Step::Refused(Refusal::Shut(Shut::Full))));
+    assert!(matches!(one_more, Step::Refused(Refusal::Shut { why: Shut::Full, .. })));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
     // Who was let in before is told so again, full or not.
     let mut replayed = 0;

@@ -1,0 +1,206 @@
+//! Searches among a form's submissions: however many must be looked at, a slice at a time, so that nobody waits for it.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use tokio::sync::Semaphore;
+
+use super::engine::Engine;
+use super::engine::tx::Direction;
+use super::layout::{self, Range};
+use super::run::{self, Kept};
+use super::{PAGE_BYTES, SledStore, held};
+use crate::domain::filter::{Order, SubmissionFilter};
+use crate::domain::submission::Submission;
+use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::store::{Page, StoreError};
+
+/// Bytes of a slice: a few milliseconds' worth.
+const SLICE_BYTES: usize = 1 << 20;
+
+/// Runs that are read at once, at least, where it is not known how many must be looked at.
+const SEARCHED_RUNS: usize = 64;
+
+/// How many slices are read at once: searches leave half of the machine to others, and take turns.
+pub(super) fn turns() -> Arc<Semaphore> {
+    let threads = available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new((threads / 2).max(1)))
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// So many submissions, and whether there are more.
+    Page(usize),
+    /// How many there are.
+    Count,
+}
+
+/// A search, and how far it has come.
+pub(super) struct Search {
+    form: FormId,
+    filter: SubmissionFilter,
+    direction: Direction,
+    goal: Goal,
+    /// Between which ids.
+    ids: (Bound<SubmissionId>, Bound<SubmissionId>),
+    /// The runs that were not looked at; `None` if none was.
+    left: Option<Range>,
+    at_end: bool,
+    rows: Vec<Submission>,
+    /// Bytes of `rows`.
+    bytes: usize,
+    more: bool,
+    /// How many were taken.
+    pub(super) count: u64,
+}
+
+impl SledStore {
+    /// Searches to the end; `None` if there is no such form outside the trash.
+    pub(super) async fn search(
+        &self,
+        workspace: WorkspaceId,
+        mut search: Search,
+    ) -> Result<Option<Search>, StoreError> {
+        let rows = search.rows_at_most();
+        while !search.is_done() {
+            if self.live_form(workspace, search.form)?.is_none() {
+                return Ok(None);
+            }
+            let turn = match rows {
+                Some(_) => None,
+                None => Some(Arc::clone(&self.turns).acquire_owned().await.expect("nobody closes it")),
+            };
+            let slice = move |store: &Self| {
+                search.look(&store.engine)?;
+                // Held to here: a search that was given up ends with its slice.
+                drop(turn);
+                Ok(search)
+            };
+            search = self.scan_apart(rows.unwrap_or(usize::MAX), slice).await?;
+        }
+        Ok(Some(search))
+    }
+}
+
+impl Search {
+    /// A search in `form` for what `filter` takes, behind `after`, which is one of those.
+    pub(super) fn new(
+        form: FormId,
+        filter: &SubmissionFilter,
+        order: Order,
+        after: Option<SubmissionId>,
+        goal: Goal,
+    ) -> Self {
+        let mut ids = filter.ids();
+        let (direction, start) = match order {
+            Order::NewestFirst => (Direction::Descending, &mut ids.1),
+            Order::OldestFirst => (Direction::Ascending, &mut ids.0),
+        };
+        if let Some(after) = after {
+            *start = Bound::Excluded(after);
+        }
+        let filter = filter.clone();
+        let (left, at_end, rows, bytes, more, count) = (None, false, Vec::new(), 0, false, 0);
+        Self { form, filter, direction, goal, ids, left, at_end, rows, bytes, more, count }
+    }
+
+    /// The page that was looked for.
+    pub(super) fn into_page(self) -> Page<Submission> {
+        Page { rows: self.rows, more: self.more }
+    }
+
+    /// How many submissions will be looked at, if that is known.
+    fn rows_at_most(&self) -> Option<usize> {
+        match self.goal {
+            Goal::Page(limit) if self.filter.takes_all() => Some(limit),
+            Goal::Page(_) | Goal::Count => None,
+        }
+    }
+
+    /// How many runs to read next. How many submissions are in one is not known: one, or eight and more.
+    fn runs_at_once(&self) -> usize {
+        let least = if self.rows_at_most().is_some() { 1 } else { SEARCHED_RUNS };
+        match self.goal {
+            Goal::Page(limit) => (1 + (limit - self.rows.len()) / 8).max(least),
+            Goal::Count => least,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.at_end || self.more
+    }
+
+    /// Looks at a slice of what is left.
+    fn look(&mut self, engine: &Engine) -> Result<(), StoreError> {
+        let mut range = match self.left.take() {
+            Some(left) => left,
+            None => self.runs(engine)?,
+        };
+        let mut room = SLICE_BYTES;
+        while !self.is_done() && room > 0 {
+            let runs = self.runs_at_once();
+            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, room)?;
+            for (_, run) in &found {
+                room = room.saturating_sub(run.len() + self.take(run, engine)?);
+            }
+            self.at_end = found.len() < runs && !cut;
+            if let Some((last, _)) = found.into_iter().next_back() {
+                let passed = Bound::Excluded(last);
+                match self.direction {
+                    Direction::Ascending => range.0 = passed,
+                    Direction::Descending => range.1 = passed,
+                }
+            }
+        }
+        self.left = Some(range);
+        Ok(())
+    }
+
+    /// The runs that may hold what is looked for. The least of the ids may lie within one.
+    fn runs(&self, engine: &Engine) -> Result<Range, StoreError> {
+        let mut range = layout::submissions_within(self.form, self.ids);
+        if let Bound::Included(id) | Bound::Excluded(id) = self.ids.0 {
+            let before = layout::submissions_up_to(self.form, id);
+            let run = engine.scan(before, Direction::Descending, 1)?.pop();
+            range.0 = run.map_or(range.0, |(key, _)| Bound::Included(key));
+        }
+        Ok(range)
+    }
+
+    /// Takes what is looked for out of a run, and stops where a page is full. Gives the bytes that were read besides.
+    fn take(&mut self, run: &[u8], engine: &Engine) -> Result<usize, StoreError> {
+        let mut all = run::read(run)?;
+        if self.direction == Direction::Descending {
+            all.reverse();
+        }
+        let mut apart = 0;
+        for kept in all.iter().filter(|kept| self.ids.contains(&kept.id)) {
+            let Some(found) = self.wanted(kept, engine)? else { continue };
+            apart += if kept.state.is_apart() { found.size() } else { 0 };
+            match self.goal {
+                Goal::Count => self.count += 1,
+                Goal::Page(limit) if self.rows.len() == limit || self.bytes >= PAGE_BYTES => {
+                    self.more = true;
+                    break;
+                }
+                Goal::Page(_) => {
+                    self.bytes += found.size();
+                    self.rows.push(found);
+                }
+            }
+        }
+        Ok(apart)
+    }
+
+    /// The submission that stands in a run as `kept`, if the filter takes it.
+    fn wanted(&self, kept: &Kept<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
+        let is_apart = kept.state.is_apart();
+        if !is_apart && !self.filter.takes(kept.state.answers()?) {
+            return Ok(None);
+        }
+        let found = held::read(self.form, kept, |key| engine.get(key))?;
+        Ok(found.filter(|found| !is_apart || self.filter.takes(&found.answers)))
+    }
+}

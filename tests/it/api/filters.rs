@@ -1,0 +1,313 @@
+//! Lists of submissions by what was answered, when, and in which order.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, questions};
+
+fn path(form: &str) -> String {
+    format!("/api/v1/forms/{form}/submissions")
+}
+
+/// `text` as a value in a query.
+fn escaped(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// `filter[score][gte]=4` from `score.gte=4`.
+fn filter(text: &str) -> String {
+    let (name, value) = text.split_once('=').unwrap();
+    let name = name.replacen('.', "][", 1);
+    format!("{}={}", escaped(&format!("filter[{name}]")), escaped(value))
+}
+
+/// The `n` that the submissions of a list have in their answers, in the order of the list.
+fn numbers(list: &Value) -> Vec<i64> {
+    let submissions = list["submissions"].as_array().unwrap();
+    submissions.iter().map(|submission| submission["answers"]["n"].as_i64().unwrap()).collect()
+}
+
+/// A form of every kind with a number `n` in it, and submissions with these answers, of which `n` counts from 0.
+async fn answered(server: &Server, answers: &[Value]) -> String {
+    let kinds = json!([
+        {"id": "n", "type": "number", "title": "N"},
+        {"id": "tale", "type": "long_text", "title": "T"},
+        {"id": "mail", "type": "email", "title": "T"},
+        {"id": "count", "type": "number", "title": "T", "min": 0, "max": 10, "step": 0.5},
+        {"id": "score", "type": "rating", "title": "T"},
+        {"id": "yes", "type": "boolean", "title": "T"},
+        {"id": "agree", "type": "consent", "title": "T"},
+        {"id": "pick", "type": "single_choice", "title": "T", "options": ["red", "7"], "allow_other": true},
+        {"id": "many", "type": "multiple_choice", "title": "T", "options": ["a", "b", "c,d"]},
+        {"id": "rank", "type": "ranking", "title": "T", "options": ["a", "b"]},
+        {"id": "grid", "type": "matrix", "title": "T", "rows": ["r"], "columns": ["c"]},
+        {"id": "day", "type": "date", "title": "T"},
+        {"id": "at", "type": "time", "title": "T"},
+        {"id": "when", "type": "datetime", "title": "T"},
+        {"id": "from", "type": "hidden"},
+        {"id": "note", "type": "statement", "title": "T"},
+    ]);
+    let form = server.published(kinds).await;
+    for (number, answers) in answers.iter().enumerate() {
+        let mut answers = answers.clone();
+        answers["n"] = json!(number);
+        server.submit(&form, answers).await;
+    }
+    form
+}
+
+#[tokio::test]
+async fn each_operator_takes_what_a_condition_would() {
+    let server = Server::start().await;
+    let form = answered(
+        &server,
+        &[
+            json!({}),
+            json!({"tale": "Once upon a time", "mail": "ada@example.com", "count": 9.5, "score": 5, "yes": true, "agree": true}),
+            json!({"tale": "once", "score": 4, "yes": false, "agree": false, "pick": "red", "many": ["b", "a"], "rank": ["b", "a"]}),
+            json!({"tale": "", "score": 1, "pick": {"other": "Once more"}, "many": ["c,d"], "grid": {"r": "c"}, "count": 10}),
+            json!({"day": "2026-11-20", "at": "09:00:00", "when": "2026-11-20T10:00:00+01:00", "from": "web", "pick": "7"}),
+        ],
+    )
+    .await;
+    for (text, expected) in [
+        ("score=4", &[2][..]),
+        ("score.eq=4.0", &[2]),
+        ("score.ne=4", &[0, 1, 3, 4]),
+        ("score.lt=4", &[3]),
+        ("score.lte=4", &[2, 3]),
+        ("score.gt=4", &[1]),
+        ("score.gte=4", &[1, 2]),
+        ("score.in=1,5", &[1, 3]),
+        ("score.answered=true", &[1, 2, 3]),
+        ("score.answered=false", &[0, 4]),
+        ("count.gt=9.5", &[3]),
+        ("tale=once", &[2]),
+        ("tale.includes=nce", &[1, 2]),
+        ("tale.matches=^[Oo]nce ", &[1]),
+        ("tale.answered=false", &[0, 3, 4]),
+        ("tale.gt=P", &[2]),
+        ("mail.includes=@example.", &[1]),
+        ("yes=false", &[2]),
+        ("yes=yes", &[1]),
+        ("agree=true", &[1]),
+        ("agree.answered=false", &[0, 2, 3, 4]),
+        ("pick=7", &[4]),
+        ("pick.in=red,7", &[2, 4]),
+        ("pick.matches=e", &[2]),
+        ("many.includes=a", &[2]),
+        ("many.includes=c,d", &[3]),
+        (r#"many.eq=["b","a"]"#, &[2]),
+        (r#"rank.ne=["b","a"]"#, &[0, 1, 3, 4]),
+        (r#"grid={"r":"c"}"#, &[3]),
+        ("day.lt=2026-11-21", &[4]),
+        ("day=2026-11-20", &[4]),
+        ("at=09:00", &[4]),
+        ("at.gt=09:00", &[]),
+        ("when=2026-11-20T09:00:00Z", &[4]),
+        ("when.gte=2026-11-20T09:00:01Z", &[]),
+        ("from=web", &[4]),
+    ] {
+        let list = server.get(format!("{}?order=asc&{}", path(&form), filter(text))).send().await;
+        assert_eq!(numbers(&list.expect(200)), expected, "{text}");
+    }
+    // All that are asked must hold, also of one question.
+    let both = format!("{}&{}", filter("score.gte=2"), filter("score.lt=5"));
+    let list = server.get(format!("{}?{both}&{}", path(&form), filter("yes.answered=true"))).send().await;
+    assert_eq!(numbers(&list.expect(200)), [2]);
+}
+
+#[tokio::test]
+async fn what_can_never_be_is_refused_and_told() {
+    let server = Server::start().await;
+    let form = answered(&server, &[]).await;
+    for (query, told) in [
+        (
+            filter("nobody=4"),
+            "`filter[nobody]` names no question of this form that takes an answer; there are n, tale,",
+        ),
+        (filter("note=4"), "`filter[note]` names no question of this form that takes an answer"),
+        (filter("score.near=4"), "`filter[score][near]`: unknown operator `near`; known are eq, ne, lt,"),
+        (
+            filter("score=good"),
+            "this can never be true of `score`: Enter a whole number from 1 to 5, not text",
+        ),
+        (filter("score=6"), "this can never be true of `score`: Enter a whole number from 1 to 5"),
+        (
+            filter("score.gt=5"),
+            "this can never be true of `score`: none is left that is a whole number from 1 to 5",
+        ),
+        (
+            filter("score.in=1,6"),
+            "`filter[score][in]`: this can never be true of `score`: Enter a whole number",
+        ),
+        (
+            filter("score.includes=4"),
+            "this can never be true of `score`: its answer is a whole number from 1 to 5",
+        ),
+        (filter("score.matches=4"), "this can never be true of `score`"),
+        (filter("score.answered=yes"), "`filter[score][answered]`: `answered` is true or false, not text"),
+        (filter("score="), "`filter[score][eq]`: no answer is ever empty"),
+        (filter("yes.gt=true"), "only numbers and texts have an order, not a boolean"),
+        (filter("pick=blue"), "this can never be true of `pick`: Choose one of red, 7"),
+        (filter("many=a"), "this can never be true of `many`"),
+        (filter("many.includes=z"), "this can never be true of `many`: Choose one of a, b"),
+        (filter("day.gt=soon"), "this can never be true of `day`: Enter a date"),
+        (filter("tale.matches=("), "`filter[tale][matches]`: `matches` is no regular expression"),
+        ("filter[]=1".to_owned(), "`filter[]` is no filter; write `filter[question][operator]`"),
+        ("filter[score][eq][x]=1".to_owned(), "`filter[score][eq][x]` is no filter"),
+        ("filter=1".to_owned(), "this operation takes no parameter `filter`"),
+        ("filter[score]=1&filter[score][eq]=1".to_owned(), "`filter[score][eq]` stands twice"),
+        (
+            "trashed=true&q=x".to_owned(),
+            "this operation takes no parameter `q`; it takes `limit`, `cursor`, `trashed`",
+        ),
+        ("since=yesterday".to_owned(), "`since` expects a date and time with its offset, such as"),
+        ("status=spam".to_owned(), "`status` expects `completed`, got `spam`"),
+        ("order=up".to_owned(), "`order` expects `desc` or `asc`, got `up`"),
+    ] {
+        let refused = server.get(format!("{}?{query}", path(&form))).send().await;
+        assert_eq!(refused.code(), "invalid_query", "{query}");
+        let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(told), "{query}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_looked_for_in_all_answers_in_capitals_or_not() {
+    let server = Server::start().await;
+    let form = answered(
+        &server,
+        &[
+            json!({"tale": "The ÉCLAIR was fine"}),
+            json!({"pick": {"other": "eclair"}, "many": ["c,d"]}),
+            json!({"grid": {"r": "c"}, "score": 5, "from": "a \"quoted\" word"}),
+            json!({"tale": "line\nbreak \\ back"}),
+        ],
+    )
+    .await;
+    for (text, expected) in [
+        ("éclair", &[0][..]),
+        ("ECLAIR", &[1]),
+        ("c,D", &[1]),
+        ("\"QUOTED\"", &[2]),
+        ("e\nb", &[3]),
+        ("\\ b", &[3]),
+        (".", &[]),
+        // Neither names nor numbers are texts of an answer.
+        ("tale", &[]),
+        ("5", &[]),
+        ("", &[0, 1, 2, 3]),
+    ] {
+        let list = server.get(format!("{}?order=asc&q={}", path(&form), escaped(text))).send().await;
+        assert_eq!(numbers(&list.expect(200)), expected, "{text}");
+    }
+    // As it was written, with escapes that need not be.
+    let body = r#"{"answers":{"n":4,"tale":"\u00e9cla\u0069r"}}"#;
+    server.post(path(&form), json!({})).body(body).send().await.expect(201);
+    let list = server.get(format!("{}?q={}&status=completed", path(&form), escaped("Éclair"))).send().await;
+    assert_eq!(numbers(&list.expect(200)), [4, 0]);
+}
+
+#[tokio::test]
+async fn a_list_lies_between_two_moments_in_either_order() {
+    let server = Server::start().await;
+    let form = answered(&server, &[]).await;
+    for second in 0..6 {
+        server.clock.set(&format!("2026-11-20T09:00:0{second}.500Z"));
+        server.submit(&form, json!({"n": second})).await;
+    }
+    for (query, expected) in [
+        ("since=2026-11-20T09:00:03.500Z", &[5, 4, 3][..]),
+        ("since=2026-11-20T10:00:03.501%2B01:00", &[5, 4]),
+        ("until=2026-11-20T09:00:02.500Z", &[1, 0]),
+        ("until=2026-11-20T09:00:02.501Z&order=asc", &[0, 1, 2]),
+        ("since=2026-11-20T09:00:01Z&until=2026-11-20T09:00:04Z&order=asc", &[1, 2, 3]),
+        ("since=2026-11-20T09:00:04Z&until=2026-11-20T09:00:01Z", &[]),
+        ("since=9999-12-31T23:59:59Z", &[]),
+        ("since=0001-01-01T00:00:00Z&order=desc", &[5, 4, 3, 2, 1, 0]),
+    ] {
+        let list = server.get(format!("{}?count=true&{query}", path(&form))).send().await.expect(200);
+        assert_eq!((numbers(&list), &list["total"]), (expected.to_vec(), &json!(expected.len())), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_a_filter_go_on_where_they_ended_while_others_write() {
+    let server = Server::start().await;
+    let answers: Vec<_> = (0..40).map(|number| json!({"score": 1 + number % 4})).collect();
+    let form = answered(&server, &answers).await;
+    for (order, expected) in [
+        ("asc", vec![2, 6, 10, 14, 18, 22, 26, 30, 34, 38, 40]),
+        ("desc", {
+            let descending: Vec<i64> = (0..10).map(|turn| 38 - 4 * turn).collect();
+            [vec![40], descending].concat()
+        }),
+    ] {
+        let query = format!("order={order}&count=true&{}", filter("score=3"));
+        let (mut next, mut seen) = (format!("{}?limit=3&{query}", path(&form)), Vec::new());
+        if order == "asc" {
+            server.submit(&form, json!({"n": 40, "score": 3})).await;
+        }
+        loop {
+            let answer = server.get(&next).send().await;
+            let page = answer.expect(200);
+            seen.extend(numbers(&page));
+            assert_eq!(page["total"], 11);
+            server.submit(&form, json!({"n": 41, "score": 4})).await;
+            let Some(link) = answer.header("link") else {
+                assert_eq!(page["next_cursor"], Value::Null);
+                break;
+            };
+            next = link[1..].split_once('>').unwrap().0.to_owned();
+        }
+        assert_eq!(seen, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_serves_the_query_it_was_given_for() {
+    let server = Server::start().await;
+    let form = answered(&server, &[json!({"score": 5}), json!({"score": 5}), json!({"score": 5})]).await;
+    let get = |query: &str, cursor: &str| {
+        let cursor = if cursor.is_empty() { String::new() } else { format!("&cursor={cursor}") };
+        server.get(format!("{}?{query}{cursor}", path(&form))).send()
+    };
+    let asked = format!("limit=1&{}", filter("score.gte=4"));
+    let cursor = get(&asked, "").await.expect(200)["next_cursor"].as_str().unwrap().to_owned();
+    for other in [asked.replace("limit=1", "limit=2"), format!("{asked}&count=true")] {
+        assert_eq!(numbers(&get(&other, &cursor).await.expect(200))[0], 1, "{other}");
+    }
+    for other in [
+        "limit=1".to_owned(),
+        asked.replace("gte", "lte"),
+        asked.replace("=4", "=5"),
+        format!("{asked}&order=asc"),
+        format!("{asked}&q=x"),
+        format!("{asked}&since=2020-01-01T00:00:00Z"),
+        format!("{asked}&until=2030-01-01T00:00:00Z"),
+        format!("{asked}&{}", filter("count.answered=false")),
+    ] {
+        assert_eq!(get(&other, &cursor).await.code(), "invalid_cursor", "{other}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_asks_by_the_present_questions_and_both_names_are_one_list() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    server.submit(&form, json!({"q1": "Ada", "q3": 5})).await;
+    let change = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name?"}]});
+    server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    assert_eq!(
+        server.get(format!("{}?{}", path(&form), filter("q3=5"))).send().await.code(),
+        "invalid_query"
+    );
+    let found = format!("{}?{}", path(&form), filter("q1=Ada"));
+    let list = server.get(&found).send().await;
+    assert_eq!(list.expect(200)["submissions"][0]["answers"], json!({"q1": "Ada", "q3": 5}));
+    assert_eq!(server.get(found.replace("submissions", "responses")).send().await.text(), list.text());
+    assert_eq!(
+        server.get("/api/v1/forms/frm_000000000000/submissions?q=x").send().await.code(),
+        "form_not_found"
+    );
+}

@@ -1,0 +1,144 @@
+//! Answers to what is no question of the form: refused, or left out and named.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Server, fields, questions};
+
+fn path(form: &str) -> String {
+    format!("/api/v1/forms/{form}/submissions")
+}
+
+/// A published form that drops what it does not know.
+async fn dropping(server: &Server) -> String {
+    let form = server.published(questions()).await;
+    let settings = json!({"settings": {"unknown_answers": "drop"}});
+    let changed = server.patch(format!("/api/v1/forms/{form}"), settings.clone()).send().await.expect(200);
+    assert_eq!(changed["settings"], settings["settings"]);
+    form
+}
+
+fn sending(server: &Server, path: &str, answers: &str) -> crate::harness::Call {
+    server.post(path, json!({})).body(format!("{{\"answers\":{answers}}}"))
+}
+
+/// The text of the member `answers`.
+fn kept(answer: &Answer) -> &str {
+    let members = forms::domain::json::parse_object(answer.text()).unwrap();
+    let (.., range) = members.into_iter().find(|(name, ..)| name == "answers").unwrap();
+    &answer.text()[range]
+}
+
+#[tokio::test]
+async fn what_is_dropped_is_cut_out_and_named_and_the_rest_stays_as_it_was_sent() {
+    let server = Server::start().await;
+    let form = dropping(&server).await;
+    for (place, (sent, expected, names)) in [
+        (r#"{ "q3" : 5.0e0,"q1":"A" }"#, r#"{ "q3" : 5.0e0,"q1":"A" }"#, None),
+        (r#"{ "x" : 5.0e0,"q1":"A" }"#, r#"{"q1":"A" }"#, Some("x")),
+        (r#"{ "q1":"A" , "x" :[1, {"q3":","}] }"#, r#"{ "q1":"A" }"#, Some("x")),
+        (
+            "{\"q1\":\"A\",\n\t\"x\":1 ,\n\t\"q3\" : 1.0 , \"y\":2}",
+            "{\"q1\":\"A\",\n\t\"q3\" : 1.0 }",
+            Some("x,y"),
+        ),
+        (r#"{"x":"}{,","\u00711":"A\u002c,","":null}"#, r#"{"\u00711":"A\u002c,"}"#, Some("x,")),
+        (r#"{"a b":1,"q1":"A","50%":2,"é,":3}"#, r#"{"q1":"A"}"#, Some("a%20b,50%25,%C3%A9%2C")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let tried = sending(&server, &format!("{}?dry_run=true", path(&form)), sent).send().await;
+        let make =
+            || sending(&server, &path(&form), sent).header("idempotency-key", &place.to_string()).send();
+        let (made, again) = (make().await, make().await);
+        let id = made.expect(201)["id"].as_str().unwrap().to_owned();
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{sent}");
+        let read = server.get(format!("{}/{id}", path(&form))).send().await;
+        for answer in [&tried, &made, &again, &read] {
+            assert_eq!(kept(answer), expected, "{sent}");
+        }
+        assert_eq!(
+            [&tried, &made, &again].map(|answer| answer.header("forms-dropped")),
+            [names; 3],
+            "{sent}"
+        );
+        assert_eq!(read.header("forms-dropped"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_replay_names_what_was_left_out_then() {
+    let server = Server::start().await;
+    let form = dropping(&server).await;
+    let send = || {
+        let call = sending(&server, &path(&form), r#"{"q1":"A","q3":4,"x":1}"#);
+        call.header("idempotency-key", "1").send()
+    };
+    let made = send().await;
+    made.expect(201);
+    // Since then `x` is a question, `q3` is none, and nothing is dropped any more.
+    let change = json!({"settings": {"unknown_answers": null}, "questions": [
+        {"id": "q1", "type": "short_text", "title": "Name?"}, {"id": "x", "type": "number", "title": "X"},
+    ]});
+    server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    let again = send().await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!((again.text(), again.header("forms-dropped")), (made.text(), Some("x")));
+}
+
+#[tokio::test]
+async fn the_rules_hold_for_what_stays() {
+    let server = Server::start().await;
+    let form = dropping(&server).await;
+    let refused = sending(&server, &path(&form), r#"{"x":1,"q3":9}"#).send().await;
+    let body = refused.expect(422);
+    let codes: Vec<_> = body["errors"].as_array().unwrap().iter().map(|error| &error["code"]).collect();
+    assert_eq!(codes, ["required", "out_of_range"]);
+    assert_eq!(refused.header("forms-dropped"), None);
+    let reject = json!({"settings": {"unknown_answers": "reject"}});
+    server.patch(format!("/api/v1/forms/{form}"), reject).send().await.expect(200);
+    let refused = sending(&server, &path(&form), r#"{"x":1,"q1":"A"}"#).send().await;
+    assert_eq!(refused.expect(422)["errors"][0]["code"], "unknown_question");
+}
+
+#[tokio::test]
+async fn the_header_has_as_many_names_as_fit() {
+    let server = Server::start().await;
+    let form = dropping(&server).await;
+    let mut answers: Vec<_> = (0..400).map(|number| format!("\"k{number:03}\":0")).collect();
+    answers.insert(0, format!("\"{}\":0", "é".repeat(1_000)));
+    answers.push("\"q1\":\"A\"".to_owned());
+    let made = sending(&server, &path(&form), &format!("{{{}}}", answers.join(","))).send().await;
+    assert_eq!(made.expect(201)["answers"], json!({"q1": "A"}));
+    let names = made.header("forms-dropped").unwrap();
+    assert!((990..=1_000).contains(&names.len()), "{}", names.len());
+    assert!(names.starts_with(&format!("{},k000,k001,", "%C3%A9".repeat(80))), "{names}");
+}
+
+#[tokio::test]
+async fn whoever_comes_too_late_hears_what_the_author_has_to_say() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let set = async |settings: Value| {
+        let patch = json!({"settings": settings});
+        server.patch(format!("/api/v1/forms/{form}"), patch).send().await.expect(200);
+        let refused = server.post(path(&form), json!({"answers": {"q1": "Ada"}})).send().await;
+        assert!(fields(refused.text()).contains(&"detail".to_owned()));
+        (refused.code(), refused.expect(409)["detail"].as_str().unwrap().to_owned())
+    };
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    let late = "See you next year.";
+    for (settings, code, detail) in [
+        (json!({"closed": true}), "form_closed", "the form was closed and takes no answers"),
+        (json!({"closed_message": late}), "form_closed", late),
+        (json!({"closed": null, "closes_at": "2026-11-20T08:00:00Z"}), "form_expired", late),
+        (json!({"closes_at": null, "max_responses": 1}), "form_full", late),
+        (
+            json!({"opens_at": "2027-01-01T00:00:00Z"}),
+            "form_not_open_yet",
+            "the form takes no answers before `opens_at`",
+        ),
+    ] {
+        assert_eq!(set(settings).await, (code.to_owned(), detail.to_owned()));
+    }
+}

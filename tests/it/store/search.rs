@@ -1,0 +1,101 @@
+//! Lists of what a filter takes: by what was answered and when, in either order.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use forms::domain::edit::Edit;
+use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
+use forms::domain::submission::Submission;
+use forms::store::{CheckedEdit, Step};
+
+use super::{Bench, NOON, at, newest, published, submit, submit_together, workspace};
+use crate::engine::random::Random;
+
+pub(super) async fn a_search_has_what_its_filter_takes_in_either_order(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    for turn in 0..4 {
+        submit_together(&store, form, 100, NOON + turn * 20).await;
+    }
+    let stored = newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
+    let mut random = Random::new(7);
+    for _ in 0..300 {
+        let mut moment = || random.once_in(2).then(|| at(NOON - 5 + random.below(120) as i64));
+        let (since, until) = (moment(), moment());
+        let text = random.once_in(2).then(|| random.below(10).to_string());
+        let order = *random.pick(&[Order::NewestFirst, Order::OldestFirst]);
+        let takes = |found: &&Submission| {
+            since.is_none_or(|since| found.submitted_at() >= since)
+                && until.is_none_or(|until| found.submitted_at() < until)
+                && text.as_ref().is_none_or(|text| found.answers[6..].contains(text))
+        };
+        let mut expected: Vec<_> = stored.iter().filter(takes).map(|found| found.id).collect();
+        if order == Order::OldestFirst {
+            expected.reverse();
+        }
+        let query = SubmissionQuery { since, until, text: text.clone(), ..SubmissionQuery::default() };
+        let filter = SubmissionFilter::new(&query, &[]).unwrap();
+        let (mut seen, mut after, limit) = (Vec::new(), None, 1 + random.below(150));
+        loop {
+            let page = store.list_submissions(workspace(1), form, &filter, order, after, limit).await;
+            let page = page.unwrap().unwrap();
+            assert!(page.rows.len() == limit || !page.more, "only the last page is short");
+            seen.extend(page.rows.iter().map(|row| row.id));
+            after = page.rows.last().map(|last| last.id);
+            if !page.more {
+                break;
+            }
+        }
+        assert_eq!(seen, expected, "{query:?} {order:?} by {limit}");
+        assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), seen.len() as u64);
+    }
+}
+
+pub(super) async fn a_search_finds_answers_as_they_were_edited(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let ids = submit_together(&store, form, 12, NOON).await;
+    let edit = Edit { answers: r#"{"q1":"mended"}"#.into(), metadata: None };
+    let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
+    let edited = store.edit_submission(workspace(1), checked, at(NOON)).await.unwrap();
+    assert!(matches!(edited, Step::Done(_)), "{edited:?}");
+    let found = newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
+    for text in ["mended", "5"] {
+        let query = SubmissionQuery { text: Some(text.to_owned()), ..SubmissionQuery::default() };
+        let filter = SubmissionFilter::new(&query, &[]).unwrap();
+        let expected: Vec<_> =
+            found.iter().filter(|found| found.answers[6..].contains(text)).map(|found| found.id).collect();
+        let page = store.list_submissions(workspace(1), form, &filter, Order::NewestFirst, None, 9).await;
+        let listed: Vec<_> = page.unwrap().unwrap().rows.iter().map(|found| found.id).collect();
+        assert_eq!(listed, expected, "{text}");
+        assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), expected.len() as u64);
+        assert_eq!(listed.contains(&ids[5]), text == "mended");
+    }
+}
+
+pub(super) async fn a_long_search_comes_in_slices_and_can_be_given_up(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(500_000));
+    for number in 0..12 {
+        submit(&*store, form, &text, number).await;
+    }
+    let query = SubmissionQuery { text: Some("y".to_owned()), ..SubmissionQuery::default() };
+    let filter = SubmissionFilter::new(&query, &[]).unwrap();
+    let mut polls = 0;
+    let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
+    let counted = poll_fn(|context| {
+        polls += 1;
+        search.as_mut().poll(context)
+    });
+    assert_eq!(counted.await.unwrap(), 0);
+    assert!(polls > 3, "6 MB were read in {polls} goes");
+    // Whoever gives up gives the turn back.
+    for _ in 0..100 {
+        let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
+        let waits = poll_fn(|context| Poll::Ready(search.as_mut().poll(context).is_pending())).await;
+        assert!(waits, "nothing is read on the caller's own thread");
+    }
+    assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), 0);
+}
