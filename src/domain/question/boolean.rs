@@ -1,7 +1,8 @@
 //! `boolean` and `consent`: yes or no, and yes alone.
 
+use super::entered::yes_or_no;
 use super::json::{object, present};
-use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels, yes_or_no};
+use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};

@@ -2,10 +2,11 @@
 
 use std::mem::replace;
 
+use super::entered::json_or_text;
 use super::json::{any_of, object, present};
 use super::options::Options;
 use super::text::{Lines, NOT_BLANK, one_line};
-use super::{Fault, Rules, json_or_text};
+use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;

@@ -1,9 +1,10 @@
 //! `matrix`: the same columns to choose from in each of some rows.
 
 use super::choice::Offer;
+use super::entered::json_or_text;
 use super::json::{any_of, nothing, object, present};
 use super::options::Options;
-use super::{Fault, Rules, is_empty, json_or_text};
+use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;

@@ -7,6 +7,7 @@ mod boolean;
 mod calendar;
 mod choice;
 mod email;
+mod entered;
 mod hidden;
 pub(super) mod json;
 mod labels;
@@ -314,20 +315,6 @@ fn size(answer: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
         Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
-    }
-}
-
-/// `text` as the JSON that it is, if that is `wanted`; else the text itself.
-fn json_or_text(text: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-    super::json::parse(text).ok().filter(wanted).unwrap_or_else(|| text.into())
-}
-
-/// `text` as true or false; else the text itself.
-fn yes_or_no(text: &str) -> Value {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "true" | "yes" => true.into(),
-        "false" | "no" => false.into(),
-        _ => text.into(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `number`: any number, or one of those between two bounds and at certain steps.
 
+use super::entered::json_or_text;
 use super::json::{object, present};
-use super::{Fault, Rules, json_or_text};
+use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Number, Steps, Value};

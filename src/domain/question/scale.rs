@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::entered::json_or_text;
 use super::json::{object, present};
-use super::{Fault, Rules, json_or_text, labels};
+use super::{Fault, Rules, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};

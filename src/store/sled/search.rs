@@ -114,7 +114,7 @@ impl Search {
     /// How many submissions will be looked at, if that is known.
     fn rows_at_most(&self) -> Option<usize> {
         match self.goal {
-            Goal::Page(limit) if self.filter.takes_all() => Some(limit),
+            Goal::Page(limit) if !self.filter.reads_answers() => Some(limit),
             Goal::Page(_) | Goal::Count => None,
         }
     }
