@@ -207,7 +207,7 @@ impl Story {
 async fn read(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = newest(&*store, workspace(1), form, before, limit).await.unwrap();
+        let page = newest(store, workspace(1), form, before, limit).await.unwrap();
         before = page.rows.last().map(|last| last.id);
         seen.extend(page.rows);
         if !page.more {
