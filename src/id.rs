@@ -157,6 +157,14 @@ impl SubmissionId {
         Self(u128::from(u64::try_from(millis).unwrap_or(0) & 0xffff_ffff_ffff) << 80)
     }
 
+    /// A new id soon after this one. Those that follow at once may have been given, even if nothing has them now; this one
+    /// was not.
+    pub fn beyond(self, random: &dyn Random) -> Self {
+        let mut bytes = [0; 8];
+        random.fill(&mut bytes);
+        Self(self.0 + 1 + u128::from(u64::from_be_bytes(bytes)))
+    }
+
     /// The id's millisecond, counted from the Unix epoch.
     pub fn millis(self) -> i64 {
         (self.0 >> 80) as i64

@@ -60,6 +60,7 @@
 //! | answer | the value given for a question id |
 //! | condition | what must hold of earlier answers for a question to be asked, or to be required |
 //! | submission | one accepted set of answers |
+//! | edit | a change of a submission after it was stored; what edits replace is its history |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | a key that was proved, with its workspace and scopes |
 //! | problem, code, violation | error document, its stable code, one broken rule in it |

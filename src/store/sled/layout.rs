@@ -299,7 +299,7 @@ pub(super) struct Counters {
     pub(super) last: Option<SubmissionId>,
     /// The highest id given; another than the last only after the clock was set back.
     pub(super) highest: Option<SubmissionId>,
-    /// The id at which the run of the highest begins.
+    /// No run begins above this id. If one begins here, it is where higher ones than all before belong.
     pub(super) run: Option<SubmissionId>,
 }
 

@@ -272,8 +272,8 @@ fn among_runs(
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
         }
-        // The id that follows the last one of a run may have been that of a submission which is gone from it.
-        id = SubmissionId::after(None, last.millis() + 1, random);
+        // The ids behind the last one of a run may be those of submissions that went from it to the trash.
+        id = last.beyond(random);
     }
 }
 

@@ -120,6 +120,7 @@ conformance! { sled:
     order {
         times_that_come_again_keep_every_submission
         a_clock_that_jumps_within_a_group_loses_nothing
+        times_that_come_again_are_the_times_of_what_comes
         ids_rise_and_counters_are_exact_with_many_writers
         a_clock_that_steps_back_is_ridden_out_or_followed
     }

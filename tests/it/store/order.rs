@@ -41,6 +41,21 @@ pub(super) async fn a_clock_that_jumps_within_a_group_loses_nothing(bench: &impl
     }
 }
 
+pub(super) async fn times_that_come_again_are_the_times_of_what_comes(bench: &impl Bench) {
+    let store = bench.open();
+    let form = published(&*store, 11).await;
+    // Rows side by side, each over some milliseconds.
+    for round in 0..40 {
+        submit_together(&store, form, 20, 200_000 + round * 5).await;
+    }
+    submit(&*store, form, "{}", 0).await;
+    for millis in [200_002, 200_033, 200_100] {
+        let late = submit(&*store, form, "{}", millis).await.millis() - NOON - millis;
+        assert!((0..10).contains(&late), "{late} ms late");
+    }
+    assert_eq!(all(&*store, form, 50).await.len(), 804);
+}
+
 pub(super) async fn ids_rise_and_counters_are_exact_with_many_writers(bench: &impl Bench) {
     let store = bench.open();
     let forms = [published(&*store, 11).await, published(&*store, 12).await];
