@@ -46,6 +46,9 @@ pub struct Global {
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
     #[arg(help = "Format of the result: table, json, jsonl, csv, yaml")]
     pub output: Option<Format>,
+    /// Columns of tables and CSV, in this order: id,title
+    #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
+    pub columns: Vec<String>,
     /// Say nothing but results and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,

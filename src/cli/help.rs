@@ -192,6 +192,10 @@ Output formats. Results go to stdout, everything else to stderr.
   -o csv     with a header, all pages; what a spreadsheet would run gets a '
   -o yaml    YAML; of `forms show`, a file to create the form from
 
+--columns id,title chooses the columns of tables and CSV, and their order; of
+answers there is one for each question's id. Members of JSON and YAML are for
+programs to pick: with these formats --columns is refused.
+
 With a format other than table a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
 and, where a file was read, `line` and `column`.

@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod args;
+pub mod columns;
 pub mod context;
 pub mod diagnostics;
 pub mod document;
@@ -95,8 +96,9 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let mut output = Output::new(global.output, global.color, &environment);
     output.quiet = global.quiet;
     output.verbose = global.verbose;
+    output.columns.clone_from(&global.columns);
     let session = Session::new(global, environment, output);
-    let ended = carry_out(&session, command);
+    let ended = columns::expect(&command, &session.output).and_then(|()| carry_out(&session, command));
     let finished = session.output.finish();
     match ended.map_err(|error| session.annotate(error)).and(finished) {
         Ok(()) => Exit::Done,

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 
 use crate::api::SubmissionDetail;
 use crate::cli::answers::{self, Fitting};
+use crate::cli::columns::{Columns, SUBMISSION};
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
@@ -156,6 +157,14 @@ struct ResponsesShow {
 }
 
 impl Responses {
+    /// What there is to choose from with `--columns`.
+    pub fn columns(&self) -> Columns {
+        match &self.command {
+            Some(ResponsesCommand::Show(_)) => SUBMISSION,
+            Some(ResponsesCommand::List(_)) | None => Columns::OfList,
+        }
+    }
+
     /// Lists or shows submissions.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {

@@ -4,6 +4,7 @@
 
 mod answers;
 mod client;
+mod columns;
 mod conventions;
 mod errors;
 mod golden_files;
