@@ -94,6 +94,14 @@ pub enum Command {
     Help(help::Help),
 }
 
+impl Command {
+    /// The format that a flag of this command's own asks for.
+    pub fn format(&self) -> Option<Format> {
+        let Self::Validate(validate) = self else { return None };
+        validate.format()
+    }
+}
+
 /// Reads `30s`, `2m`, `500ms`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

@@ -53,7 +53,7 @@ fn of(command: &Command) -> Columns {
         Command::List(_) => Columns::OfList,
         Command::Submit(_) => SUBMISSION,
         Command::Responses(responses) => responses.columns(),
-        Command::Validate(_) => Columns::Of(&["file", "valid"]),
+        Command::Validate(validate) => validate.columns(),
         Command::Whoami(_) => Columns::Of(&["url", "data", "key", "workspace"]),
         Command::Explain(_) => Columns::Of(&["code", "status", "meaning"]),
         Command::Serve(_) | Command::Completions(_) | Command::Help(_) => Columns::None,

@@ -14,6 +14,7 @@ pub mod exit;
 pub mod failure;
 pub mod file;
 pub mod form;
+pub mod github;
 pub mod help;
 pub mod listing;
 pub mod local;
@@ -26,6 +27,7 @@ pub mod several;
 pub mod submission;
 pub mod table;
 pub mod tools;
+pub mod trial;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -93,7 +95,7 @@ fn usage(text: &str) -> CliError {
 
 fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let Cli { global, command } = cli;
-    let mut output = Output::new(global.output, global.color, &environment);
+    let mut output = Output::new(command.format().or(global.output), global.color, &environment);
     output.quiet = global.quiet;
     output.verbose = global.verbose;
     output.columns.clone_from(&global.columns);

@@ -1,11 +1,14 @@
 //! Commands on submissions.
 
+use std::path::PathBuf;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use crate::api::SubmissionDetail;
-use crate::cli::answers::{self, Fitting};
+use crate::cli::answers::{self, Fitting, Written};
 use crate::cli::columns::{Columns, SUBMISSION};
+use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
@@ -25,14 +28,17 @@ else is text. A list is made by giving its key several times. KEY=@FILE takes
 the text from a file, @- from standard input; to begin a text with @ write
 KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
 
-Arguments can be seen by other users of this machine while the command runs;
-what is in a file cannot.
+--file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
+with values as the API takes them; KEY=VALUE beside it goes before what the
+file has. Arguments can be seen by other users of this machine while the
+command runs; what is in a file cannot.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
   forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
   forms submit frm_7k2m9q4x1abz colour=red colour=blue comment=@comment.txt
   forms submit frm_7k2m9q4x1abz 'other:={\"other\":\"purple\"}'
+  forms submit frm_7k2m9q4x1abz --file answers.json
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form, by id or slug
@@ -41,6 +47,9 @@ pub struct Submit {
     /// Answers
     #[arg(value_name = "KEY=VALUE")]
     answers: Vec<String>,
+    /// Answers in JSON or YAML, - for standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Check the answers, store nothing
     #[arg(long)]
     dry_run: bool,
@@ -49,29 +58,38 @@ pub struct Submit {
 impl Submit {
     /// Sends the answers. All that is wrong with them is told before anything is sent.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        let given = answers::parse(&self.answers, |path| {
-            session.warn_of_terminal(path);
-            answers::read_file(path)
-        })?;
+        let written = self.read(session)?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let Fitting { text: answers, left_out } = answers::fit(&form, &given, session.now())?;
+        let Fitting { body, left_out } = answers::fit(&form, &written, session.now())?;
         let output = &session.output;
+        let refused = |error| answers::refused(&form, &written, error);
         for key in left_out {
             output.warn(&format!("`{key}` is not a question of \"{}\" and is left out", form.title));
         }
         if self.dry_run {
-            let refused = |error| answers::refused(&form, error);
-            let tried = client.try_submission(&self.form, &answers).await.map_err(refused)?;
+            let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the answers would be taken; nothing was stored");
             return Ok(());
         }
-        let refused = |error| answers::refused(&form, error);
-        let made = client.create_submission(&self.form, &answers).await.map_err(refused)?;
+        let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.say(&format!("submitted to \"{}\"", form.title));
         Ok(())
+    }
+
+    fn read(&self, session: &Session) -> Result<Written, CliError> {
+        let file = self.file.as_deref();
+        let given = answers::parse(&self.answers, file.as_slice(), |path| {
+            session.warn_of_terminal(path);
+            answers::read_file(path)
+        })?;
+        let read = |path| {
+            session.warn_of_terminal(path);
+            document::record(path)
+        };
+        Ok(Written { given, record: file.map(read).transpose()? })
     }
 }
 

@@ -192,17 +192,17 @@ impl Client {
         self.decode(&self.send(&request).await?.body)
     }
 
-    /// Sends answers: a JSON object in text.
-    pub async fn create_submission(&self, form: &str, answers: &str) -> Result<SubmissionBody, ClientError> {
+    /// Sends a submission: its body in JSON.
+    pub async fn create_submission(&self, form: &str, body: &str) -> Result<SubmissionBody, ClientError> {
         let path = form_path(form) + "/submissions";
-        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 
-    /// Checks answers as sending them would, and stores nothing.
-    pub async fn try_submission(&self, form: &str, answers: &str) -> Result<SubmissionTried, ClientError> {
+    /// Checks a submission as sending it would, and stores nothing.
+    pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionTried, ClientError> {
         let path = form_path(form) + "/submissions?dry_run=true";
-        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 

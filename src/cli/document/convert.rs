@@ -14,18 +14,19 @@ pub(super) fn convert(
     reading: &Reading<'_>,
     raw: &Raw,
     node: Option<&Node>,
+    text: Text,
     findings: &mut Vec<Finding>,
 ) -> Value {
-    Conversion { reading, findings }.value(raw, node, Text::Named, 0)
+    Conversion { reading, findings }.value(raw, node, text, 0)
 }
 
 /// Where text is meant, whatever a value looks like.
 #[derive(Clone, Copy, PartialEq)]
-enum Text {
+pub(super) enum Text {
     /// In the members that [`TEXTS`] names, and in those of `labels`.
     Named,
     Everywhere,
-    /// In a condition, whose members are called as questions are.
+    /// In a condition and among answers, whose members are called as questions are.
     Nowhere,
 }
 

@@ -5,6 +5,7 @@
 mod convert;
 mod raw;
 mod read;
+mod record;
 mod spans;
 mod write;
 
@@ -18,6 +19,7 @@ use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
 pub use read::read;
+pub use record::{Record, record, records};
 pub use write::{authoring_file, yaml};
 
 use spans::Node;
@@ -54,6 +56,11 @@ impl Document {
     /// The definition as JSON, as the API takes it.
     pub fn body(&self) -> String {
         self.value.to_string()
+    }
+
+    /// The form, once it was found fit.
+    pub fn definition(&self) -> Option<Definition> {
+        Definition::read(&self.value, &Limits::BOUNDLESS).ok()
     }
 
     /// Reports everything that makes the definition unfit.

@@ -18,6 +18,7 @@ mod scene;
 mod serving;
 mod several;
 mod stand_in;
+mod trials;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
