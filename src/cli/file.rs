@@ -49,7 +49,7 @@ pub struct Validate {
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
     /// How problems are told: text, json, github
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true, conflicts_with = "output")]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Told>,
 }
 
@@ -67,6 +67,10 @@ enum Told {
 impl Validate {
     /// Checks the files and says of each whether it is fit, or what the one form makes of answers.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
+        // The flag belongs to all commands: clap cannot hold it against this one's own.
+        if self.format.is_some() && session.global.output.is_some() {
+            return Err(CliError::usage("--format and --output exclude each other"));
+        }
         if self.has_answers() {
             let trials = self.try_answers(session).map_err(|error| self.told(session, error))?;
             return self.tell_trials(session, &trials);
