@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::document::Record;
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::form::{Status, Version};
@@ -115,6 +115,10 @@ impl Written {
                 !self.given.iter().any(|given| given.key == key)
             });
             finding.mark = violation.and_then(|violation| self.record.as_ref()?.mark(violation));
+            if finding.mark.is_some() && finding.code.as_deref() != Some(Rule::UnknownQuestion.name()) {
+                // It tells how an argument is written, and the message what is asked for.
+                finding.help = None;
+            }
         }
         findings
     }
@@ -299,14 +303,15 @@ fn about(violation: Violation, help: Option<String>) -> Finding {
 fn not_sent(findings: Vec<Finding>) -> Report {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
-    Report { findings, summary, exit: Exit::Rejected }
+    Report { findings, summary, code: Code::ValidationFailed }
 }
 
 fn draft(form: &FormDetail) -> CliError {
     let title = format!("\"{}\" ({}) is a draft and takes no answers", form.title, form.id);
     let problem = Problem::new(Code::FormNotPublished).detail(title);
     let error = ClientError::Problem(Box::new(problem));
-    CliError::of_client(error, format!("forms publish {}", form.id))
+    let name = form.slug.clone().unwrap_or_else(|| form.id.to_string());
+    CliError::of_client(error, format!("forms publish {name}"))
 }
 
 #[cfg(test)]

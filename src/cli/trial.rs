@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::api::Code;
 use crate::cli::answers::{self, Given};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::document::{Document, Record};
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output};
 use crate::cli::table::{Cell, Table};
 use crate::clock::Timestamp;
@@ -159,7 +160,7 @@ pub fn refusal(trials: &[Trial]) -> Option<Report> {
         of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
     };
     let findings = refused.iter().flat_map(|trial| trial.errors.iter().map(|error| trial.finding(error)));
-    Some(Report { findings: findings.collect(), summary: Some(summary), exit: Exit::Rejected })
+    Some(Report { findings: findings.collect(), summary: Some(summary), code: Code::ValidationFailed })
 }
 
 fn table(trials: &[Trial]) -> Table {

@@ -6,8 +6,18 @@ use super::spans::Node;
 use crate::cli::diagnostics::Finding;
 use crate::domain::json::{self, Object, Value};
 
-/// Members whose value is text, whatever it looks like.
-const TEXTS: [&str; 5] = ["title", "description", "placeholder", "pattern", "pattern_message"];
+/// Members whose value is text that people read, or a pattern: whatever it looks like.
+const TEXTS: [&str; 9] = [
+    "title",
+    "description",
+    "placeholder",
+    "pattern",
+    "pattern_message",
+    "label",
+    "text",
+    "message",
+    "closed_message",
+];
 
 /// `raw`, which stands at `node`, as JSON; what has no counterpart there joins `findings`.
 pub(super) fn convert(

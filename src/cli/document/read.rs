@@ -1,7 +1,5 @@
 //! Reads form files. Strings are strings: where text is meant, an unquoted `1.10` or `null` is the text as written.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +8,7 @@ use serde::Deserialize;
 
 use super::Document;
 use super::convert::{Text, convert};
+use super::load::load;
 use super::raw::Raw;
 use super::spans::{self, Node, Oddity};
 use crate::cli::diagnostics::{Finding, Mark, Report};
@@ -19,6 +18,9 @@ use crate::domain::limits::Limits;
 
 /// Bytes a form file may have.
 const MAX_FILE: u64 = 1 << 20;
+
+/// What is said of a merge key.
+const MERGE: &str = "merge keys are not supported";
 
 /// Members of the file's top level that the API does not have, besides `x-…`.
 const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
@@ -32,48 +34,20 @@ pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
     read_text(&file, &text, limits)
 }
 
-/// The name of the file at `path`, `-` being standard input, and its text of `max` bytes at most.
-pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> {
-    let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
-    let mut bytes = Vec::new();
-    let got = if path == Path::new("-") {
-        io::stdin().lock().take(max + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
-    };
-    got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
-    if bytes.len() as u64 > max {
-        let message = format!("{file} has more than {} MiB", max >> 20);
-        let finding = Finding::new("file_too_large", message);
-        return Err(Report::of_file(&file, vec![finding]).into());
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-        Report::of_file(&file, vec![Finding::new("malformed_file", message)])
-    })?;
-    Ok((file, text))
-}
-
 /// Reads the forms in `text`, which came from `file`.
 fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
     let reading = Reading::of(file, text);
     let (values, mut findings) = reading.values(Text::Named);
     let documents: Vec<_> = values.into_iter().map(|(value, root)| reading.form(value, root)).collect();
-    findings.extend(documents.iter().flat_map(|document| document.check(limits)));
+    let checked = documents.iter().flat_map(|document| document.check(limits));
+    // What a merge would have brought is not missing.
+    let has_merge = findings.iter().any(|finding| finding.message == MERGE);
+    let is_told = |finding: &Finding| !has_merge || finding.code.as_deref() != Some("missing_field");
+    findings.extend(checked.filter(is_told));
     if documents.is_empty() && findings.is_empty() {
         findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
     }
     if findings.is_empty() { Ok(documents) } else { Err(Report::of_file(file, findings).into()) }
-}
-
-/// The reason alone: the name of the file stands beside it already.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// A file that is being read.
@@ -187,7 +161,8 @@ impl<'a> Reading<'a> {
                 self.finding("malformed_file", message, place.clone(), None)
             }
             Oddity::Merge { place } => {
-                self.finding("unsupported_yaml", "merge keys are not supported", place.clone(), None)
+                let help = "write out the fields that it stands for";
+                self.finding("unsupported_yaml", MERGE, place.clone(), None).help(Some(help.to_owned()))
             }
             Oddity::Tag { place } => self.finding(
                 "unsupported_yaml",

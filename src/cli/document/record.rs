@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::Document;
 use super::convert::Text;
-use super::read::{Reading, load};
+use super::load::load;
+use super::read::Reading;
 use crate::cli::diagnostics::{Finding, Mark, Report};
 use crate::cli::exit::CliError;
 use crate::domain::json::{self, Object, Value};
