@@ -9,7 +9,7 @@ use crate::cli;
 use crate::cli::diagnostics::similar;
 use crate::cli::environment::VARIABLES;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::output::wrapped;
+use crate::cli::output::{Format, wrapped};
 use crate::cli::session::Session;
 
 /// The root's help. clap has no groups of commands (its issue 1553), so they stand here by hand, and a test compares
@@ -93,6 +93,9 @@ impl Help {
             command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;
         }
         let text = command.render_long_help();
+        if session.output.format != Format::Table {
+            return session.output.object(&json!({"text": text.to_string()}), String::new);
+        }
         session.output.help(&text.to_string(), &text.ansi().to_string(), false)
     }
 }

@@ -5,7 +5,7 @@ use clap::Command;
 use super::Home;
 
 /// The names of every command that has no commands below it, with the help it gives.
-fn leaves(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+pub(super) fn leaves(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
     let visible: Vec<_> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     if visible.is_empty() || command.get_name() == "responses" {
         found.push((path.to_vec(), command.clone()));

@@ -11,6 +11,7 @@ mod golden_files;
 mod golden_messages;
 mod help;
 mod imported;
+mod leaves;
 mod life;
 mod lists;
 mod prompts;
