@@ -125,36 +125,47 @@ fn csv_widths(text: &str) -> Vec<usize> {
     widths
 }
 
+/// Holds every command to `check`, each format at the same time as the others.
+fn in_every_format(check: impl Fn(&str, &str) + Sync) {
+    let commands = commands();
+    std::thread::scope(|scope| {
+        for format in ["json", "jsonl", "yaml", "csv", "table"] {
+            let (check, commands) = (&check, &commands);
+            scope.spawn(move || commands.iter().for_each(|command| check(format, command)));
+        }
+    });
+}
+
 #[test]
 fn results_are_documents_and_nothing_else() {
     let (scene, _server) = Scene::new();
-    for command in commands() {
-        for call in calls(&command).0 {
-            for format in ["json", "jsonl", "yaml", "csv"] {
-                let run = scene.run(format, &command, call).expect(0);
+    in_every_format(|format, command| {
+        for call in calls(command).0 {
+            let run = scene.run(format, command, call).expect(0);
+            if format == "table" {
+                assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains("error"), "{run:?}");
+            } else {
                 assert!(is_pure(format, &run.stdout), "{command} {call} -o {format}: {run:?}");
                 assert!(run.stderr.is_empty(), "{command} {call} -o {format}: {run:?}");
             }
-            let table = scene.run("table", &command, call).expect(0);
-            assert!(!table.stdout.contains('\u{1b}') && !table.stderr.contains("error"), "{table:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn failures_are_one_line_of_json_and_no_result() {
     let (scene, _server) = Scene::new();
-    for command in commands() {
-        for (code, call) in calls(&command).1.iter().chain(&[(2, "--no-such-flag")]) {
-            for format in ["json", "jsonl", "yaml", "csv"] {
-                let run = scene.run(format, &command, call).expect(*code);
-                assert!(run.stdout.is_empty(), "{command} {call} -o {format}: {run:?}");
-                let problem = run.problem();
-                assert_eq!(problem["exit"], *code, "{command} {call} -o {format}: {run:?}");
-                assert!(problem["code"].is_string() && problem["title"].is_string(), "{problem}");
+    in_every_format(|format, command| {
+        for (code, call) in calls(command).1.iter().chain(&[(2, "--no-such-flag")]) {
+            let run = scene.run(format, command, call).expect(*code);
+            if format == "table" {
+                assert!(run.stderr.contains("error"), "{command} {call}: {run:?}");
+                continue;
             }
-            let told = scene.run("table", &command, call).expect(*code);
-            assert!(told.stderr.contains("error"), "{command} {call}: {told:?}");
+            assert!(run.stdout.is_empty(), "{command} {call} -o {format}: {run:?}");
+            let problem = run.problem();
+            assert_eq!(problem["exit"], *code, "{command} {call} -o {format}: {run:?}");
+            assert!(problem["code"].is_string() && problem["title"].is_string(), "{problem}");
         }
-    }
+    });
 }
