@@ -37,8 +37,20 @@ const FORM: Columns = Columns::Of(&[
 ]);
 
 /// What is shown of a submission.
-pub const SUBMISSION: Columns =
-    Columns::Of(&["id", "form_id", "status", "answers", "submitted_at", "form_version"]);
+pub const SUBMISSION: Columns = Columns::Of(&[
+    "id",
+    "form_id",
+    "status",
+    "answers",
+    "submitted_at",
+    "form_version",
+    "metadata",
+    "updated_at",
+    "deleted_at",
+]);
+
+/// What is shown of something that was deleted.
+pub const DELETED: Columns = Columns::Of(&["id", "deleted"]);
 
 /// What `command` has to choose from.
 fn of(command: &Command) -> Columns {
@@ -49,7 +61,7 @@ fn of(command: &Command) -> Columns {
         | Command::Close(_)
         | Command::Show(_)
         | Command::Restore(_) => FORM,
-        Command::Delete(_) => Columns::Of(&["id", "deleted"]),
+        Command::Delete(_) => DELETED,
         Command::List(_) => Columns::OfList,
         Command::Submit(_) => SUBMISSION,
         Command::Responses(responses) => responses.columns(),

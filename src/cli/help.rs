@@ -24,7 +24,7 @@ RUN      publish   open a form for answers  unpublish    back to draft
          close     take no more answers     list         list forms
          show      show one form            delete       move it to the trash
          restore   take it out again
-COLLECT  submit    send answers             responses    list and show answers
+COLLECT  submit    send answers             responses    list, show, delete
 OPERATE  serve     run the server
 CONNECT  whoami    show server, key, workspace
 TOOLS    explain   explain an error code    completions  set up a shell

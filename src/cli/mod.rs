@@ -25,6 +25,7 @@ pub mod serve;
 pub mod session;
 pub mod several;
 pub mod submission;
+pub mod submission_trash;
 pub mod table;
 pub mod tools;
 pub mod trial;

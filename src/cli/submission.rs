@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
+use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
 use crate::cli::answers::{self, Fitting, Written};
-use crate::cli::columns::{Columns, SUBMISSION};
+use crate::cli::columns::{Columns, DELETED, SUBMISSION};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::visible;
 use crate::cli::session::Session;
+use crate::cli::submission_trash::{Delete, Restore};
 use crate::cli::table::Cell;
 use crate::client::SubmissionQuery;
 use crate::domain::json::{self, Value};
@@ -93,7 +95,7 @@ impl Submit {
     }
 }
 
-/// List and show the answers to a form
+/// List, show, delete and restore the answers to a form
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "submissions",
@@ -118,12 +120,15 @@ pub struct Responses {
 enum ResponsesCommand {
     List(ResponsesList),
     Show(ResponsesShow),
+    Delete(Delete),
+    Restore(Restore),
 }
 
 /// List the answers to a form, newest first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Columns are id, time, and one for each question.
+Columns are id, time, and one for each question. With --trashed the time is that
+of the deletion.
 
 --where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a shell
 would take for its own. The operators are those of conditions: eq, ne, lt, lte,
@@ -155,6 +160,9 @@ struct ResponsesList {
     /// Only those with this answer, or score.gte=4: see below
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = parse_test)]
     tests: Vec<(String, String, String)>,
+    /// Those in the trash
+    #[arg(long, conflicts_with_all = ["since", "until", "tests"])]
+    trashed: bool,
     /// In CSV: leave text that a spreadsheet would run as a formula as it is
     #[arg(long)]
     raw: bool,
@@ -178,15 +186,18 @@ impl Responses {
     /// What there is to choose from with `--columns`.
     pub fn columns(&self) -> Columns {
         match &self.command {
-            Some(ResponsesCommand::Show(_)) => SUBMISSION,
+            Some(ResponsesCommand::Show(_) | ResponsesCommand::Restore(_)) => SUBMISSION,
+            Some(ResponsesCommand::Delete(_)) => DELETED,
             Some(ResponsesCommand::List(_)) | None => Columns::OfList,
         }
     }
 
-    /// Lists or shows submissions.
+    /// Lists, shows, deletes or restores submissions.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
             (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
+            (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,
+            (Some(ResponsesCommand::Restore(restore)), _) => restore.run(session).await,
             (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.run(session).await,
             (None, None) => Err(CliError::usage("which form?")),
         }
@@ -210,7 +221,12 @@ impl ResponsesList {
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
         let want = Want::of(self.limit, self.all);
-        let query = SubmissionQuery { since: self.since, until: self.until, answers: self.tests };
+        let query = SubmissionQuery {
+            since: self.since,
+            until: self.until,
+            answers: self.tests,
+            trashed: self.trashed,
+        };
         let mut pages = client.list_submissions(&self.form, &query, want.page(session.output.format));
         let ids = answers::ids(&answers::questions(&form.questions));
         let now = session.now();
@@ -222,7 +238,8 @@ impl ResponsesList {
             {
                 others.set(true);
             }
-            let fixed = [Cell::text(submission.id.to_string()), Cell::time(submission.submitted_at, now)];
+            let moment = submission.deleted_at.unwrap_or(submission.submitted_at);
+            let fixed = [Cell::text(submission.id.to_string()), Cell::time(moment, now)];
             let answer = |id: &String| answers.get(id).map_or_else(|| Cell::text(""), Cell::value);
             fixed.into_iter().chain(ids.iter().map(answer)).collect()
         };
@@ -232,12 +249,13 @@ impl ResponsesList {
                 ("next_cursor".to_owned(), Value::Null),
             ])
         };
-        let fixed = ["id", "submitted_at"].into_iter().map(str::to_owned);
+        let moment = if self.trashed { "deleted_at" } else { "submitted_at" };
+        let fixed = ["id", moment].into_iter().map(str::to_owned);
         let headers = fixed.chain(ids.iter().cloned()).collect();
         let output = &*session.output;
         let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
-            // To count those that a filter takes, the server would have to look at all.
+            // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let of = if query.is_empty() {
                 format!(" of {}", grouped(form.response_count))
             } else {
@@ -262,17 +280,26 @@ impl ResponsesShow {
 
 fn summary(submission: &SubmissionDetail) -> String {
     let mut text = format!(
-        "id:         {}\nform:       {}\nsubmitted:  {}\nanswers:\n",
+        "id:         {}\nform:       {}\nsubmitted:  {}\n",
         submission.id, submission.form_id, submission.submitted_at
     );
-    if let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) {
-        for (key, value) in answers {
-            let value = match value {
-                Value::String(text) => text,
-                other => other.to_string(),
-            };
-            text += &format!("  {}: {}\n", visible(&key), visible(&value));
-        }
+    if let Some(edited) = submission.updated_at {
+        text += &format!("edited:     {edited}\n");
     }
-    text
+    if let Some(metadata) = &submission.metadata {
+        text += &format!("metadata:\n{}", member_lines(metadata));
+    }
+    text + "answers:\n" + &member_lines(&submission.answers)
+}
+
+fn member_lines(object: &RawValue) -> String {
+    let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
+    let line = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        format!("  {}: {}\n", visible(&key), visible(&value))
+    };
+    members.into_iter().map(line).collect()
 }

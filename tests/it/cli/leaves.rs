@@ -6,7 +6,8 @@ use super::help::leaves;
 use super::{Home, Run};
 
 /// How a command is called so that it succeeds, and how so that it fails, with its exit code. FORM and SUBMISSION are
-/// there, NEW is a published form of its own, TRASHED one in the trash.
+/// there, NEW is a published form of its own, TRASHED one in the trash; ANSWERED is FORM with a submission of its own,
+/// DISCARDED with one in the trash.
 fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
     match command {
         "create" => (
@@ -27,8 +28,13 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
         "submit" => {
             (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
         }
-        "responses" => (&["FORM", "NEW"], &[(3, "nope")]),
+        "responses" => (&["FORM", "NEW", "FORM --trashed"], &[(3, "nope")]),
         "responses list" => (&["FORM", "FORM --limit 1"], &[(3, "nope")]),
+        "responses delete" => (
+            &["FORM SUBMISSION --dry-run", "ANSWERED --yes", "ANSWERED --yes --purge"],
+            &[(2, "FORM SUBMISSION"), (3, "FORM nope --yes")],
+        ),
+        "responses restore" => (&["DISCARDED"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
         "responses show" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
         "serve" => (&[], &[(5, "--data store"), (2, "")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
@@ -59,22 +65,25 @@ impl Scene {
         (Self { home, form, submission }, server)
     }
 
-    fn word(&self, word: &str) -> String {
+    /// What stands for `word`.
+    fn words(&self, word: &str) -> Vec<String> {
+        let ok = |arguments: &[&str]| self.home.ok(arguments).trim().to_owned();
+        let answered = || ok(&["submit", &self.form, "q1=x"]);
         match word {
-            "FORM" => self.form.clone(),
-            "SUBMISSION" => self.submission.clone(),
-            "NEW" => self.home.published(&[]),
-            "TRASHED" => {
-                let form = self.home.published(&[]);
-                self.home.ok(&["delete", "--yes", &form]);
-                form
+            "FORM" => vec![self.form.clone()],
+            "SUBMISSION" => vec![self.submission.clone()],
+            "NEW" => vec![self.home.published(&[])],
+            "TRASHED" => vec![ok(&["delete", "--yes", &self.home.published(&[])])],
+            "ANSWERED" => vec![self.form.clone(), answered()],
+            "DISCARDED" => {
+                vec![self.form.clone(), ok(&["responses", "delete", "--yes", &self.form, &answered()])]
             }
-            word => word.to_owned(),
+            word => vec![word.to_owned()],
         }
     }
 
     fn run(&self, format: &str, command: &str, call: &str) -> Run {
-        let words = command.split(' ').chain(call.split_whitespace()).map(|word| self.word(word));
+        let words = command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.words(word));
         let words: Vec<_> = ["-o".to_owned(), format.to_owned()].into_iter().chain(words).collect();
         self.home.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
