@@ -112,7 +112,8 @@ impl Table {
 
     /// Whether nothing of a column is cut off where room is short: an id, a number or a time that is not whole is none.
     fn stays_whole(&self, place: usize) -> bool {
-        place == 0 || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
+        let is_id = self.headers.get(place).is_some_and(|header| header == "id" || header == "question");
+        is_id || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
     }
 
     /// Plain columns without a header, as wide as they need be: for text that has a table in it.
@@ -232,6 +233,9 @@ mod tests {
         assert!(text.starts_with("ID ") && text.contains(" UPDATED ") && text.lines().count() == 2, "{text}");
         assert!(text.contains("\nfrm_7k2m9q4x1abz  just now  ") && text.contains('…'), "{text}");
         assert!(table.columns(40, true).contains("\u{1b}[2m"));
+        let chosen = table.only(&["title".to_owned(), "id".to_owned()]).columns(50, false);
+        assert!(chosen.lines().all(|line| line.chars().count() <= 50), "{chosen}");
+        assert!(chosen.ends_with("…  frm_7k2m9q4x1abz\n"), "{chosen}");
     }
 
     #[test]

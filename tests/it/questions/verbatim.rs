@@ -33,9 +33,11 @@ fn fitting(name: &str) -> Vec<Value> {
     }
 }
 
-/// White space as JSON allows it between tokens.
+/// White space as JSON allows it between tokens; mostly none.
+const SPACES: [&str; 7] = ["", "", "", " ", "\n", "\t", "\r\n  "];
+
 fn space(random: &mut Random) -> &'static str {
-    *random.pick(&["", "", "", " ", "\n", "\t", "\r\n  "])
+    SPACES[random.below(SPACES.len())]
 }
 
 /// `value` in JSON, spelt as nobody would.
