@@ -201,7 +201,8 @@ programs to pick: with these formats --columns is refused.
 
 With a format other than table a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
-and, where a file was read, `line` and `column`.
+and, where a file was read, `line` and `column`. Only `forms validate` with
+answers has its lines on stdout also where it refuses some: they are the result.
 
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.
