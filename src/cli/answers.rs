@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::document::Record;
+use crate::cli::exit::CliError;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::form::{Status, Version};
@@ -34,12 +35,14 @@ enum Input {
     Json(Value),
 }
 
-/// Takes the arguments apart; `read` gives what is in a file.
+/// Takes the arguments apart; `read` gives what is in a file. `-` can be one of `files` or one argument's.
 pub fn parse(
     arguments: &[String],
+    files: &[&Path],
     read: impl Fn(&Path) -> Result<String, CliError>,
 ) -> Result<Vec<Given>, CliError> {
-    if arguments.iter().filter(|argument| argument.ends_with("=@-")).count() > 1 {
+    let inputs = arguments.iter().filter(|argument| argument.ends_with("=@-")).count();
+    if inputs + files.iter().filter(|file| **file == Path::new("-")).count() > 1 {
         return Err(CliError::usage("standard input can be read once only"));
     }
     let given = |argument: &String| {
@@ -88,34 +91,80 @@ pub fn read_file(path: &Path) -> Result<String, CliError> {
         .to_owned())
 }
 
+/// What a submission is made of: arguments, and the file they go before.
+#[derive(Debug)]
+pub struct Written {
+    pub given: Vec<Given>,
+    pub record: Option<Record>,
+}
+
+impl Written {
+    /// The body that sends `answers`.
+    fn body(&self, answers: Object) -> String {
+        match &self.record {
+            Some(record) => record.body(answers),
+            None => format!("{{\"answers\":{}}}", Value::Object(answers)),
+        }
+    }
+
+    /// The findings with the place in the file of what stands there, and was not given as an argument.
+    fn marked(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for finding in &mut findings {
+            let violation = finding.violation.as_ref().filter(|violation| {
+                let key = violation.pointer.split('/').nth(2).unwrap_or_default();
+                !self.given.iter().any(|given| given.key == key)
+            });
+            finding.mark = violation.and_then(|violation| self.record.as_ref()?.mark(violation));
+            if finding.mark.is_some() && finding.code.as_deref() != Some(Rule::UnknownQuestion.name()) {
+                // It tells how an argument is written, and the message what is asked for.
+                finding.help = None;
+            }
+        }
+        findings
+    }
+}
+
+/// Puts what was `given` into `answers`, in place of what they have, read by the types of `questions`.
+///
+/// # Errors
+/// If what was given for one question cannot be one answer.
+pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Result<(), CliError> {
+    for (key, values) in by_key(given) {
+        let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
+        let value = convert(key, question.map(|question| &question.kind), &values)?;
+        match answers.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = value,
+            None => answers.push((key.to_owned(), value)),
+        }
+    }
+    Ok(())
+}
+
 /// Answers that a form takes.
 #[derive(Debug)]
 pub struct Fitting {
-    /// A JSON object.
-    pub text: String,
+    /// The body that sends them.
+    pub body: String,
     /// Keys that are no question of the form, which the server is set to leave out.
     pub left_out: Vec<String>,
 }
 
 /// The answers made ready for `form`, if it takes them at the time `now`; sizes are for the server to say. A key that is
 /// no question is a slip, and an error, unless the form is set to drop it.
-pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<Fitting, CliError> {
+pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Fitting, CliError> {
     if form.status == Status::Draft {
         return Err(draft(form));
     }
     let listed = questions(&form.questions);
     let (questions, ids) = (known(&listed), ids(&listed));
     let mut findings = Vec::new();
-    let (mut answers, mut unknown_ones) = (Object::new(), Object::new());
-    for (key, values) in by_key(given) {
-        let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
-        let is_unknown = question.is_none() && !ids.iter().any(|id| id == key);
-        if is_unknown && form.settings.unknown_answers == UnknownAnswers::Reject {
-            findings.push(unknown(form, &ids, key));
-            continue;
-        }
-        let answer = (key.to_owned(), convert(key, question.map(|question| &question.kind), &values)?);
-        if is_unknown { &mut unknown_ones } else { &mut answers }.push(answer);
+    let mut answers = written.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
+    add(&mut answers, &written.given, &questions)?;
+    let is_here = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
+    let (mut answers, mut unknown_ones): (Object, Object) =
+        answers.into_iter().partition(|(key, _)| is_here(key) || ids.contains(key));
+    if form.settings.unknown_answers == UnknownAnswers::Reject {
+        findings.extend(unknown_ones.iter().map(|(key, _)| unknown(form, &ids, key)));
     }
     // Where there is a type that this version does not know, the server checks: what is asked may depend on it.
     let violations = if questions.len() == listed.len() {
@@ -132,11 +181,11 @@ pub fn fit(form: &FormDetail, given: &[Given], now: Timestamp) -> Result<Fitting
         findings.push(wrong(&questions, violation));
     }
     if !findings.is_empty() {
-        return Err(not_sent(findings).into());
+        return Err(not_sent(written.marked(findings)).into());
     }
     let left_out = unknown_ones.iter().map(|(key, _)| key.clone()).collect();
     answers.append(&mut unknown_ones);
-    Ok(Fitting { text: Value::Object(answers).to_string(), left_out })
+    Ok(Fitting { body: written.body(answers), left_out })
 }
 
 /// Everything about `answers` that the form's rules refuse.
@@ -158,14 +207,14 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
 }
 
 /// The server's refusal of the answers, in the same shape as our own.
-pub fn refused(form: &FormDetail, error: ClientError) -> CliError {
+pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = problem.errors.iter().map(|violation| Finding {
                 violation: Some(violation.clone()),
                 ..Finding::new(violation.code.name(), violation.message.clone())
             });
-            not_sent(findings.collect()).into()
+            not_sent(written.marked(findings.collect())).into()
         }
         ClientError::Problem(problem) if problem.code == Code::FormNotPublished => draft(form),
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
@@ -254,14 +303,15 @@ fn about(violation: Violation, help: Option<String>) -> Finding {
 fn not_sent(findings: Vec<Finding>) -> Report {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
-    Report { findings, summary, exit: Exit::Rejected }
+    Report { findings, summary, code: Code::ValidationFailed }
 }
 
 fn draft(form: &FormDetail) -> CliError {
     let title = format!("\"{}\" ({}) is a draft and takes no answers", form.title, form.id);
     let problem = Problem::new(Code::FormNotPublished).detail(title);
     let error = ClientError::Problem(Box::new(problem));
-    CliError::of_client(error, format!("forms publish {}", form.id))
+    let name = form.slug.clone().unwrap_or_else(|| form.id.to_string());
+    CliError::of_client(error, format!("forms publish {name}"))
 }
 
 #[cfg(test)]
@@ -272,7 +322,7 @@ mod tests {
 
     fn one(argument: &str) -> Result<Given, CliError> {
         let read = |path: &Path| Ok(format!("in {}", path.display()));
-        parse(&[argument.to_owned()], read).map(|mut given| given.remove(0))
+        parse(&[argument.to_owned()], &[], read).map(|mut given| given.remove(0))
     }
 
     #[test]

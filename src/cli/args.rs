@@ -46,6 +46,9 @@ pub struct Global {
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
     #[arg(help = "Format of the result: table, json, jsonl, csv, yaml")]
     pub output: Option<Format>,
+    /// Columns of tables and CSV, in this order: id,title
+    #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
+    pub columns: Vec<String>,
     /// Say nothing but results and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -89,6 +92,14 @@ pub enum Command {
     Explain(tools::Explain),
     Completions(tools::Completions),
     Help(help::Help),
+}
+
+impl Command {
+    /// The format that a flag of this command's own asks for.
+    pub fn format(&self) -> Option<Format> {
+        let Self::Validate(validate) = self else { return None };
+        validate.format()
+    }
 }
 
 /// Reads `30s`, `2m`, `500ms`; a bare number is seconds.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Map, Value, json};
 
-use crate::api::Problem;
+use crate::api::{Code, Problem};
 use crate::cli::document::Document;
 use crate::cli::exit::Exit;
-use crate::cli::output::{visible, visible_lines};
+use crate::cli::output::{visible, visible_lines, wrapped};
 use crate::domain::violation::{Rule, Violation};
 
 /// One thing that is wrong.
@@ -52,7 +52,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The last line, where eyes land.
     pub summary: Option<String>,
-    pub exit: Exit,
+    /// The server's code, where the server found it; else that which it would have.
+    pub code: Code,
 }
 
 impl Finding {
@@ -137,22 +138,35 @@ impl Mark {
     }
 }
 
+/// Characters that a line of names has, so that it fits into 80 columns with its frame.
+const LIST_WIDTH: usize = 68;
+
 /// Problems of one file that are shown: more than anybody reads, few enough to draw in no time.
 const MAX_SHOWN: usize = 100;
 
 impl Report {
     /// What is wrong with a file, from top to bottom, and how many problems that makes.
     pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Self {
+        let place = |finding: &Finding| finding.mark.as_ref().map(|mark| mark.place.clone());
+        findings.sort_by_key(|finding| place(finding).map_or(usize::MAX, |place| place.start));
+        // What is wrong with an anchor is so wherever it is named.
+        findings.dedup_by(|one, other| {
+            place(one).is_some() && place(one) == place(other) && one.message == other.message
+        });
         let count = findings.len();
         let problems = if count == 1 { "problem" } else { "problems" };
         let mut summary = format!("{file}: {count} {problems} found");
-        findings.sort_by_key(|finding| finding.mark.as_ref().map_or(usize::MAX, |mark| mark.place.start));
         if count > MAX_SHOWN {
             findings.truncate(MAX_SHOWN);
             let _infallible = write!(summary, ", the first {MAX_SHOWN} are shown");
         }
         let summary = Some(summary);
-        Self { findings, summary, exit: Exit::Rejected }
+        Self { findings, summary, code: Code::ValidationFailed }
+    }
+
+    /// How a command ends with it.
+    pub fn exit(&self) -> Exit {
+        Exit::of_status(self.code.status())
     }
 
     /// Draws every finding, and the summary.
@@ -173,12 +187,12 @@ impl Report {
         let errors: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
         let hint = self.findings.iter().find_map(|finding| finding.help.clone());
         json!({
-            "type": "/problems/validation_failed",
+            "type": format!("/problems/{}", self.code),
             "title": self.summary,
-            "status": 422,
-            "code": "validation_failed",
+            "status": self.code.status(),
+            "code": self.code,
             "errors": errors,
-            "exit": self.exit.code(),
+            "exit": self.exit().code(),
             "hint": hint,
         })
     }
@@ -212,6 +226,12 @@ pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Fin
 }
 
 fn of_violation(document: &Document, violation: &Violation) -> Finding {
+    // The drawing shows an earlier place, and a name that is near makes up for all others.
+    let message = violation.message.split(", first by ").next().unwrap_or_default();
+    let (message, known) = match message.split_once("; known are ") {
+        Some((message, known)) => (message, Some(known)),
+        None => (message, None),
+    };
     let near = nearest(&violation.pointer, violation);
     let help = match (violation.code, near) {
         (Rule::UnknownField, Some(name)) if is_in_condition(violation) => {
@@ -225,26 +245,38 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
         (Rule::DuplicateQuestionId, _) => {
             Some("every question needs its own id: answers are stored under it".to_owned())
         }
-        _ => None,
+        (Rule::SlugTaken, _) => {
+            violation.message.split('`').nth(1).map(|slug| format!("to change that form: forms edit {slug}"))
+        }
+        _ => known.map(|known| wrapped(&format!("known are {known}"), LIST_WIDTH)),
     };
     Finding {
         mark: mark(document, violation),
-        help,
+        help: help.or_else(|| quoted(document, violation)),
         violation: Some(violation.clone()),
-        ..Finding::new(violation.code.name(), violation.message.clone())
+        ..Finding::new(violation.code.name(), message)
     }
+}
+
+/// What makes text of a value that YAML takes for something else.
+fn quoted(document: &Document, violation: &Violation) -> Option<String> {
+    let is_meant_as_text = violation.message.contains("text, not ") && !violation.pointer.ends_with("/id");
+    let written = document.unquoted(&violation.pointer).filter(|_| is_meant_as_text)?;
+    Some(format!("quote it: \"{written}\""))
 }
 
 fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
     let at_key = matches!(violation.code, Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference);
-    let place = document.place(&violation.pointer, at_key)?;
-    let earlier = match violation.code {
-        Rule::DuplicateQuestionId => {
-            let id = violation.question.as_deref().unwrap_or_default();
-            document.place_of_id(id).map(|place| (place, "first used here"))
+    let mut place = document.place(&violation.pointer, at_key)?;
+    let mut earlier = None;
+    if violation.code == Rule::DuplicateQuestionId {
+        let first = document.place_of_id(violation.question.as_deref().unwrap_or_default());
+        if first.as_ref() == Some(&place) {
+            // The question is named by an alias.
+            place = document.place(violation.pointer.trim_end_matches("/id"), false)?;
         }
-        _ => None,
-    };
+        earlier = first.map(|first| (first, "first used here"));
+    }
     Some(document.mark(place, label(violation), earlier))
 }
 
@@ -259,6 +291,7 @@ fn label(violation: &Violation) -> Option<&'static str> {
         Rule::ImpossibleCondition => "never true",
         Rule::DuplicateQuestionId => "used again here",
         Rule::ReadOnlyField => "set by the server",
+        Rule::SlugTaken => "in use",
         _ => return None,
     })
 }

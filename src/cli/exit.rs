@@ -7,7 +7,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::api::Problem;
 use crate::cli::diagnostics::Report;
 use crate::client::ClientError;
 
@@ -82,9 +81,9 @@ impl Exit {
         }
     }
 
-    /// How a request ended that the server answered with this problem.
-    pub fn of_problem(problem: &Problem) -> Self {
-        match problem.status {
+    /// How a request ended that the server answered with a problem of this HTTP status.
+    pub fn of_status(status: u16) -> Self {
+        match status {
             404 | 410 => Self::NotFound,
             401 | 403 => Self::NotAllowed,
             409 | 412 => Self::WrongState,
@@ -152,8 +151,10 @@ impl CliError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Rejected(report) => report.exit,
-            Self::Client { error, .. } => error.problem().map_or(Exit::Unavailable, Exit::of_problem),
+            Self::Rejected(report) => report.exit(),
+            Self::Client { error, .. } => {
+                error.problem().map_or(Exit::Unavailable, |problem| Exit::of_status(problem.status))
+            }
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,

@@ -2,47 +2,183 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::cli::document;
+use crate::cli::answers;
+use crate::cli::columns::Columns;
+use crate::cli::diagnostics::Report;
+use crate::cli::document::{self, Document, Record};
 use crate::cli::exit::CliError;
+use crate::cli::github;
+use crate::cli::output::Format;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::cli::trial::{self, Trial};
 use crate::domain::limits::Limits;
 
-/// Check form files, offline
+/// Check form files, and what they make of answers, offline
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Every problem of every file is shown at once, with its place. Exit code 6 if
 there is one.
 
+An argument with a `=` is an answer, as `forms submit` takes it, unless a `/`
+stands before the `=`: ./a=b.yaml is a file. With answers, or --answers, the
+result is a line for each question of the one form: asked, hidden or refused,
+and why. Exit code 6 if one is refused; the lines are shown all the same.
+
+--answers takes {\"answers\": {\"q1\": \"hello\"}} or the inner map alone, in JSON or
+YAML, or several in JSON, one a line, as `forms responses -o jsonl` prints
+them: -o jsonl then gives a result a line. KEY=VALUE goes before what they have.
+
+--format json is -o json; --format github writes the problems as commands that
+show them beside the lines of a pull request.
+
 Examples:
   forms validate survey.yaml
-  forms validate forms/*.yaml
+  forms validate --format github forms/*.yaml
+  forms validate survey.yaml score=2 email=ann@example.com
+  forms validate survey.yaml --answers answers.jsonl -o jsonl
   forms show frm_7k2m9q4x1abz -o yaml | forms validate -")]
 pub struct Validate {
-    /// Files in YAML or JSON, - for standard input
+    /// Files in YAML or JSON, - for standard input; KEY=VALUE: answers to try
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    arguments: Vec<PathBuf>,
+    /// Answers to try, - for standard input
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// How problems are told: text, json, github
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    format: Option<Told>,
+}
+
+/// How problems are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Told {
+    /// Drawn in the file
+    Text,
+    /// As -o json
+    Json,
+    /// As workflow commands of GitHub
+    Github,
 }
 
 impl Validate {
-    /// Checks the files and says of each whether it is fit.
+    /// Checks the files and says of each whether it is fit, or what the one form makes of answers.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
-        let mut several = Several::begin(session, self.files.len());
-        for path in &self.files {
+        // The flag belongs to all commands: clap cannot hold it against this one's own.
+        if self.format.is_some() && session.global.output.is_some() {
+            return Err(CliError::usage("--format and --output exclude each other"));
+        }
+        if self.has_answers() {
+            let trials = self.try_answers(session).map_err(|error| self.told(session, error))?;
+            return self.tell_trials(session, &trials);
+        }
+        let mut several = Several::begin(session, self.arguments.len());
+        for path in &self.arguments {
             let file = path.display().to_string();
-            let checked = check(session, path).and_then(|()| {
-                session.output.object(&json!({"file": file, "valid": true}), || format!("{file}: ok\n"))
-            });
-            several.note(&file, checked)?;
+            let checked = read(session, path).and_then(|_| self.tell_fit(session, &file));
+            several.note(&file, checked.map_err(|error| self.told(session, error)))?;
         }
         several.end_as_worst()
     }
+
+    /// The format of results that `--format` comes to.
+    pub fn format(&self) -> Option<Format> {
+        (self.format == Some(Told::Json)).then_some(Format::Json)
+    }
+
+    /// What there is to choose from with `--columns`.
+    pub fn columns(&self) -> Columns {
+        Columns::Of(if self.has_answers() { &trial::COLUMNS } else { &["file", "valid"] })
+    }
+
+    fn has_answers(&self) -> bool {
+        self.answers.is_some() || self.arguments.iter().any(|argument| answer(argument).is_some())
+    }
+
+    fn tell_fit(&self, session: &Session, file: &str) -> Result<(), CliError> {
+        let text = || format!("{file}: ok\n");
+        if self.format == Some(Told::Github) {
+            session.output.say(text().trim_end());
+            return Ok(());
+        }
+        session.output.object(&json!({"file": file, "valid": true}), text)
+    }
+
+    /// What remains to be told of `error` once its problems are.
+    fn told(&self, session: &Session, error: CliError) -> CliError {
+        if self.format != Some(Told::Github) {
+            return error;
+        }
+        match (session.output.write(&github::commands(&error)), error) {
+            (Err(unwritten), _) => unwritten,
+            (Ok(()), CliError::Rejected(report)) => Report { findings: Vec::new(), ..*report }.into(),
+            (Ok(()), other) => other,
+        }
+    }
+
+    fn tell_trials(&self, session: &Session, trials: &[Trial]) -> Result<(), CliError> {
+        let refusal = trial::refusal(trials);
+        if self.format != Some(Told::Github) {
+            trial::show(&session.output, trials)?;
+        }
+        match refusal {
+            None => session.output.say("the answers would be taken"),
+            Some(report) if self.format == Some(Told::Github) => {
+                return Err(self.told(session, report.into()));
+            }
+            // The lines have told why.
+            Some(report) => return Err(Report { findings: Vec::new(), ..report }.into()),
+        }
+        Ok(())
+    }
+
+    fn try_answers(&self, session: &Session) -> Result<Vec<Trial>, CliError> {
+        let given: Vec<_> = self.arguments.iter().filter_map(|argument| answer(argument)).collect();
+        let files: Vec<_> = self.arguments.iter().filter(|argument| answer(argument).is_none()).collect();
+        let [file] = &files[..] else {
+            return Err(CliError::usage(format!(
+                "answers are tried on one form, and {} are named",
+                files.len()
+            )));
+        };
+        let inputs: Vec<_> =
+            [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+        let given = answers::parse(&given, &inputs, |path| {
+            session.warn_of_terminal(path);
+            answers::read_file(path)
+        })?;
+        let form = one(read(session, file)?)?;
+        let records = match &self.answers {
+            Some(path) => {
+                session.warn_of_terminal(path);
+                document::records(path)?
+            }
+            None => vec![Record::default()],
+        };
+        Trial::of_each(&form, records, &given, session.now())
+    }
 }
 
-fn check(session: &Session, path: &Path) -> Result<(), CliError> {
+/// `argument`, if it is an answer.
+fn answer(argument: &Path) -> Option<String> {
+    let text = argument.to_str()?;
+    text.split_once('=').filter(|(key, _)| !key.contains('/')).map(|_| text.to_owned())
+}
+
+fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.warn_of_terminal(path);
-    document::read(path, &Limits::default()).map(drop)
+    document::read(path, &Limits::default())
+}
+
+fn one(mut forms: Vec<Document>) -> Result<Document, CliError> {
+    match forms.len() {
+        1 => Ok(forms.remove(0)),
+        count => {
+            let file = &forms[0].file;
+            Err(CliError::usage(format!("answers are tried on one form, and {file} has {count}")))
+        }
+    }
 }

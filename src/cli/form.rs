@@ -10,7 +10,7 @@ use crate::api::{FormCreated, FormDetail, FormEntry};
 use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::{Format, value_of, visible};
@@ -97,8 +97,7 @@ fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = draw_violations(document, &problem.errors);
-            let exit = Exit::of_problem(&problem);
-            Report { exit, ..Report::of_file(&document.file, findings) }.into()
+            Report { code: problem.code, ..Report::of_file(&document.file, findings) }.into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),

@@ -9,7 +9,7 @@ use crate::cli;
 use crate::cli::diagnostics::similar;
 use crate::cli::environment::VARIABLES;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::output::wrapped;
+use crate::cli::output::{Format, wrapped};
 use crate::cli::session::Session;
 
 /// The root's help. clap has no groups of commands (its issue 1553), so they stand here by hand, and a test compares
@@ -24,7 +24,7 @@ RUN      publish   open a form for answers  unpublish    back to draft
          close     take no more answers     list         list forms
          show      show one form            delete       move it to the trash
          restore   take it out again
-COLLECT  submit    send answers             responses    list and show answers
+COLLECT  submit    send answers             responses    list, show, delete
 OPERATE  serve     run the server
 CONNECT  whoami    show server, key, workspace
 TOOLS    explain   explain an error code    completions  set up a shell
@@ -93,6 +93,9 @@ impl Help {
             command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;
         }
         let text = command.render_long_help();
+        if session.output.format != Format::Table {
+            return session.output.object(&json!({"text": text.to_string()}), String::new);
+        }
         session.output.help(&text.to_string(), &text.ansi().to_string(), false)
     }
 }
@@ -192,9 +195,14 @@ Output formats. Results go to stdout, everything else to stderr.
   -o csv     with a header, all pages; what a spreadsheet would run gets a '
   -o yaml    YAML; of `forms show`, a file to create the form from
 
+--columns id,title chooses the columns of tables and CSV, and their order; of
+answers there is one for each question's id. Members of JSON and YAML are for
+programs to pick: with these formats --columns is refused.
+
 With a format other than table a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
-and, where a file was read, `line` and `column`.
+and, where a file was read, `line` and `column`. Only `forms validate` with
+answers has its lines on stdout also where it refuses some: they are the result.
 
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.

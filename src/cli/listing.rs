@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cli::columns;
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output, json_line, value_of};
@@ -65,6 +66,7 @@ pub struct Listing<'a, T> {
 impl<T: Serialize> Listing<'_, T> {
     /// Shows the list. Gives the number of rows shown if there are more that nobody asked to leave out.
     pub async fn show(&self, pages: &mut Pages<'_, T>) -> Result<Option<usize>, CliError> {
+        columns::find(&self.output.columns, &self.headers)?;
         let mut left = self.want.most(self.output.format);
         let mut taken: Vec<T> = Vec::new();
         let mut cut = false;
@@ -107,6 +109,7 @@ impl<T: Serialize> Listing<'_, T> {
     }
 
     fn table(&self, items: &[T]) -> Table {
-        Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() }
+        let table = Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() };
+        table.only(&self.output.columns)
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod args;
+pub mod columns;
 pub mod context;
 pub mod diagnostics;
 pub mod document;
@@ -13,6 +14,7 @@ pub mod exit;
 pub mod failure;
 pub mod file;
 pub mod form;
+pub mod github;
 pub mod help;
 pub mod listing;
 pub mod local;
@@ -23,8 +25,10 @@ pub mod serve;
 pub mod session;
 pub mod several;
 pub mod submission;
+pub mod submission_trash;
 pub mod table;
 pub mod tools;
+pub mod trial;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -92,11 +96,12 @@ fn usage(text: &str) -> CliError {
 
 fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let Cli { global, command } = cli;
-    let mut output = Output::new(global.output, global.color, &environment);
+    let mut output = Output::new(command.format().or(global.output), global.color, &environment);
     output.quiet = global.quiet;
     output.verbose = global.verbose;
+    output.columns.clone_from(&global.columns);
     let session = Session::new(global, environment, output);
-    let ended = carry_out(&session, command);
+    let ended = columns::expect(&command, &session.output).and_then(|()| carry_out(&session, command));
     let finished = session.output.finish();
     match ended.map_err(|error| session.annotate(error)).and(finished) {
         Ok(()) => Exit::Done,

@@ -49,6 +49,8 @@ pub struct Output {
     pub quiet: bool,
     /// 1: requests; 2: also bodies.
     pub verbose: u8,
+    /// The columns that tables and CSV have, in this order; the usual ones if it is empty.
+    pub columns: Vec<String>,
     result: Stream,
     talk: Stream,
     width: usize,
@@ -82,7 +84,8 @@ impl Output {
         let result = stream(io::stdout().is_terminal());
         let format = format.unwrap_or(Format::Table);
         let (series, found) = (RefCell::new(None), RefCell::new(None));
-        Self { format, quiet: false, verbose: 0, result, talk, width, series, found }
+        let columns = Vec::new();
+        Self { format, quiet: false, verbose: 0, columns, result, talk, width, series, found }
     }
 
     /// Whether a person reads the talk.
@@ -120,21 +123,23 @@ impl Output {
         let series = self.series.borrow();
         match series.as_ref().map_or(&[][..], |series| &series.results) {
             [] => Ok(()),
-            results if self.format == Format::Csv => self.data(&Table::of_objects(results).csv(false)),
-            results => self.data(&json_line(&results)?),
+            results if self.format == Format::Json => self.data(&json_line(&results)?),
+            results => self.rows(&Table::of_objects(results, &self.columns)),
         }
     }
 
     /// Writes one object: as `text` where people read, else in the format that was asked for.
     pub fn object<T: Serialize>(&self, object: &T, text: impl FnOnce() -> String) -> Result<(), CliError> {
         match (self.format, &mut *self.series.borrow_mut()) {
-            (Format::Table, _) => self.write(&text()),
-            (Format::Json | Format::Csv, Some(series)) => {
+            (Format::Table, _) if self.columns.is_empty() => self.write(&text()),
+            (Format::Table | Format::Json | Format::Csv, Some(series)) => {
                 series.results.push(value_of(object)?);
                 Ok(())
             }
             (Format::Json | Format::Jsonl, _) => self.data(&json_line(object)?),
-            (Format::Csv, None) => self.data(&Table::of_objects(&[value_of(object)?]).csv(false)),
+            (Format::Table | Format::Csv, None) => {
+                self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
+            }
             (Format::Yaml, series) => {
                 let begin = if series.is_some() { "---\n" } else { "" };
                 self.data(&(begin.to_owned() + &document::yaml(&value_of(object)?)?))
@@ -149,6 +154,11 @@ impl Output {
         }
         *self.found.borrow_mut() = Some(object);
         Ok(())
+    }
+
+    /// Writes rows as CSV if that was asked for, else for people.
+    pub fn rows(&self, table: &Table) -> Result<(), CliError> {
+        if self.format == Format::Csv { self.data(&table.csv(false)) } else { self.table(table) }
     }
 
     /// Writes rows for people: columns on a terminal, tabs in a pipe.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::Code;
 use crate::cli::args::Global;
-use crate::cli::context::{self, Source, Sourced, Surroundings, Target};
+use crate::cli::context::{self, Key, Source, Sourced, Surroundings, Target};
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::local;
@@ -166,9 +166,9 @@ impl Session {
 
     /// Adds to a failure what only this run knows: who named the server and the key.
     pub fn annotate(&self, error: CliError) -> CliError {
-        let CliError::Client { error, mut notes, mut help } = error else { return error };
+        let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
-        match (&error, target) {
+        match (&mut error, target) {
             (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
                 notes.push(format!("address from: {}", origin(url.source)));
                 help = help.or_else(|| {
@@ -180,10 +180,22 @@ impl Session {
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
             {
-                notes.push(match key {
-                    Some(key) => format!("key {} from: {}", key.redacted(), key.origin),
-                    None => self.why_no_key(&url.value),
-                });
+                let shown = url.value.as_str().trim_end_matches('/');
+                let (what, note, way_out) = match key {
+                    Some(key) => (
+                        format!("{shown} refused the API key {}", key.redacted()),
+                        format!("key from: {}", key.origin),
+                        another_key(key),
+                    ),
+                    None => (
+                        format!("{shown} asks for an API key"),
+                        self.why_no_key(&url.value),
+                        "set FORMS_API_KEY, or add --key-file PATH".to_owned(),
+                    ),
+                };
+                problem.detail = Some(what);
+                notes.push(note);
+                help = help.or(Some(way_out));
             }
             _ => {}
         }
@@ -206,6 +218,18 @@ fn if_in_use(named_by: Source) -> &'static str {
     match named_by {
         Source::Env => "unset FORMS_DATA, or stop it",
         Source::Flag | Source::Runtime | Source::Default => "drop --data, or stop it",
+    }
+}
+
+/// What can be done about a key that was refused.
+fn another_key(key: &Key) -> String {
+    match key.source {
+        Source::Env => {
+            let variable = key.origin.split(',').next().unwrap_or_default();
+            format!("put a key of this server into {variable}, or unset it")
+        }
+        Source::Flag => "name a file with a key of this server".to_owned(),
+        Source::Runtime | Source::Default => "forms explain unauthorized".to_owned(),
     }
 }
 

@@ -1,15 +1,21 @@
 //! Commands on submissions.
 
+use std::path::PathBuf;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
+use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
-use crate::cli::answers::{self, Fitting};
+use crate::cli::answers::{self, Fitting, Written};
+use crate::cli::columns::{Columns, DELETED, SUBMISSION};
+use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::output::visible;
 use crate::cli::session::Session;
+use crate::cli::submission_trash::{Delete, Restore};
 use crate::cli::table::Cell;
 use crate::client::SubmissionQuery;
 use crate::domain::json::{self, Value};
@@ -24,14 +30,17 @@ else is text. A list is made by giving its key several times. KEY=@FILE takes
 the text from a file, @- from standard input; to begin a text with @ write
 KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
 
-Arguments can be seen by other users of this machine while the command runs;
-what is in a file cannot.
+--file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
+with values as the API takes them; KEY=VALUE beside it goes before what the
+file has. Arguments can be seen by other users of this machine while the
+command runs; what is in a file cannot.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
   forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
   forms submit frm_7k2m9q4x1abz colour=red colour=blue comment=@comment.txt
   forms submit frm_7k2m9q4x1abz 'other:={\"other\":\"purple\"}'
+  forms submit frm_7k2m9q4x1abz --file answers.json
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form, by id or slug
@@ -40,6 +49,9 @@ pub struct Submit {
     /// Answers
     #[arg(value_name = "KEY=VALUE")]
     answers: Vec<String>,
+    /// Answers in JSON or YAML, - for standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Check the answers, store nothing
     #[arg(long)]
     dry_run: bool,
@@ -48,33 +60,42 @@ pub struct Submit {
 impl Submit {
     /// Sends the answers. All that is wrong with them is told before anything is sent.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        let given = answers::parse(&self.answers, |path| {
-            session.warn_of_terminal(path);
-            answers::read_file(path)
-        })?;
+        let written = self.read(session)?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let Fitting { text: answers, left_out } = answers::fit(&form, &given, session.now())?;
+        let Fitting { body, left_out } = answers::fit(&form, &written, session.now())?;
         let output = &session.output;
+        let refused = |error| answers::refused(&form, &written, error);
         for key in left_out {
             output.warn(&format!("`{key}` is not a question of \"{}\" and is left out", form.title));
         }
         if self.dry_run {
-            let refused = |error| answers::refused(&form, error);
-            let tried = client.try_submission(&self.form, &answers).await.map_err(refused)?;
+            let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the answers would be taken; nothing was stored");
             return Ok(());
         }
-        let refused = |error| answers::refused(&form, error);
-        let made = client.create_submission(&self.form, &answers).await.map_err(refused)?;
+        let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.say(&format!("submitted to \"{}\"", form.title));
         Ok(())
     }
+
+    fn read(&self, session: &Session) -> Result<Written, CliError> {
+        let file = self.file.as_deref();
+        let given = answers::parse(&self.answers, file.as_slice(), |path| {
+            session.warn_of_terminal(path);
+            answers::read_file(path)
+        })?;
+        let read = |path| {
+            session.warn_of_terminal(path);
+            document::record(path)
+        };
+        Ok(Written { given, record: file.map(read).transpose()? })
+    }
 }
 
-/// List and show the answers to a form
+/// List, show, delete and restore the answers to a form
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "submissions",
@@ -99,12 +120,15 @@ pub struct Responses {
 enum ResponsesCommand {
     List(ResponsesList),
     Show(ResponsesShow),
+    Delete(Delete),
+    Restore(Restore),
 }
 
 /// List the answers to a form, newest first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Columns are id, time, and one for each question.
+Columns are id, time, and one for each question. With --trashed the time is that
+of the deletion.
 
 --where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a shell
 would take for its own. The operators are those of conditions: eq, ne, lt, lte,
@@ -136,6 +160,9 @@ struct ResponsesList {
     /// Only those with this answer, or score.gte=4: see below
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = parse_test)]
     tests: Vec<(String, String, String)>,
+    /// Those in the trash
+    #[arg(long, conflicts_with_all = ["since", "until", "tests"])]
+    trashed: bool,
     /// In CSV: leave text that a spreadsheet would run as a formula as it is
     #[arg(long)]
     raw: bool,
@@ -156,10 +183,21 @@ struct ResponsesShow {
 }
 
 impl Responses {
-    /// Lists or shows submissions.
+    /// What there is to choose from with `--columns`.
+    pub fn columns(&self) -> Columns {
+        match &self.command {
+            Some(ResponsesCommand::Show(_) | ResponsesCommand::Restore(_)) => SUBMISSION,
+            Some(ResponsesCommand::Delete(_)) => DELETED,
+            Some(ResponsesCommand::List(_)) | None => Columns::OfList,
+        }
+    }
+
+    /// Lists, shows, deletes or restores submissions.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
             (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
+            (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,
+            (Some(ResponsesCommand::Restore(restore)), _) => restore.run(session).await,
             (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.run(session).await,
             (None, None) => Err(CliError::usage("which form?")),
         }
@@ -183,7 +221,12 @@ impl ResponsesList {
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
         let want = Want::of(self.limit, self.all);
-        let query = SubmissionQuery { since: self.since, until: self.until, answers: self.tests };
+        let query = SubmissionQuery {
+            since: self.since,
+            until: self.until,
+            answers: self.tests,
+            trashed: self.trashed,
+        };
         let mut pages = client.list_submissions(&self.form, &query, want.page(session.output.format));
         let ids = answers::ids(&answers::questions(&form.questions));
         let now = session.now();
@@ -195,7 +238,8 @@ impl ResponsesList {
             {
                 others.set(true);
             }
-            let fixed = [Cell::text(submission.id.to_string()), Cell::time(submission.submitted_at, now)];
+            let moment = submission.deleted_at.unwrap_or(submission.submitted_at);
+            let fixed = [Cell::text(submission.id.to_string()), Cell::time(moment, now)];
             let answer = |id: &String| answers.get(id).map_or_else(|| Cell::text(""), Cell::value);
             fixed.into_iter().chain(ids.iter().map(answer)).collect()
         };
@@ -205,12 +249,13 @@ impl ResponsesList {
                 ("next_cursor".to_owned(), Value::Null),
             ])
         };
-        let fixed = ["id", "submitted_at"].into_iter().map(str::to_owned);
+        let moment = if self.trashed { "deleted_at" } else { "submitted_at" };
+        let fixed = ["id", moment].into_iter().map(str::to_owned);
         let headers = fixed.chain(ids.iter().cloned()).collect();
         let output = &*session.output;
         let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
-            // To count those that a filter takes, the server would have to look at all.
+            // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let of = if query.is_empty() {
                 format!(" of {}", grouped(form.response_count))
             } else {
@@ -235,17 +280,26 @@ impl ResponsesShow {
 
 fn summary(submission: &SubmissionDetail) -> String {
     let mut text = format!(
-        "id:         {}\nform:       {}\nsubmitted:  {}\nanswers:\n",
+        "id:         {}\nform:       {}\nsubmitted:  {}\n",
         submission.id, submission.form_id, submission.submitted_at
     );
-    if let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) {
-        for (key, value) in answers {
-            let value = match value {
-                Value::String(text) => text,
-                other => other.to_string(),
-            };
-            text += &format!("  {}: {}\n", visible(&key), visible(&value));
-        }
+    if let Some(edited) = submission.updated_at {
+        text += &format!("edited:     {edited}\n");
     }
-    text
+    if let Some(metadata) = &submission.metadata {
+        text += &format!("metadata:\n{}", member_lines(metadata));
+    }
+    text + "answers:\n" + &member_lines(&submission.answers)
+}
+
+fn member_lines(object: &RawValue) -> String {
+    let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
+    let line = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        format!("  {}: {}\n", visible(&key), visible(&value))
+    };
+    members.into_iter().map(line).collect()
 }

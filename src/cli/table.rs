@@ -57,10 +57,11 @@ impl Table {
         Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
     }
 
-    /// The members of objects as rows; a column for each name that one of them has.
-    pub fn of_objects(values: &[Value]) -> Self {
-        let mut headers: Vec<String> = Vec::new();
-        for (name, _) in values.iter().flat_map(members) {
+    /// The members of objects as rows: a column for each of `wanted`, or, if that is empty, for each name that one of
+    /// them has.
+    pub fn of_objects(values: &[Value], wanted: &[String]) -> Self {
+        let mut headers = wanted.to_vec();
+        for (name, _) in values.iter().flat_map(members).filter(|_| wanted.is_empty()) {
             if !headers.contains(name) {
                 headers.push(name.clone());
             }
@@ -69,6 +70,19 @@ impl Table {
         let row = |value| headers.iter().map(|name| cell(value, name)).collect();
         let rows = values.iter().map(row).collect();
         Self { headers, rows }
+    }
+
+    /// The columns called `wanted`, in that order; all of them if it is empty. What there is none of is left out.
+    #[must_use]
+    pub fn only(self, wanted: &[String]) -> Self {
+        if wanted.is_empty() {
+            return self;
+        }
+        let place = |name: &String| self.headers.iter().position(|header| header == name);
+        let places: Vec<_> = wanted.iter().filter_map(place).collect();
+        let headers = places.iter().map(|place| self.headers[*place].clone()).collect();
+        let row = |row: &Vec<Cell>| places.iter().map(|place| row[*place].clone()).collect();
+        Self { headers, rows: self.rows.iter().map(row).collect() }
     }
 
     /// For a terminal of `width` columns: no borders, every row on one line.
@@ -98,7 +112,8 @@ impl Table {
 
     /// Whether nothing of a column is cut off where room is short: an id, a number or a time that is not whole is none.
     fn stays_whole(&self, place: usize) -> bool {
-        place == 0 || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
+        let is_id = self.headers.get(place).is_some_and(|header| header == "id" || header == "question");
+        is_id || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
     }
 
     /// Plain columns without a header, as wide as they need be: for text that has a table in it.
@@ -218,6 +233,9 @@ mod tests {
         assert!(text.starts_with("ID ") && text.contains(" UPDATED ") && text.lines().count() == 2, "{text}");
         assert!(text.contains("\nfrm_7k2m9q4x1abz  just now  ") && text.contains('…'), "{text}");
         assert!(table.columns(40, true).contains("\u{1b}[2m"));
+        let chosen = table.only(&["title".to_owned(), "id".to_owned()]).columns(50, false);
+        assert!(chosen.lines().all(|line| line.chars().count() <= 50), "{chosen}");
+        assert!(chosen.ends_with("…  frm_7k2m9q4x1abz\n"), "{chosen}");
     }
 
     #[test]

@@ -192,17 +192,17 @@ impl Client {
         self.decode(&self.send(&request).await?.body)
     }
 
-    /// Sends answers: a JSON object in text.
-    pub async fn create_submission(&self, form: &str, answers: &str) -> Result<SubmissionBody, ClientError> {
+    /// Sends a submission: its body in JSON.
+    pub async fn create_submission(&self, form: &str, body: &str) -> Result<SubmissionBody, ClientError> {
         let path = form_path(form) + "/submissions";
-        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 
-    /// Checks answers as sending them would, and stores nothing.
-    pub async fn try_submission(&self, form: &str, answers: &str) -> Result<SubmissionTried, ClientError> {
+    /// Checks a submission as sending it would, and stores nothing.
+    pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionTried, ClientError> {
         let path = form_path(form) + "/submissions?dry_run=true";
-        let request = Request::new(Method::POST, path, format!("{{\"answers\":{answers}}}"));
+        let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 
@@ -217,10 +217,24 @@ impl Client {
         Pages::new(self, &(form_path(form) + "/submissions"), page, read).asking(&query.parameters())
     }
 
+    /// Moves a submission to the trash, or erases it. That it is gone after a lost answer is success too.
+    pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
+        let query = if purge { "?purge=true" } else { "" };
+        let path = submission_path(form, id) + query;
+        self.send(&Request { method: Method::DELETE, path, body: None }).await?;
+        Ok(())
+    }
+
+    /// Takes a submission out of the trash again.
+    pub async fn restore_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
+        let path = submission_path(form, id) + "/restore";
+        let request = Request { method: Method::POST, path, body: None };
+        self.decode(&self.send(&request).await?.body)
+    }
+
     /// One submission.
     pub async fn get_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
-        let path = format!("{}/submissions/{}", form_path(form), escaped(id));
-        self.decode(&self.send(&Request::get(path)).await?.body)
+        self.decode(&self.send(&Request::get(submission_path(form, id))).await?.body)
     }
 
     /// Who the key's owner is.
@@ -354,6 +368,10 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn form_path(form: &str) -> String {
     format!("/api/v1/forms/{}", escaped(form))
+}
+
+fn submission_path(form: &str, id: &str) -> String {
+    format!("{}/submissions/{}", form_path(form), escaped(id))
 }
 
 /// `text` as one segment of a path.

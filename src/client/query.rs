@@ -30,12 +30,14 @@ pub struct SubmissionQuery {
     pub until: Option<String>,
     /// Those whose answers hold: the question, the operator, and its value.
     pub answers: Vec<(String, String, String)>,
+    /// Those in the trash instead of those outside it.
+    pub trashed: bool,
 }
 
 impl SubmissionQuery {
     /// Whether nothing is asked.
     pub fn is_empty(&self) -> bool {
-        self.since.is_none() && self.until.is_none() && self.answers.is_empty()
+        self.since.is_none() && self.until.is_none() && self.answers.is_empty() && !self.trashed
     }
 
     pub(super) fn parameters(&self) -> String {
@@ -45,9 +47,10 @@ impl SubmissionQuery {
         let answers = self.answers.iter();
         let answers =
             answers.map(|(question, operator, value)| (format!("filter[{question}][{operator}]"), value));
+        let trashed = if self.trashed { "&trashed=true" } else { "" };
         moments
             .chain(answers)
             .map(|(name, value)| format!("&{}={}", escaped(&name), escaped(value)))
-            .collect()
+            .fold(trashed.to_owned(), |text, parameter| text + &parameter)
     }
 }

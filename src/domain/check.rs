@@ -60,6 +60,20 @@ impl Version {
         answers.keeping(|key| ids.contains(key))
     }
 
+    /// Whether each question is asked with these answers, in the order of the questions; of statements and pages,
+    /// whether they are shown.
+    pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
+        let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
+        let step = |question| {
+            let is_shown = course.shows(question);
+            if let (true, Some(id)) = (is_shown, question.id.as_deref()) {
+                course.note(id, question, sent.find(id).or(question.kind.rules().default_answer()));
+            }
+            is_shown
+        };
+        self.questions.iter().map(step).collect()
+    }
+
     fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
         let ids: HashSet<&str> = self.ids().collect();
         for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {

@@ -6,26 +6,37 @@ use super::spans::Node;
 use crate::cli::diagnostics::Finding;
 use crate::domain::json::{self, Object, Value};
 
-/// Members whose value is text, whatever it looks like.
-const TEXTS: [&str; 5] = ["title", "description", "placeholder", "pattern", "pattern_message"];
+/// Members whose value is text that people read, or a pattern: whatever it looks like.
+const TEXTS: [&str; 9] = [
+    "title",
+    "description",
+    "placeholder",
+    "pattern",
+    "pattern_message",
+    "label",
+    "text",
+    "message",
+    "closed_message",
+];
 
 /// `raw`, which stands at `node`, as JSON; what has no counterpart there joins `findings`.
 pub(super) fn convert(
     reading: &Reading<'_>,
     raw: &Raw,
     node: Option<&Node>,
+    text: Text,
     findings: &mut Vec<Finding>,
 ) -> Value {
-    Conversion { reading, findings }.value(raw, node, Text::Named, 0)
+    Conversion { reading, findings }.value(raw, node, text, 0)
 }
 
 /// Where text is meant, whatever a value looks like.
 #[derive(Clone, Copy, PartialEq)]
-enum Text {
+pub(super) enum Text {
     /// In the members that [`TEXTS`] names, and in those of `labels`.
     Named,
     Everywhere,
-    /// In a condition, whose members are called as questions are.
+    /// In a condition and among answers, whose members are called as questions are.
     Nowhere,
 }
 

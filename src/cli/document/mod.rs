@@ -3,8 +3,10 @@
 //! The only user of `serde_yaml`. What only the file has (`version`, `was`, `tests`, `x-…`) is taken off.
 
 mod convert;
+mod load;
 mod raw;
 mod read;
+mod record;
 mod spans;
 mod write;
 
@@ -18,6 +20,7 @@ use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
 pub use read::read;
+pub use record::{Record, record, records};
 pub use write::{authoring_file, yaml};
 
 use spans::Node;
@@ -56,6 +59,11 @@ impl Document {
         self.value.to_string()
     }
 
+    /// The form, once it was found fit.
+    pub fn definition(&self) -> Option<Definition> {
+        Definition::read(&self.value, &Limits::BOUNDLESS).ok()
+    }
+
     /// Reports everything that makes the definition unfit.
     fn check(&self, limits: &Limits) -> Vec<Finding> {
         let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
@@ -66,15 +74,23 @@ impl Document {
         draw_violations(self, &violations)
     }
 
-    /// Where the value that `pointer` names stands, or its key. A value of several lines is its first line.
+    /// Where the value that `pointer` names stands, or its key, as of a value of several lines; where it has none, the
+    /// first line.
     pub fn place(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {
         let (node, key) = self.root.as_ref()?.find(pointer);
+        let text = self.source.get(node.place.clone())?.trim_end();
         let place = match key {
-            Some(key) if at_key || node.place.is_empty() => key.clone(),
+            Some(key) if at_key || text.is_empty() || text.contains('\n') => key.clone(),
             _ => node.place.clone(),
         };
         let line = self.source.get(place.clone())?.lines().next().unwrap_or_default().trim_end();
         Some(place.start..place.start + line.len())
+    }
+
+    /// The text of the value that `pointer` names, if it is a scalar without quotes.
+    pub fn unquoted(&self, pointer: &str) -> Option<&str> {
+        let (node, _) = self.root.as_ref()?.find(pointer);
+        self.source.get(node.place.clone()).filter(|text| node.plain && !text.starts_with('*'))
     }
 
     /// Where the id `id` stands first.

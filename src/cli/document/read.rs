@@ -1,7 +1,5 @@
 //! Reads form files. Strings are strings: where text is meant, an unquoted `1.10` or `null` is the text as written.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +7,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Document;
-use super::convert::convert;
+use super::convert::{Text, convert};
+use super::load::load;
 use super::raw::Raw;
 use super::spans::{self, Node, Oddity};
 use crate::cli::diagnostics::{Finding, Mark, Report};
@@ -20,6 +19,9 @@ use crate::domain::limits::Limits;
 /// Bytes a form file may have.
 const MAX_FILE: u64 = 1 << 20;
 
+/// What is said of a merge key.
+const MERGE: &str = "merge keys are not supported";
+
 /// Members of the file's top level that the API does not have, besides `x-…`.
 const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
 
@@ -28,46 +30,24 @@ const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
 /// # Errors
 /// With every problem of the file, if one of its forms is unfit; or if it cannot be read, is too large or holds no form.
 pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
-    let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
-    let mut bytes = Vec::new();
-    let got = if path == Path::new("-") {
-        io::stdin().lock().take(MAX_FILE + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes))
-    };
-    got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
-    if bytes.len() as u64 > MAX_FILE {
-        let finding = Finding::new("file_too_large", format!("{file} has more than 1 MiB"));
-        return Err(Report::of_file(&file, vec![finding]).into());
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-        Report::of_file(&file, vec![Finding::new("malformed_file", message)])
-    })?;
+    let (file, text) = load(path, MAX_FILE)?;
     read_text(&file, &text, limits)
 }
 
 /// Reads the forms in `text`, which came from `file`.
 fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
-    let source = Arc::from(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let is_json = Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let reading = Reading { file, source, is_json };
-    let (documents, mut findings) = reading.read();
-    findings.extend(documents.iter().flat_map(|document| document.check(limits)));
+    let reading = Reading::of(file, text);
+    let (values, mut findings) = reading.values(Text::Named);
+    let documents: Vec<_> = values.into_iter().map(|(value, root)| reading.form(value, root)).collect();
+    let checked = documents.iter().flat_map(|document| document.check(limits));
+    // What a merge would have brought is not missing.
+    let has_merge = findings.iter().any(|finding| finding.message == MERGE);
+    let is_told = |finding: &Finding| !has_merge || finding.code.as_deref() != Some("missing_field");
+    findings.extend(checked.filter(is_told));
     if documents.is_empty() && findings.is_empty() {
         findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
     }
     if findings.is_empty() { Ok(documents) } else { Err(Report::of_file(file, findings).into()) }
-}
-
-/// The reason alone: the name of the file stands beside it already.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// A file that is being read.
@@ -77,34 +57,43 @@ pub(super) struct Reading<'a> {
     pub(super) is_json: bool,
 }
 
-impl Reading<'_> {
-    /// The forms of the file, as far as it can be read, and what is wrong with how it is written.
-    fn read(&self) -> (Vec<Document>, Vec<Finding>) {
+impl<'a> Reading<'a> {
+    /// Begins to read `text`, which came from `file`.
+    pub(super) fn of(file: &'a str, text: &str) -> Self {
+        let source = Arc::from(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let is_json =
+            Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        Self { file, source, is_json }
+    }
+
+    /// The values of the file, as far as it can be read, with where they stand, and what is wrong with how it is
+    /// written.
+    pub(super) fn values(&self, text: Text) -> (Vec<(Value, Option<Node>)>, Vec<Finding>) {
         let walked = spans::walk(&self.source);
         let mut findings: Vec<_> = walked.oddities.iter().map(|oddity| self.odd(oddity)).collect();
-        let mut documents = Vec::new();
+        let mut values = Vec::new();
         let mut roots = walked.roots.into_iter();
         if walked.is_too_deep {
-            return (documents, findings);
+            return (values, findings);
         }
         if self.is_json && findings.is_empty() {
             match json::parse(&self.source) {
-                Ok(value) => documents.push(self.document(value, roots.next())),
+                Ok(value) => values.push((value, roots.next())),
                 Err(error) => findings.push(self.malformed(error.what, error.line, error.column)),
             }
-            return (documents, findings);
+            return (values, findings);
         }
         for raw in self.raw() {
             match (raw, roots.next()) {
                 (Ok(Raw::Null), _) => {}
                 (Ok(raw), root) => {
-                    let value = convert(self, &raw, root.as_ref(), &mut findings);
-                    documents.push(self.document(value, root));
+                    let value = convert(self, &raw, root.as_ref(), text, &mut findings);
+                    values.push((value, root));
                 }
                 (Err(finding), _) => findings.push(finding),
             }
         }
-        (documents, findings)
+        (values, findings)
     }
 
     /// The values of the file, up to the first that is malformed.
@@ -132,8 +121,14 @@ impl Reading<'_> {
         self.source.get(place.clone())
     }
 
-    /// Takes off what only the file has.
-    fn document(&self, value: Value, root: Option<Node>) -> Document {
+    /// `value` as it stands in the file.
+    pub(super) fn document(&self, value: Value, root: Option<Node>) -> Document {
+        let source = Arc::clone(&self.source);
+        Document { file: self.file.to_owned(), source, value, root, format_version: None }
+    }
+
+    /// A form without what only the file has.
+    fn form(&self, value: Value, root: Option<Node>) -> Document {
         let mut format_version = None;
         let value = match value {
             Value::Object(members) => {
@@ -151,8 +146,7 @@ impl Reading<'_> {
             }
             other => other,
         };
-        let source = Arc::clone(&self.source);
-        Document { file: self.file.to_owned(), source, value, root, format_version }
+        Document { format_version, ..self.document(value, root) }
     }
 
     fn odd(&self, oddity: &Oddity) -> Finding {
@@ -167,7 +161,8 @@ impl Reading<'_> {
                 self.finding("malformed_file", message, place.clone(), None)
             }
             Oddity::Merge { place } => {
-                self.finding("unsupported_yaml", "merge keys are not supported", place.clone(), None)
+                let help = "write out the fields that it stands for";
+                self.finding("unsupported_yaml", MERGE, place.clone(), None).help(Some(help.to_owned()))
             }
             Oddity::Tag { place } => self.finding(
                 "unsupported_yaml",
@@ -185,7 +180,7 @@ impl Reading<'_> {
         }
     }
 
-    fn malformed(&self, message: String, line: usize, column: usize) -> Finding {
+    pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Finding {
         // The place is drawn; in the text it would stand twice.
         let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
         let start = position(&self.source, line, column);

@@ -94,3 +94,65 @@ fn what_is_given_twice_or_cannot_be_read_is_a_wrong_call() {
         home.run(&command).expect(2);
     }
 }
+
+/// Submits what is in the file `name` to the form, with more arguments.
+fn submit_file(home: &Home, id: &str, name: &str, more: &[&str]) -> super::Run {
+    home.run(&[&["--data", "store", "submit", id, "--file", name], more].concat())
+}
+
+#[test]
+fn a_file_is_sent_as_it_is() {
+    let (home, id) = home();
+    home.write("bare.json", r#"{"guests": 1.50, "name": "Ann", "colours": ["red"]}"#);
+    home.write("whole.json", r#"{"answers": {"guests": 1.50, "name": "Ann", "colours": ["red"]}}"#);
+    home.write("bare.yaml", "guests: 1.50\nname: Ann\ncolours: [red]\n");
+    let expected = r#"{"guests":1.50,"name":"Ann","colours":["red"]}"#;
+    for name in ["bare.json", "whole.json", "bare.yaml"] {
+        let sent = submit_file(&home, &id, name, &["-o", "jsonl"]).expect(0).stdout;
+        assert!(sent.contains(&format!("\"answers\":{expected},")), "{sent}");
+    }
+    let command =
+        ["--data", "store", "submit", &id, "--file", "-", "--dry-run", "-o", "jsonl", "name=Bob", "score=3"];
+    let sent = home.run_on(expected, &command).expect(0).stdout;
+    assert!(sent.contains(r#"{"guests":1.50,"name":"Bob","colours":["red"],"score":3}"#), "{sent}");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_drawn_in_it() {
+    let (home, id) = home();
+    home.write("answers.yaml", "answers:\n  guests: many\n  nmae: Ann\n  coming: 5\n  day: soon\n");
+    let said = submit_file(&home, &id, "answers.yaml", &["day=later"]).expect(6).stderr;
+    for line in [
+        " --> answers.yaml:2:11\n",
+        " --> answers.yaml:3:3\n",
+        " --> answers.yaml:4:11\n",
+        "4 problems, nothing was sent",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(!said.contains("answers.yaml:5"), "what was given as an argument stands in no file: {said}");
+    // What the server alone refuses is drawn there too.
+    home.write("more.json", "{\"answers\": {\"name\": \"Ann\"},\n \"metdata\": {}}\n");
+    let said = submit_file(&home, &id, "more.json", &[]).expect(6).stderr;
+    assert!(said.contains("error[unknown_field]") && said.contains(" --> more.json:2:2\n"), "{said}");
+}
+
+#[test]
+fn many_rows_are_not_one_record() {
+    let (home, id) = home();
+    home.write("many.jsonl", "{\"name\": \"Ann\"}\n{\"name\": \"Bob\"}\n");
+    home.write("many.yaml", "name: Ann\n---\nname: Bob\n");
+    home.write("many.csv", "name\nAnn\n");
+    for (name, said) in [
+        ("many.jsonl", "one record is sent at a time, and many.jsonl has 2"),
+        ("many.yaml", "one record is sent at a time, and many.yaml has 2"),
+        ("many.csv", "many.csv is CSV"),
+        ("missing.json", "there is no such file"),
+    ] {
+        let run = submit_file(&home, &id, name, &[]).expect(2);
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+    let command = ["--data", "store", "submit", &id, "--file", "-", "story=@-"];
+    home.run_on("{}", &command).expect(2);
+    assert_eq!(home.ok(&["--data", "store", "responses", &id]), "");
+}

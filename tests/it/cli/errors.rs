@@ -92,7 +92,9 @@ fn a_key_that_opens_nothing_is_told_with_its_source_and_without_its_value() {
     let key = "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234";
     let run = home.run_with(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &["list"]).expect(4);
     assert!(run.stderr.contains("error[unauthorized]"), "{run:?}");
-    assert!(run.stderr.contains("fk_…1234 from: FORMS_API_KEY") && !run.stderr.contains("ABCDEF"), "{run:?}");
+    let told = format!("error[unauthorized]: {} refused the API key fk_…1234\n", server.url);
+    assert!(run.stderr.starts_with(&told) && !run.stderr.contains("ABCDEF"), "{run:?}");
+    assert!(run.stderr.contains("  = note: key from: FORMS_API_KEY\n"), "{run:?}");
 }
 
 #[test]

@@ -117,3 +117,49 @@ fn a_form_is_called_by_its_slug_and_two_cannot_have_it() {
     home.ok(&["restore", id.trim()]);
     home.ok(&["show", "tea"]);
 }
+
+#[test]
+fn answers_go_to_the_trash_and_come_back() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
+    let submit = |answer: &str| run(&["submit", &id, answer]).expect(0).stdout.trim().to_owned();
+    let (first, second) = (submit("q1=soup"), submit("q1=salad"));
+    let refused = run(&["responses", "delete", &id, &first]).expect(2);
+    assert!(refused.stderr.contains("deleting 1 response to \"Lunch\" needs a confirmation"), "{refused:?}");
+    assert_eq!(
+        run(&["responses", "delete", &id, &first, "--dry-run"]).expect(0).stdout,
+        format!("{first}\n")
+    );
+    assert_eq!(run(&["responses", &id]).expect(0).stdout.lines().count(), 2);
+    let gone = run(&["responses", "delete", "--yes", &id, &first, &second]).expect(0);
+    assert_eq!(gone.stdout, format!("{first}\n{second}\n"));
+    assert!(
+        gone.stderr.contains(&format!("forms responses restore {id} {first} takes it out\n")),
+        "{gone:?}"
+    );
+    assert_eq!(run(&["responses", &id]).expect(0).stdout, "");
+    let trashed = run(&["responses", &id, "--trashed", "--columns", "id,q1"]).expect(0).stdout;
+    assert!(trashed.contains(&format!("{first}\tsoup\n")) && trashed.lines().count() == 2, "{trashed}");
+    let header = run(&["responses", &id, "--trashed", "-o", "csv"]).expect(0).stdout;
+    assert!(header.starts_with("id,deleted_at,q1,"), "{header}");
+    assert_eq!(run(&["responses", "restore", &id, &second]).expect(0).stdout, format!("{second}\n"));
+    run(&["responses", "restore", &id, &second]).expect(5);
+    run(&["responses", "delete", "--yes", "--purge", &id, &first]).expect(0);
+    assert_eq!(run(&["responses", &id, "--trashed"]).expect(0).stdout, "");
+    let both = run(&["responses", "restore", &id, &first, &second, "-o", "json"]);
+    assert_eq!(both.code, Some(8), "one is erased, the other is not in the trash: {both:?}");
+}
+
+#[test]
+fn what_stands_beside_answers_is_sent_and_shown() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    home.write("answers.yaml", "answers: {q1: soup}\nmetadata: {table: \"5\"}\n");
+    let submission = home.ok(&["--data", "store", "submit", &id, "--file", "answers.yaml"]);
+    let shown = home.ok(&["--data", "store", "responses", "show", &id, submission.trim()]);
+    assert!(shown.ends_with("metadata:\n  table: 5\nanswers:\n  q1: soup\n"), "{shown}");
+    home.write("answers.yaml", "answers: {q1: soup}\nmetadata: {table: 5}\n");
+    let refused = home.run(&["--data", "store", "submit", &id, "--file", "answers.yaml"]).expect(6);
+    assert!(refused.stderr.contains(" --> answers.yaml:2:19\n"), "{refused:?}");
+}

@@ -4,12 +4,14 @@
 
 mod answers;
 mod client;
+mod columns;
 mod conventions;
 mod errors;
 mod golden_files;
 mod golden_messages;
 mod help;
 mod imported;
+mod leaves;
 mod life;
 mod lists;
 mod prompts;
@@ -17,6 +19,7 @@ mod scene;
 mod serving;
 mod several;
 mod stand_in;
+mod trials;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

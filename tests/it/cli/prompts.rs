@@ -103,6 +103,22 @@ fn delete(home: &Home, id: &str) -> Session {
 }
 
 #[test]
+fn answers_are_deleted_at_a_y() {
+    let (home, id) = with_form(2);
+    let submissions = home.ok(&["--data", "store", "responses", &id, "--columns", "id"]);
+    let submissions: Vec<_> = submissions.lines().collect();
+    let command = [&["--data", "store", "responses", "delete", &id], &submissions[..]].concat();
+    for (key, code, left) in [("n", 1, 2), ("y", 0, 0)] {
+        let mut session = Session::start(&home, &[], &command);
+        session.until("Delete 2 responses to \"Lunch\" on store? [y/N]");
+        session.press(key);
+        let (ended, shown) = session.end();
+        assert_eq!(ended, Some(code), "{shown}");
+        assert_eq!(home.ok(&["--data", "store", "responses", &id]).lines().count(), left);
+    }
+}
+
+#[test]
 fn a_form_without_answers_is_deleted_at_a_y() {
     let (home, id) = with_form(0);
     let mut session = delete(&home, &id);

@@ -207,7 +207,7 @@ fn limits_are_flags() {
     let server = home.serve_with(&arguments);
     let run = home.run(&["create", "-f", "survey.yaml"]).expect(6);
     assert!(run.stderr.contains("error[too_many]: 3 questions are too many, 2 are allowed"), "{run:?}");
-    assert!(run.stderr.contains(" --> survey.yaml:3:3"), "{run:?}");
+    assert!(run.stderr.contains(" --> survey.yaml:2:1"), "{run:?}");
     let key = operator_key(&home);
     let limits = send(&server.url, "GET", "/api/v1/limits", &key, "");
     let limits: serde_json::Value = serde_json::from_str(&limits).unwrap();

@@ -8,6 +8,7 @@ mod random;
 mod schema;
 mod silent;
 mod visible;
+mod ways;
 
 use forms::clock::Timestamp;
 use forms::domain::definition::Definition;

@@ -12,6 +12,7 @@ mod number;
 mod scale;
 pub(crate) mod schema;
 mod text;
+mod verbatim;
 
 use forms::clock::Timestamp;
 use forms::domain::definition::Definition;

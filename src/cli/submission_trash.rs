@@ -1,0 +1,122 @@
+//! Submissions go to the trash, come back from it, or are erased.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use crate::cli::exit::CliError;
+use crate::cli::output::visible;
+use crate::cli::prompt::Confirmation;
+use crate::cli::session::Session;
+use crate::cli::several::Several;
+use crate::client::Client;
+
+/// Move submissions to the trash, or erase them
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Asks first; where nobody can be asked, --yes is needed. Prints the id of each
+submission.
+
+Examples:
+  forms responses delete frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc
+  forms responses delete --yes --purge frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+pub struct Delete {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// Submission ids
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    submissions: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Erase at once and for ever
+    #[arg(long)]
+    purge: bool,
+    /// Only say what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Delete {
+    /// Deletes the submissions, once that was confirmed for all of them.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        if !self.yes && !self.dry_run {
+            self.ask(session, &client).await?;
+        }
+        let mut several = Several::begin(session, self.submissions.len());
+        for id in &self.submissions {
+            several.note(id, self.delete(session, &client, id).await)?;
+        }
+        several.end()
+    }
+
+    async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+        let (output, text) = (&session.output, || format!("{}\n", visible(id)));
+        if self.dry_run {
+            client.get_submission(&self.form, id).await?;
+            output.object(&json!({"id": id, "deleted": false}), text)?;
+            output.say("would be deleted");
+            return Ok(());
+        }
+        client.delete_submission(&self.form, id, self.purge).await?;
+        output.object(&json!({"id": id, "deleted": true}), text)?;
+        if self.purge {
+            output.say("erased");
+        } else {
+            let restore = format!("forms responses restore {} {}", visible(&self.form), visible(id));
+            output.say(&format!("moved to the trash; {restore} takes it out"));
+        }
+        Ok(())
+    }
+
+    /// The question names the form and the target.
+    async fn ask(&self, session: &Session, client: &Client) -> Result<(), CliError> {
+        let form = client.get_form(&self.form).await?;
+        let responses = match self.submissions.len() {
+            1 => "1 response".to_owned(),
+            count => format!("{count} responses"),
+        };
+        let verb = if self.purge { "Erase" } else { "Delete" };
+        let question = format!("{verb} {responses} to \"{}\" on {}?", form.title, session.target_name()?);
+        let what = format!("deleting {responses} to \"{}\"", form.title);
+        session.confirm(&what, question, Confirmation::Yes).await
+    }
+}
+
+/// Take submissions out of the trash
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each submission. `forms responses FORM --trashed` shows what
+can be restored.
+
+Examples:
+  forms responses restore frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+pub struct Restore {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// Submission ids
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    submissions: Vec<String>,
+}
+
+impl Restore {
+    /// Restores the submissions.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let mut several = Several::begin(session, self.submissions.len());
+        for id in &self.submissions {
+            several.note(id, self.restore(session, &client, id).await)?;
+        }
+        several.end()
+    }
+
+    async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+        let restored = client.restore_submission(&self.form, id).await?;
+        session.output.object(&restored, || format!("{}\n", restored.id))?;
+        session.output.say(&format!("{} is back", restored.id));
+        Ok(())
+    }
+}

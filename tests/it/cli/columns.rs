@@ -1,0 +1,81 @@
+//! `--columns`: any command that shows something shows what is asked for, in that order.
+
+use super::Home;
+
+const DATA: [&str; 2] = ["--data", "store"];
+
+fn home() -> (Home, String) {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    home.ok(&[&DATA[..], &["submit", &id, "q1=soup", "q3=4"]].concat());
+    (home, id)
+}
+
+#[test]
+fn columns_are_chosen_and_ordered() {
+    let (home, id) = home();
+    let run = |arguments: &[&str]| home.ok(&[&DATA[..], arguments].concat());
+    assert_eq!(run(&["list", "--columns", "title,status"]), "Lunch\tpublished\n");
+    assert_eq!(run(&["list", "--columns", "title,status", "-o", "csv"]), "title,status\nLunch,published\n");
+    assert_eq!(run(&["responses", &id, "--columns", "q3,q1"]), "4\tsoup\n");
+    assert_eq!(run(&["responses", &id, "--columns=q3", "--columns=q1", "-o", "csv"]), "q3,q1\n4,soup\n");
+    assert_eq!(run(&["show", &id, "--columns", "slug,title,response_count"]), "\tLunch\t1\n");
+    let both = ["publish", &id, &id, "--columns", "title,id", "-o", "csv"];
+    assert_eq!(run(&both), format!("title,id\nLunch,{id}\nLunch,{id}\n"));
+    let both = ["publish", &id, &id, "--columns", "title"];
+    assert_eq!(run(&both), "Lunch\nLunch\n");
+    assert_eq!(run(&["validate", "survey.yaml", "--columns", "valid"]), "true\n");
+}
+
+#[test]
+fn a_column_that_there_is_not_is_told_before_anything_is_done() {
+    let (home, id) = home();
+    let run = |arguments: &[&str]| home.run(&[&DATA[..], arguments].concat()).expect(2);
+    let said = run(&["list", "--columns", "id,titel"]).stderr;
+    assert!(said.starts_with("error: there is no column `titel`\n"), "{said}");
+    for line in
+        ["a column with a similar name exists: `title`", "columns are id, status, responses, updated, title"]
+    {
+        assert!(said.contains(line), "{said}");
+    }
+    let said = run(&["responses", &id, "--columns", "q4", "-o", "csv"]);
+    assert!(said.stdout.is_empty() && said.problem()["hint"].as_str().unwrap().contains("q3"), "{said:?}");
+    run(&["create", "-f", "survey.yaml", "--columns", "idd"]);
+    run(&["delete", "--yes", &id, "--columns", "idd"]);
+    run(&["completions", "bash", "--columns", "id"]);
+    assert_eq!(home.ok(&[&DATA[..], &["list"]].concat()).lines().count(), 1);
+}
+
+#[test]
+fn formats_that_have_no_columns_refuse_them() {
+    let (home, _) = home();
+    for format in ["json", "jsonl", "yaml"] {
+        let run = home.run(&["--data", "store", "list", "--columns", "id", "-o", format]).expect(2);
+        assert!(run.problem()["hint"].as_str().unwrap().contains("jq"), "{run:?}");
+    }
+}
+
+#[test]
+fn what_csv_has_can_be_chosen() {
+    let (home, id) = home();
+    let run = |arguments: &[&str]| home.ok(&[&DATA[..], &["-o", "csv"], arguments].concat());
+    let submission = run(&["responses", &id, "--columns", "id"]);
+    let submission = submission.lines().nth(1).unwrap();
+    for command in [
+        &["list"][..],
+        &["show", &id],
+        &["responses", &id],
+        &["responses", "show", &id, submission],
+        &["submit", &id, "q1=more"],
+        &["publish", &id],
+        &["create", "-f", "survey.yaml"],
+        &["create", "-f", "survey.yaml", "--dry-run"],
+        &["whoami"],
+        &["explain", "required"],
+        &["delete", &id, "--dry-run"],
+    ] {
+        let header = run(command).lines().next().unwrap().to_owned();
+        let again = run(&[command, &["--columns", &header]].concat());
+        assert_eq!(again.lines().next(), Some(header.as_str()), "{command:?}");
+    }
+}

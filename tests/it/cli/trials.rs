@@ -1,0 +1,159 @@
+//! Answers tried on a form file, offline: what would be asked, what is hidden, what would be refused.
+
+use super::{Home, Run};
+
+const FEEDBACK: &str = "\
+title: Feedback
+questions:
+  - {id: score, type: rating, title: Score}
+  - {type: page, title: Bad, show_if: {score: {lte: 2}}}
+  - {id: why, type: short_text, title: Why?, required: true}
+  - {type: page, title: End}
+  - {id: more, type: short_text, title: More, show_if: {score: 3}}
+  - {type: statement, id: note, title: Nearly done}
+  - {id: source, type: hidden, default: post}
+  - {id: email, type: email, title: Mail}
+";
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write("feedback.yaml", FEEDBACK);
+    home.write(
+        "sets.jsonl",
+        "{\"score\":2}\n{\"answers\":{\"score\":5},\"id\":\"sub_1\"}\n\n{\"why\":\"x\"}\n",
+    );
+    home
+}
+
+fn validate(home: &Home, arguments: &[&str]) -> Run {
+    home.run(&[&["validate", "feedback.yaml"], arguments].concat())
+}
+
+#[test]
+fn each_question_is_told_with_why() {
+    let home = home();
+    let tried = validate(&home, &["score=2", "emial=x", "email=nope", "note=1"]).expect(6);
+    assert_eq!(
+        tried.stdout,
+        "\
+score\tasked\tanswered
+why\trefused\trequired: \"Why?\" needs an answer
+more\thidden\tits `show_if` does not hold
+source\tasked\tanswered by its default
+email\trefused\tinvalid_email: Enter an email address like name@example.com
+note\trefused\tnot_answerable: This is not asked and takes no answer
+emial\trefused\tunknown_question: `emial` is no question of this form; a similar id exists: `email`
+"
+    );
+    assert_eq!(tried.stderr, "error: feedback.yaml: the answers would be refused\n");
+    let tried = validate(&home, &["score=3"]).expect(0);
+    let lines = "\
+score\tasked\tanswered
+why\thidden\tthe `show_if` of its page does not hold
+more\tasked\tno answer
+source\tasked\tanswered by its default
+email\tasked\tno answer
+";
+    assert_eq!((&*tried.stdout, &*tried.stderr), (lines, "the answers would be taken\n"));
+}
+
+#[test]
+fn the_same_is_told_to_programs() {
+    let home = home();
+    let tried = validate(&home, &["score=2", "-o", "json"]).expect(6);
+    let (shown, problem) = (tried.json(), tried.problem());
+    assert_eq!((&shown["valid"], &shown["file"]), (&false.into(), &"feedback.yaml".into()));
+    let row = serde_json::json!({"question": "why", "state": "refused", "why": "required: \"Why?\" needs an answer"});
+    assert_eq!(shown["questions"][1], row);
+    assert_eq!(
+        (&shown["errors"][0]["pointer"], &shown["errors"][0]["code"]),
+        (&"/answers/why".into(), &"required".into())
+    );
+    assert_eq!((&problem["code"], &problem["exit"]), (&"validation_failed".into(), &6.into()));
+    assert_eq!(
+        validate(&home, &["score=5", "--columns", "state", "-o", "csv"]).expect(0).stdout.lines().count(),
+        6
+    );
+    let github = validate(&home, &["score=2", "--format", "github"]).expect(6);
+    assert_eq!(github.stdout, "::error title=required::feedback.yaml: \"Why?\" needs an answer\n");
+}
+
+#[test]
+fn several_sets_are_tried_one_by_one() {
+    let home = home();
+    let lines = validate(&home, &["--answers", "sets.jsonl", "-o", "jsonl"]).expect(6);
+    let sets: Vec<serde_json::Value> =
+        lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let valid: Vec<_> = sets.iter().map(|set| (set["set"].as_u64().unwrap(), set["valid"] == true)).collect();
+    assert_eq!(valid, [(1, false), (2, true), (3, false)]);
+    assert_eq!(sets[2]["errors"][0]["code"], "question_not_visible");
+    assert_eq!(lines.problem()["title"], "feedback.yaml: 2 of 3 sets of answers would be refused");
+    let table = validate(&home, &["--answers", "sets.jsonl"]).expect(6).stdout;
+    assert!(table.lines().count() == 15 && table.starts_with("1\tscore\tasked\t"), "{table}");
+    let csv = validate(&home, &["--answers", "sets.jsonl", "-o", "csv"]).expect(6).stdout;
+    assert!(csv.starts_with("set,question,state,why\n1,score,asked,answered\n"), "{csv}");
+}
+
+#[test]
+fn arguments_go_before_the_file() {
+    let home = home();
+    for (answers, code) in [("score: 5\nemail: nobody\n", 6), ("{\"answers\": {\"score\": 2}}", 6), ("{}", 0)]
+    {
+        let run = home.run_on(answers, &["validate", "feedback.yaml", "--answers", "-"]);
+        run.expect(code);
+        let amended = ["validate", "feedback.yaml", "--answers", "-", "score=5", "email=a@example.com"];
+        home.run_on(answers, &amended).expect(0);
+    }
+}
+
+#[test]
+fn what_is_no_set_of_answers_is_drawn_where_it_stands() {
+    let home = home();
+    home.write("bad.jsonl", "{\"score\":1}\n{\"score\":\n[]\n");
+    let bad = validate(&home, &["--answers", "bad.jsonl"]).expect(6);
+    assert!(bad.stdout.is_empty() && bad.stderr.contains(" --> bad.jsonl:2:10\n"), "{bad:?}");
+    assert!(bad.stderr.contains("error: bad.jsonl: 2 problems found"), "{bad:?}");
+    for text in ["", "5", "{\"score\": 1, \"score\": 2}", "score: [1\n", "a: !x 1\n"] {
+        home.write("one.yaml", text);
+        validate(&home, &["--answers", "one.yaml"]).expect(6);
+    }
+}
+
+#[test]
+fn answers_need_one_form() {
+    let home = home();
+    home.write("two.yaml", "title: A\n---\ntitle: B\n");
+    home.write("a=b.yaml", FEEDBACK);
+    for arguments in [
+        &["score=1"][..],
+        &["feedback.yaml", "survey.yaml", "score=1"],
+        &["two.yaml", "score=1"],
+        &["feedback.yaml", "--answers", "answers.csv"],
+        &["feedback.yaml", "--answers", "missing.json"],
+        &["-", "--answers", "-"],
+        &["feedback.yaml", "score=1", "score=2"],
+    ] {
+        home.run(&[&["validate"], arguments].concat()).expect(2);
+    }
+    home.run(&["validate", "./a=b.yaml", "score=4"]).expect(0);
+}
+
+#[test]
+fn a_workflow_shows_problems_beside_their_lines() {
+    let home = home();
+    home.write("bad.yaml", "title: A\nquestion: 3\nslug: A\n");
+    let told =
+        home.run(&["validate", "--format", "github", "bad.yaml", "survey.yaml", "missing.yaml"]).expect(6);
+    assert_eq!(
+        told.stdout,
+        "\
+::error file=bad.yaml,line=2,col=1,title=unknown_field::unknown field `question` in the form%0Ahelp: a field with a similar name exists: `questions`
+::error file=bad.yaml,line=3,col=7,title=invalid_slug::`slug` has lower-case letters, digits and single hyphens, 64 at most
+::error title=usage::cannot read missing.yaml: there is no such file
+"
+    );
+    let json = home.run(&["validate", "--format", "json", "bad.yaml"]).expect(6);
+    assert_eq!(json.problem(), home.run(&["validate", "-o", "json", "bad.yaml"]).expect(6).problem());
+    assert_eq!((&json.problem()["errors"][0]["line"], &*json.stdout), (&2.into(), ""));
+    home.run(&["validate", "--format", "json", "-o", "json", "bad.yaml"]).expect(2);
+}
