@@ -56,20 +56,20 @@ pub struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours: auto, always, never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub color: Colour,
     /// Never ask anything [env: FORMS_NO_INPUT]
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
     /// Time for an answer, retries included: 30s, 2m, 500ms
-    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s", hide_short_help = true)]
     pub timeout: Duration,
     /// How often to try again
-    #[arg(long, global = true, value_name = "N", default_value_t = 2)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 2, hide_short_help = true)]
     pub retries: u32,
     /// Allow unencrypted HTTP beyond this machine
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub insecure_http: bool,
 }
 
