@@ -33,7 +33,7 @@ impl<'a, T> Pages<'a, T> {
         self
     }
 
-    /// How many items all pages have together, once a page has come and if the server was asked to count.
+    /// How many items all pages have together, once the first has come and if the server was asked to count.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -43,7 +43,7 @@ impl<'a, T> Pages<'a, T> {
         let Some(path) = self.next.take() else { return Ok(None) };
         let answer = self.client.send(&Request::get(path)).await?;
         self.next = next_link(&answer.headers);
-        self.total = total(&answer.headers);
+        self.total = self.total.or(total(&answer.headers));
         (self.read)(self.client, &answer.body).map(Some)
     }
 

@@ -51,10 +51,11 @@ pub(super) fn page(mut response: Response, uri: &Uri, limit: usize, next: Option
     response
 }
 
-/// The query of `uri` with another cursor: a cursor serves the list that it was given for.
+/// The query of `uri` with another cursor: a cursor serves the list that it was given for. What was counted for the first
+/// page need not be counted again.
 fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
     let sent = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let others = sent.filter(|(name, _)| name != "limit" && name != "cursor");
+    let others = sent.filter(|(name, _)| !["limit", "cursor", "count"].contains(&&**name));
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(others).append_pair("limit", &limit.to_string()).append_pair("cursor", cursor);
     query.finish()

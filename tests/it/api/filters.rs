@@ -252,7 +252,8 @@ async fn pages_of_a_filter_go_on_where_they_ended_while_others_write() {
             let answer = server.get(&next).send().await;
             let page = answer.expect(200);
             seen.extend(numbers(&page));
-            assert_eq!(page["total"], 11);
+            // Counted once: the link leaves that out.
+            assert_eq!(page.get("total"), (seen.len() <= 3).then_some(&json!(11)));
             server.submit(&form, json!({"n": 41, "score": 4})).await;
             let Some(link) = answer.header("link") else {
                 assert_eq!(page["next_cursor"], Value::Null);
