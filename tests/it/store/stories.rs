@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forms::domain::admission::Refusal;
+use forms::domain::filter::{Order, SubmissionFilter};
 use forms::domain::submission::{Edited, Submission, SubmissionStatus};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};
 
-use super::{
-    Bench, at, edit, erase, found, in_trash, newest, published, put_back, remove, submit, workspace,
-};
+use super::{Bench, at, edit, erase, found, in_trash, published, put_back, remove, submit, workspace};
 use crate::engine::random::Random;
 
 /// What there is, in the trash or not, each with the texts that edits replaced.
@@ -174,12 +173,12 @@ impl Story {
                 known.iter().map(|(submission, _)| submission.clone()).collect::<Vec<_>>()
             };
             let limit = 1 + self.random.below(30);
-            assert_eq!(
-                read(store, *form, limit).await,
-                known(&live),
-                "story {}, pages of {limit}",
-                self.seed
-            );
+            let mut expected = known(&live);
+            let newest = read(store, *form, Order::NewestFirst, limit).await;
+            assert_eq!(newest, expected, "story {}, pages of {limit}", self.seed);
+            expected.reverse();
+            let oldest = read(store, *form, Order::OldestFirst, limit).await;
+            assert_eq!(oldest, expected, "story {}, pages of {limit}", self.seed);
             assert_eq!(
                 in_trash(store, *form, limit).await,
                 known(&trashed),
@@ -203,12 +202,14 @@ impl Story {
     }
 }
 
-/// All live submissions of a form, read by pages of `limit`.
-async fn read(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
-    let (mut seen, mut before) = (Vec::new(), None);
+/// All live submissions of a form in one order, read by pages of `limit`.
+async fn read(store: &dyn Store, form: FormId, order: Order, limit: usize) -> Vec<Submission> {
+    let all = SubmissionFilter::default();
+    let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = newest(store, workspace(1), form, before, limit).await.unwrap();
-        before = page.rows.last().map(|last| last.id);
+        let page =
+            store.list_submissions(workspace(1), form, &all, order, after, limit).await.unwrap().unwrap();
+        after = page.rows.last().map(|last| last.id);
         seen.extend(page.rows);
         if !page.more {
             return seen;
