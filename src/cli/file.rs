@@ -26,7 +26,8 @@ there is one.
 An argument with a `=` is an answer, as `forms submit` takes it, unless a `/`
 stands before the `=`: ./a=b.yaml is a file. With answers, or --answers, the
 result is a line for each question of the one form: asked, hidden or refused,
-and why. Exit code 6 if one is refused; the lines are shown all the same.
+and why; dropped is what is no question, where the form leaves that out. Exit
+code 6 if one is refused; the lines are shown all the same.
 
 --answers takes {\"answers\": {\"q1\": \"hello\"}} or the inner map alone, in JSON or
 YAML, or several in JSON, one a line, as `forms responses -o jsonl` prints

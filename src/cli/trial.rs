@@ -10,11 +10,13 @@ use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output};
 use crate::cli::table::{Cell, Table};
 use crate::clock::Timestamp;
+use crate::domain::definition::Definition;
 use crate::domain::form::Version;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::question::{Kind, Question};
-use crate::domain::violation::Violation;
+use crate::domain::settings::UnknownAnswers;
+use crate::domain::violation::{Rule, Violation};
 
 /// What a trial shows of each question; `set` where there are several sets of answers.
 pub const COLUMNS: [&str; 4] = ["set", "question", "state", "why"];
@@ -44,6 +46,7 @@ struct Row {
 enum State {
     Asked,
     Hidden,
+    Dropped,
     Refused,
 }
 
@@ -52,6 +55,7 @@ impl State {
         match self {
             Self::Asked => "asked",
             Self::Hidden => "hidden",
+            Self::Dropped => "dropped",
             Self::Refused => "refused",
         }
     }
@@ -68,14 +72,19 @@ impl Trial {
         given: &[Given],
         now: Timestamp,
     ) -> Result<Vec<Self>, CliError> {
-        let questions = form.definition().map(|definition| definition.questions).unwrap_or_default();
+        let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
         let version = Version { number: 1, created_at: now, questions };
         let are_several = records.len() > 1;
         let attempt = |(place, record): (usize, Record)| {
             let mut answers = record.answers;
             answers::add(&mut answers, given, &version.questions)?;
             let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
-            let questions = rows(&version, &answers, &errors);
+            let drops = |error: &Violation| {
+                error.code == Rule::UnknownQuestion && settings.unknown_answers == UnknownAnswers::Drop
+            };
+            let (dropped, errors): (Vec<_>, Vec<_>) = errors.into_iter().partition(drops);
+            let mut questions = rows(&version, &answers, &errors);
+            questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
             let set = are_several.then_some(place + 1);
             Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors })
         };

@@ -157,3 +157,12 @@ fn a_workflow_shows_problems_beside_their_lines() {
     assert_eq!((&json.problem()["errors"][0]["line"], &*json.stdout), (&2.into(), ""));
     home.run(&["validate", "--format", "json", "-o", "json", "bad.yaml"]).expect(2);
 }
+
+#[test]
+fn what_the_form_is_set_to_leave_out_is_not_refused() {
+    let home = home();
+    home.write("feedback.yaml", &format!("{FEEDBACK}settings: {{unknown_answers: drop}}\n"));
+    let tried = validate(&home, &["score=5", "emial=x"]).expect(0);
+    assert!(tried.stdout.contains("\nemial\tdropped\t"), "{tried:?}");
+    validate(&home, &["score=5", "emial=x", "email=x"]).expect(6);
+}
