@@ -66,7 +66,8 @@ fn standard_input_is_read_only_when_it_is_named() {
     // A pipe that never ends: whoever reads it hangs.
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = home.command(&["--data", "store", "submit", &id, "q1=hi"]);
-    assert_eq!(command.stdin(reader).status().unwrap().code(), Some(0));
+    let submitted = command.stdin(reader).output().unwrap();
+    assert!(submitted.status.success(), "{submitted:?}");
     drop(writer);
     let made = home.run_on(super::SURVEY, &["--data", "store", "create", "-f", "-"]).expect(0);
     assert!(made.stdout.starts_with("frm_"));
