@@ -1,0 +1,30 @@
+//! Commands on forms, one file for each idea.
+
+mod create;
+mod list;
+mod show;
+mod state;
+mod trash;
+
+use crate::cli::exit::CliError;
+use crate::cli::session::Session;
+use crate::cli::several::Several;
+
+pub use create::Create;
+pub use list::List;
+pub use show::Show;
+pub use state::{Close, Publish, Unpublish};
+pub use trash::{Delete, Restore};
+
+/// Does the same to each form; one that fails does not keep the others.
+async fn each(
+    session: &Session,
+    forms: &[String],
+    act: impl AsyncFn(&str) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut several = Several::begin(session, forms.len());
+    for form in forms {
+        several.note(form, act(form).await)?;
+    }
+    several.end()
+}

@@ -1,0 +1,88 @@
+//! `forms show`: one form, for a person, for a program, or as the file it could be created from.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use super::state::state;
+use crate::api::FormDetail;
+use crate::cli::answers;
+use crate::cli::document;
+use crate::cli::exit::CliError;
+use crate::cli::output::{Format, value_of, visible};
+use crate::cli::session::Session;
+use crate::cli::table::{Cell, Table};
+use crate::domain::json::Value;
+
+/// Show one form
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "get",
+    after_long_help = "\
+With -o yaml: the file the form could be created from, without id, status and
+times.
+
+Examples:
+  forms show frm_7k2m9q4x1abz
+  forms show frm_7k2m9q4x1abz -o yaml > survey.yaml
+  forms show frm_7k2m9q4x1abz -o json | jq .response_count"
+)]
+pub struct Show {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+}
+
+impl Show {
+    /// Shows the form.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let form = session.client().await?.get_form(&self.form).await?;
+        match session.output.format {
+            Format::Yaml => session.output.data(&document::authoring_file(&form)?),
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv => {
+                session.output.object(&form, || summary(&form))
+            }
+        }
+    }
+}
+
+fn summary(form: &FormDetail) -> String {
+    let accepting = if form.accepting { "yes".to_owned() } else { format!("no, it {}", state(form)) };
+    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
+    if let Some(description) = &form.description {
+        let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
+        text += &format!("about:      {}\n", lines.join("\n            "));
+    }
+    if let Some(slug) = &form.slug {
+        text += &format!("slug:       {slug}\n");
+    }
+    text += &format!("status:     {}\n", form.status.name());
+    text += &format!("accepting:  {accepting}\n");
+    text += &format!("responses:  {}\n", form.response_count);
+    text += &format!("version:    {}\n", form.version);
+    text += &format!("created:    {}\nupdated:    {}\n", form.created_at, form.updated_at);
+    if let Some(published) = form.published_at {
+        text += &format!("published:  {published}\n");
+    }
+    text + "questions:\n" + &question_lines(form) + &setting_lines(form)
+}
+
+fn setting_lines(form: &FormDetail) -> String {
+    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
+    let title = if settings.is_empty() { "" } else { "settings:\n" };
+    let line = |(name, value): (String, Value)| match value {
+        Value::String(text) => format!("  {name}: {}\n", visible(&text)),
+        other => format!("  {name}: {}\n", visible(&other.to_string())),
+    };
+    settings.into_iter().map(line).fold(title.to_owned(), |text, line| text + &line)
+}
+
+fn question_lines(form: &FormDetail) -> String {
+    let cell = |question: &Value, name| question.get(name).map_or_else(|| Cell::text(""), Cell::value);
+    let mut table = Table::default();
+    for question in &answers::questions(&form.questions) {
+        let required = question.get("required") == Some(&Value::Bool(true));
+        let mark = Cell::text(if required { "required" } else { "" });
+        table.rows.push(vec![cell(question, "id"), cell(question, "type"), mark, cell(question, "title")]);
+    }
+    table.aligned().lines().map(|line| format!("  {line}\n")).collect()
+}

@@ -1,0 +1,104 @@
+//! Whether a form takes answers: `forms publish`, `unpublish` and `close`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use super::each;
+use crate::api::FormDetail;
+use crate::cli::exit::CliError;
+use crate::cli::session::Session;
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
+use crate::domain::form::Status;
+
+/// Open forms for answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. One that is published already stays so.
+
+Examples:
+  forms publish frm_7k2m9q4x1abz")]
+pub struct Publish {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+}
+
+/// Take forms back to draft: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. Its answers stay. One that is a draft already
+stays so.
+
+Examples:
+  forms unpublish frm_7k2m9q4x1abz")]
+pub struct Unpublish {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+}
+
+/// Close published forms: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. It stays published, its answers stay, and `forms
+publish` opens it again. One that is closed already stays so.
+
+Examples:
+  forms close frm_7k2m9q4x1abz")]
+pub struct Close {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
+impl Publish {
+    /// Publishes the forms, those too that were closed.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let patch = json!({"status": Status::Published, "settings": {"closed": null}});
+        change(session, &self.forms, &patch).await
+    }
+}
+
+impl Unpublish {
+    /// Takes the forms back to draft.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"status": Status::Draft})).await
+    }
+}
+
+impl Close {
+    /// Closes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
+    }
+}
+
+/// Changes each form alike, and says what it has come to.
+async fn change(session: &Session, forms: &[String], patch: &serde_json::Value) -> Result<(), CliError> {
+    let client = session.client().await?;
+    each(session, forms, async |form| {
+        let changed = client.update_form(form, patch).await?;
+        session.output.object(&changed, || format!("{}\n", changed.id))?;
+        session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
+        Ok(())
+    })
+    .await
+}
+
+/// Whether the form takes answers, and why not.
+pub(super) fn state(form: &FormDetail) -> String {
+    let settings = &form.settings;
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+    match form.accepting_reason {
+        None => "is published: it takes answers".to_owned(),
+        Some(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
+        Some(Shut::Closed) => "is closed: it takes no answers".to_owned(),
+        Some(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
+        Some(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
+        Some(Shut::Full) => {
+            format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
+        }
+    }
+}

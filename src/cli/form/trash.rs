@@ -1,0 +1,127 @@
+//! Into the trash and out of it: `forms delete` and `forms restore`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use super::each;
+use crate::api::FormDetail;
+use crate::cli::exit::CliError;
+use crate::cli::failure;
+use crate::cli::output::visible;
+use crate::cli::prompt::Confirmation;
+use crate::cli::session::Session;
+use crate::client::Client;
+use crate::id::FormId;
+
+/// Move forms and their answers to the trash, or erase them
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "rm",
+    after_long_help = "\
+Asks first; where nobody can be asked, --yes is needed. Prints the id of each
+form.
+
+Examples:
+  forms delete frm_7k2m9q4x1abz
+  forms delete --yes frm_7k2m9q4x1abz
+  forms delete --purge frm_7k2m9q4x1abz"
+)]
+pub struct Delete {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Erase at once and for ever, answers included
+    #[arg(long)]
+    purge: bool,
+    /// Only say what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Delete {
+    /// Deletes the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
+    }
+
+    async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+        if self.dry_run {
+            let form = client.get_form(id).await?;
+            session.output.object(&json!({"id": form.id, "deleted": false}), || format!("{}\n", form.id))?;
+            session.output.say(&format!("would delete {}", named(&form)));
+            return Ok(());
+        }
+        let id = &if self.yes && id.parse::<FormId>().is_ok() {
+            id.to_owned()
+        } else {
+            self.named(session, client, id).await?
+        };
+        client.delete_form(id, self.purge).await?;
+        session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
+        if self.purge {
+            session.output.say("erased");
+        } else {
+            session.output.say(&format!("moved to the trash; forms restore {} takes it out", visible(id)));
+        }
+        Ok(())
+    }
+
+    /// The id of the form that is to go, once that was confirmed.
+    async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
+        let form = client.get_form(form).await?;
+        if !self.yes {
+            self.ask(session, &form).await?;
+        }
+        Ok(form.id.to_string())
+    }
+
+    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question names the target.
+    async fn ask(&self, session: &Session, form: &FormDetail) -> Result<(), CliError> {
+        let verb = if self.purge { "Erase" } else { "Delete" };
+        let question = format!("{verb} {} on {}?", named(form), session.target_name()?);
+        let how = match form.response_count {
+            0 => Confirmation::Yes,
+            _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
+        };
+        session.confirm(&format!("deleting {}", named(form)), question, how).await
+    }
+}
+
+/// Take forms and their answers out of the trash
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. `forms list --trashed` shows what can be restored;
+what has lain in the trash for longer than the server keeps it is erased.
+
+Examples:
+  forms restore frm_7k2m9q4x1abz
+  forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
+pub struct Restore {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM")]
+    forms: Vec<String>,
+}
+
+impl Restore {
+    /// Restores the forms.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| {
+            let restored = client.restore_form(form).await?;
+            session.output.object(&restored, || format!("{}\n", restored.id))?;
+            session.output.say(&format!("{} is back", named(&restored)));
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn named(form: &FormDetail) -> String {
+    let responses = if form.response_count == 1 { "response" } else { "responses" };
+    format!("\"{}\" ({} {responses})", form.title, failure::grouped(form.response_count))
+}
