@@ -73,11 +73,16 @@ impl App {
     }
 
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
-    pub fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
+    pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require(caller, Scope::Write)?;
         let body = json::parse(body).map_err(AppError::Malformed)?;
         let definition = Definition::read(&body, &self.limits)
             .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        if let Some(slug) = &definition.slug
+            && let Some(holder) = self.store.find_slug(caller.workspace, slug).await?
+        {
+            return Err(AppError::Refused(Refusal::slug_taken(slug, holder)));
+        }
         Ok(Form::create(FormId::draw(self.random()), caller.workspace, definition, self.now()))
     }
 
@@ -117,20 +122,27 @@ impl App {
         Ok(FormPage { forms, next, total })
     }
 
-    /// Changes the form by the merge patch in the body, if it is at the revision expected.
+    /// Changes the form by the merge patch in the body, if it is at the revision expected. A `dry_run` changes nothing:
+    /// the form as it would be.
     pub async fn update_form(
         &self,
         caller: &Caller,
         form: &str,
         body: &str,
         expected: Expected,
+        dry_run: bool,
     ) -> Result<(Current, u64), AppError> {
         require(caller, Scope::Write)?;
         let id = self.current(caller, form).await?.form.id;
         let body = json::parse(body).map_err(AppError::Malformed)?;
         let change = Change::read(&body, &self.limits)
             .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
-        match self.store.update_form(caller.workspace, id, change, expected, self.now()).await? {
+        let step = if dry_run {
+            self.store.try_update(caller.workspace, id, change, expected, self.now()).await?
+        } else {
+            self.store.update_form(caller.workspace, id, change, expected, self.now()).await?
+        };
+        match step {
             Step::Done(current) | Step::Replayed(current) => {
                 let count = self.store.count_submissions(caller.workspace, id).await?;
                 Ok((current, count))

@@ -9,7 +9,7 @@ mod transport;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{ETAG, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -86,15 +86,21 @@ struct Request {
     /// Path and query.
     path: String,
     body: Option<String>,
+    /// The revision that it is for, if for one alone.
+    at: Option<Revision>,
 }
+
+/// A state of a form, which each change of it ends: so that nobody overwrites what they have not seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision(String);
 
 impl Request {
     fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None }
+        Self { method: Method::GET, path: path.into(), body: None, at: None }
     }
 
     fn new(method: Method, path: impl Into<String>, body: String) -> Self {
-        Self { method, path: path.into(), body: Some(body) }
+        Self { method, path: path.into(), body: Some(body), at: None }
     }
 
     /// Whether carrying it out twice makes two things, were it not for an idempotency key.
@@ -177,18 +183,41 @@ impl Client {
         self.decode(&self.send(&Request::new(Method::PATCH, form_path(form), body)).await?.body)
     }
 
+    /// One form, and which revision of it that is.
+    pub async fn get_revision(&self, form: &str) -> Result<(FormDetail, Revision), ClientError> {
+        let answer = self.send(&Request::get(form_path(form))).await?;
+        let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.ok_or_else(|| self.unexpected("a form came without its revision".to_owned()))?;
+        Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
+    }
+
+    /// Changes a form by a merge patch in JSON, if it is still at the revision `at`. A `dry_run` only checks: the form
+    /// as it would be.
+    pub async fn update_revision(
+        &self,
+        form: &str,
+        patch: &str,
+        at: &Revision,
+        dry_run: bool,
+    ) -> Result<FormDetail, ClientError> {
+        let path = form_path(form) + if dry_run { "?dry_run=true" } else { "" };
+        let request = Request::new(Method::PATCH, path, patch.to_owned());
+        let request = Request { at: Some(at.clone()), ..request };
+        self.decode(&self.send(&request).await?.body)
+    }
+
     /// Moves a form to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
         let query = if purge { "?purge=true" } else { "" };
         let path = form_path(form) + query;
-        self.send(&Request { method: Method::DELETE, path, body: None }).await?;
+        self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
         Ok(())
     }
 
     /// Takes a form out of the trash again.
     pub async fn restore_form(&self, form: &str) -> Result<FormDetail, ClientError> {
         let path = form_path(form) + "/restore";
-        let request = Request { method: Method::POST, path, body: None };
+        let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 
@@ -289,6 +318,10 @@ impl Client {
             return Err(self.unexpected(format!("it redirects to {elsewhere}")));
         }
         let error = self.refusal(status, &body);
+        // The lost one may have been the change that this one now meets.
+        if maybe_done && status == StatusCode::PRECONDITION_FAILED {
+            return Err(ClientError::Unsure(Box::new(error)));
+        }
         if may_pass(status) { Ok(Judged::NotNow { wait: retry_after(&headers), error }) } else { Err(error) }
     }
 
@@ -298,6 +331,7 @@ impl Client {
         if request.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
         }
+        headers.extend(request.at.iter().map(|Revision(tag)| ("if-match", tag.clone())));
         if request.makes_something() {
             headers.push(("idempotency-key", self.draw_key()));
         }

@@ -107,7 +107,7 @@ pub(super) async fn create_form(
     DefinitionText(body): DefinitionText,
 ) -> Result<Response, Failure> {
     if dry_run {
-        let (form, version) = shared.app.try_form(&caller, body.as_str())?;
+        let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormTried::new(&form, &version)?);
     }
     let query = uri.query().unwrap_or_default();
@@ -160,10 +160,11 @@ pub(super) async fn get_form(
 /// Update a form
 ///
 /// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
-/// publishes. `questions` replaces them all; those with the id of a present one are that question.
+/// publishes. `questions` replaces them all; those with the id of a present one are that question. With `dry_run=true`
+/// everything is checked, nothing is stored, and the answer is the form as it would be.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms",
-    params(("form" = String, Path), ("If-Match" = Option<String>, Header)),
+    params(("form" = String, Path), Trying, ("If-Match" = Option<String>, Header)),
     request_body(content = Object, content_type = "application/merge-patch+json"),
     responses(
         (status = 200, body = FormDetail, description = "the form"),
@@ -174,11 +175,15 @@ pub(super) async fn update_form(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Parameters(Trying { dry_run }): Parameters<Trying>,
     IfMatch(expected): IfMatch,
     PatchText(body): PatchText,
 ) -> Result<Response, Failure> {
-    let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected).await?;
+    let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
+    if dry_run {
+        // The form is not at the revision that the tag would name.
+        return detail(&shared, &current, count);
+    }
     shown(&shared, &current, count)
 }
 
@@ -310,7 +315,10 @@ pub(super) async fn get_schema(
 
 /// A form, whole, with the tag of its revision.
 fn shown(shared: &Shared, current: &Current, responses: u64) -> Result<Response, Failure> {
+    Ok(tagged(detail(shared, current, responses)?, current.form.revision))
+}
+
+fn detail(shared: &Shared, current: &Current, responses: u64) -> Result<Response, Failure> {
     let now = shared.app.now();
-    let body = json(&FormDetail::new(&current.form, &current.version, responses, now)?)?;
-    Ok(tagged(body, current.form.revision))
+    json(&FormDetail::new(&current.form, &current.version, responses, now)?)
 }

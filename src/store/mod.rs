@@ -197,6 +197,16 @@ pub trait Forms: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError>;
 
+    /// What [`Forms::update_form`] would come to; nothing is written.
+    async fn try_update(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        change: Change,
+        expected: Expected,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError>;
+
     /// Moves a form at the revision expected, and its submissions, to the trash.
     async fn trash_form(
         &self,

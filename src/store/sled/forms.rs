@@ -109,6 +109,22 @@ impl Forms for SledStore {
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
+    async fn try_update(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        change: Change,
+        expected: Expected,
+        now: Timestamp,
+    ) -> Result<Step<Current>, StoreError> {
+        let work = move |tx: &mut Tx<'_>| {
+            let tried = update(tx, workspace, form, &change, &expected, now);
+            tx.forget();
+            tried
+        };
+        self.engine.write(work).await
+    }
+
     async fn trash_form(
         &self,
         workspace: WorkspaceId,

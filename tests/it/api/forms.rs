@@ -87,6 +87,37 @@ async fn a_dry_run_answers_the_form_without_an_id_and_makes_none() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_change_answers_the_form_as_it_would_be_and_changes_nothing() {
+    let server = Server::start().await;
+    let (path, other) =
+        (format!("{FORMS}/{}", server.draft(questions()).await), server.draft(json!([])).await);
+    server.patch(format!("{FORMS}/{other}"), json!({"slug": "taken"})).send().await.expect(200);
+    let before = server.get(&path).send().await;
+    let tag = before.header("etag").unwrap().to_owned();
+    let try_out = |change, seen: &str| {
+        server.patch(format!("{path}?dry_run=true"), change).header("if-match", seen).send()
+    };
+    let tried = try_out(json!({"title": "Journey", "slug": "way", "questions": []}), &tag).await;
+    assert_eq!(tried.header("etag"), None);
+    let tried = tried.expect(200);
+    assert_eq!([&tried["title"], &tried["slug"]], ["Journey", "way"]);
+    assert_eq!((&tried["version"], &tried["questions"]), (&json!(2), &json!([])));
+    for (change, seen, code) in [
+        (json!({"title": 1}), &*tag, "validation_failed"),
+        (json!({"slug": "taken"}), &tag, "slug_taken"),
+        (json!({"title": "Journey"}), "\"r9\"", "version_mismatch"),
+        (json!({"questions": [], "status": "published"}), &tag, "form_has_no_questions"),
+    ] {
+        assert_eq!(try_out(change, seen).await.code(), code);
+    }
+    let after = server.get(&path).send().await;
+    assert_eq!((after.header("etag"), after.expect(200)), (Some(&*tag), before.expect(200)));
+    server.patch(&path, json!({"slug": "way"})).send().await.expect(200);
+    let taken = json!({"title": "Visit", "slug": "taken"});
+    assert_eq!(server.post(format!("{FORMS}?dry_run=true"), taken).send().await.code(), "slug_taken");
+}
+
+#[tokio::test]
 async fn a_repeated_creation_makes_one_form_and_says_so() {
     let server = Server::start().await;
     let send = |title: &str| {

@@ -54,6 +54,11 @@ impl<'a> Tx<'a> {
         Tx { index, hot, group, own: BTreeMap::new() }
     }
 
+    /// Forgets the operation's changes: it was only to be seen what they would be.
+    pub fn forget(&mut self) {
+        self.own.clear();
+    }
+
     pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, Staged> {
         self.own
     }
