@@ -77,6 +77,7 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Create(form::Create),
+    Edit(form::Edit),
     Validate(file::Validate),
     Publish(form::Publish),
     Unpublish(form::Unpublish),

@@ -225,7 +225,18 @@ pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Fin
     drawn.chain(others.iter().map(named)).collect()
 }
 
+/// Tells of the broken rules of a definition that stands in no file.
+pub fn tell_violations(violations: &[Violation]) -> Vec<Finding> {
+    violations.iter().map(plain_violation).collect()
+}
+
 fn of_violation(document: &Document, violation: &Violation) -> Finding {
+    let told = plain_violation(violation);
+    let help = told.help.clone().or_else(|| quoted(document, violation));
+    Finding { mark: mark(document, violation), help, ..told }
+}
+
+fn plain_violation(violation: &Violation) -> Finding {
     // The drawing shows an earlier place, and a name that is near makes up for all others.
     let message = violation.message.split(", first by ").next().unwrap_or_default();
     let (message, known) = match message.split_once("; known are ") {
@@ -251,8 +262,7 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
         _ => known.map(|known| wrapped(&format!("known are {known}"), LIST_WIDTH)),
     };
     Finding {
-        mark: mark(document, violation),
-        help: help.or_else(|| quoted(document, violation)),
+        help,
         violation: Some(violation.clone()),
         ..Finding::new(violation.code.name(), message)
     }

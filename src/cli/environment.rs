@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::env;
 
 /// Every variable and what it does, as `forms help environment` prints it.
-pub const VARIABLES: [(&str, &str); 14] = [
+pub const VARIABLES: [(&str, &str); 17] = [
     ("FORMS_URL", "address of the server, as --url"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file that holds the API key, as --key-file"),
@@ -18,6 +18,9 @@ pub const VARIABLES: [(&str, &str); 14] = [
     ("XDG_RUNTIME_DIR", "below it a running server tells this user's commands of itself"),
     ("XDG_STATE_HOME", "the same, where XDG_RUNTIME_DIR is not set"),
     ("FORMS_LOG", "what `serve` logs: error, warn, info (default), debug"),
+    ("VISUAL", "the editor of `forms edit`, with its arguments; without it EDITOR, then vi"),
+    ("EDITOR", "the same, where VISUAL is not set"),
+    ("TMPDIR", "where the text lies that is being edited; /tmp by default"),
     ("HOME", "the user's folder"),
 ];
 

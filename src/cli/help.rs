@@ -19,11 +19,11 @@ forms — build forms and collect answers, from a file, a script or a server
 
 Usage: forms [OPTIONS] <COMMAND>
 
-WRITE    create    create a form            validate     check files, offline
+WRITE    create    create a form            edit         change a form
+         show      show one form            validate     check files, offline
 RUN      publish   open a form for answers  unpublish    back to draft
          close     take no more answers     list         list forms
-         show      show one form            delete       move it to the trash
-         restore   take it out again
+         delete    move it to the trash     restore      take it out again
 COLLECT  submit    send answers             responses    list, show, delete
 OPERATE  serve     run the server
 CONNECT  whoami    show server, key, workspace

@@ -9,6 +9,7 @@ pub mod columns;
 pub mod context;
 pub mod diagnostics;
 pub mod document;
+pub mod editor;
 pub mod environment;
 pub mod exit;
 pub mod failure;
@@ -35,7 +36,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use args::{Cli, Command};
 use environment::Environment;
@@ -117,6 +118,7 @@ fn carry_out(session: &Session, command: Command) -> Result<(), CliError> {
         Command::Completions(completions) => completions.run(session),
         Command::Help(help) => help.run(session),
         Command::Create(create) => block_on(session, create.run(session)),
+        Command::Edit(edit) => block_on(session, edit.run(session)),
         Command::Publish(publish) => block_on(session, publish.run(session)),
         Command::Unpublish(unpublish) => block_on(session, unpublish.run(session)),
         Command::Close(close) => block_on(session, close.run(session)),
@@ -147,7 +149,7 @@ fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>)
             .map_err(|error| CliError::io("cannot listen for Ctrl-C", error))?;
         let ended = tokio::select! {
             ended = talk => ended,
-            _ = interrupt.recv() => Err(CliError::Interrupted),
+            () = interrupted(session, &mut interrupt) => Err(CliError::Interrupted),
         };
         let closed = session.close().await;
         ended.and(closed)
@@ -155,6 +157,16 @@ fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>)
     // A question that nobody will answer must not keep the process.
     runtime.shutdown_background();
     ended
+}
+
+/// Waits for a Ctrl-C that is meant for the command.
+async fn interrupted(session: &Session, interrupt: &mut Signal) {
+    loop {
+        interrupt.recv().await;
+        if !session.has_lent_terminal() {
+            return;
+        }
+    }
 }
 
 /// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.

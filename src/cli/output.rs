@@ -318,10 +318,10 @@ pub fn visible_lines(text: &str) -> String {
         .collect()
 }
 
-/// Control characters, and those that turn the direction of what follows.
+/// Control characters, those that break lines, and those that turn the direction of what follows.
 fn steers(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether

@@ -56,10 +56,10 @@ fn ask(question: &str, how: &Confirmation) -> io::Result<bool> {
 
 /// Gives the terminal back as it was, also when the question is broken off by a signal: while a key is awaited the
 /// cursor is hidden and the terminal shows nothing that is typed.
-struct Restore(Option<Termios>);
+pub(super) struct Restore(Option<Termios>);
 
 impl Restore {
-    fn at_the_end() -> Self {
+    pub(super) fn at_the_end() -> Self {
         Self(tcgetattr(io::stdin()).ok())
     }
 }

@@ -1,6 +1,6 @@
 //! What a command works with: the flags, the output, and the connection, which is made when it is first needed.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -34,13 +34,15 @@ pub struct Session {
     target: OnceCell<Target>,
     /// The store, if this process has opened it.
     local: RefCell<Option<Local>>,
+    /// Whether another program has the terminal: its Ctrl-C is not ours.
+    lent: Cell<bool>,
 }
 
 impl Session {
     /// A run with these flags in this environment.
     pub fn new(global: Global, environment: Environment, output: Output) -> Self {
-        let (target, local) = (OnceCell::new(), RefCell::new(None));
-        Self { global, environment, output: Rc::new(output), target, local }
+        let (target, local, lent) = (OnceCell::new(), RefCell::new(None), Cell::new(false));
+        Self { global, environment, output: Rc::new(output), target, local, lent }
     }
 
     /// What time it is.
@@ -155,9 +157,27 @@ impl Session {
         }
     }
 
+    /// Whether a question may be asked.
+    pub fn may_ask(&self) -> bool {
+        prompt::may_ask(self.global.no_input, &self.environment)
+    }
+
+    /// Waits for a program that has the terminal meanwhile.
+    pub async fn lend_terminal<T>(&self, program: impl Future<Output = T>) -> T {
+        self.lent.set(true);
+        let ended = program.await;
+        self.lent.set(false);
+        ended
+    }
+
+    /// Whether a program has the terminal.
+    pub fn has_lent_terminal(&self) -> bool {
+        self.lent.get()
+    }
+
     /// Asks for a yes. Where nobody can be asked: says that `what` needs one.
     pub async fn confirm(&self, what: &str, question: String, how: Confirmation) -> Result<(), CliError> {
-        if !prompt::may_ask(self.global.no_input, &self.environment) {
+        if !self.may_ask() {
             let message = format!("{what} needs a confirmation, and there is no terminal");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }

@@ -19,9 +19,9 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use read::read;
+pub use read::{read, read_text, read_value};
 pub use record::{Record, record, records};
-pub use write::{authoring_file, yaml};
+pub use write::{authoring, authoring_file, yaml};
 
 use spans::Node;
 
@@ -62,6 +62,11 @@ impl Document {
     /// The form, once it was found fit.
     pub fn definition(&self) -> Option<Definition> {
         Definition::read(&self.value, &Limits::BOUNDLESS).ok()
+    }
+
+    /// The definition, without what only the file has.
+    pub fn value(&self) -> &Value {
+        &self.value
     }
 
     /// Reports everything that makes the definition unfit.

@@ -35,7 +35,10 @@ pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
 }
 
 /// Reads the forms in `text`, which came from `file`.
-fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
+///
+/// # Errors
+/// With every problem of the text, if one of its forms is unfit or it holds none.
+pub fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
     let reading = Reading::of(file, text);
     let (values, mut findings) = reading.values(Text::Named);
     let documents: Vec<_> = values.into_iter().map(|(value, root)| reading.form(value, root)).collect();
@@ -48,6 +51,13 @@ fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, C
         findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
     }
     if findings.is_empty() { Ok(documents) } else { Err(Report::of_file(file, findings).into()) }
+}
+
+/// The value that `text` is in YAML; `None` if it is none that JSON has too.
+pub fn read_value(text: &str) -> Option<Value> {
+    let (mut values, findings) = Reading::of("", text).values(Text::Named);
+    let (value, _) = values.pop()?;
+    (values.is_empty() && findings.is_empty()).then_some(value)
 }
 
 /// A file that is being read.

@@ -82,7 +82,7 @@ impl Create {
 }
 
 /// The server's problems, drawn in the file they are about.
-fn in_file(document: &Document, error: ClientError) -> CliError {
+pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = draw_violations(document, &problem.errors);

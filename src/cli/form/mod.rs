@@ -1,7 +1,11 @@
 //! Commands on forms, one file for each idea.
 
+mod change;
 mod create;
+mod edit;
 mod list;
+mod rounds;
+mod set;
 mod show;
 mod state;
 mod trash;
@@ -11,6 +15,7 @@ use crate::cli::session::Session;
 use crate::cli::several::Several;
 
 pub use create::Create;
+pub use edit::Edit;
 pub use list::List;
 pub use show::Show;
 pub use state::{Close, Publish, Unpublish};

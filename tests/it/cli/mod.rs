@@ -6,6 +6,8 @@ mod answers;
 mod client;
 mod columns;
 mod conventions;
+mod edit;
+mod editor;
 mod errors;
 mod golden_files;
 mod golden_messages;
@@ -19,6 +21,7 @@ mod scene;
 mod serving;
 mod several;
 mod stand_in;
+mod terminal;
 mod trials;
 
 use std::fs;

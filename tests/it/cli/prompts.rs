@@ -1,90 +1,7 @@
 //! At a terminal: questions before danger, a cursor that comes back, colours where they are wanted.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use super::Home;
-
-/// A command at a terminal of its own.
-struct Session {
-    terminal: File,
-    /// What it shows, as it comes.
-    shown: Receiver<String>,
-    child: Child,
-    seen: String,
-}
-
-/// A command that hangs must fail its test instead of stopping all of them.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Hands on what the terminal shows, until nobody holds it any more: Linux says so by an error.
-fn listen(mut terminal: File) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
-            let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-            if sender.send(text).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-impl Session {
-    fn start(home: &Home, variables: &[(&str, &str)], arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        // The terminal becomes the command's own, so that it gets the signals of its keys.
-        let command = home.command(arguments);
-        let mut leader = Command::new("setsid");
-        leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
-        leader.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        leader.current_dir(home.path()).env("TERM", "xterm").envs(variables.iter().copied());
-        leader.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
-        let terminal = File::from(master);
-        let shown = listen(terminal.try_clone().unwrap());
-        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new() }
-    }
-
-    /// Waits until the terminal shows `text`.
-    #[track_caller]
-    fn until(&mut self, text: &str) {
-        while !self.seen.contains(text) {
-            assert!(self.read(), "`{text}` did not come: {:?}", self.seen);
-        }
-    }
-
-    /// Takes what the terminal shows next; false at the end.
-    #[track_caller]
-    fn read(&mut self) -> bool {
-        match self.shown.recv_timeout(PATIENCE) {
-            Ok(text) => self.seen.push_str(&text),
-            Err(RecvTimeoutError::Disconnected) => return false,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing more came: {:?}", self.seen),
-        }
-        true
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.terminal.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// The exit code and all that was shown.
-    fn end(mut self) -> (Option<i32>, String) {
-        while self.read() {}
-        (self.child.wait().unwrap().code(), self.seen)
-    }
-}
+use super::terminal::{Session, has_cursor};
 
 /// A home with a published form, and the form's id.
 fn with_form(answers: usize) -> (Home, String) {
@@ -178,8 +95,7 @@ fn ctrl_c_at_a_question_ends_with_130_and_gives_the_cursor_back() {
         session.press("\u{3}");
         let (code, seen) = session.end();
         assert_eq!(code, Some(130), "{seen:?}");
-        let (hidden, shown) = (seen.rfind("\u{1b}[?25l"), seen.rfind("\u{1b}[?25h"));
-        assert!(shown.is_some() && hidden <= shown, "{seen:?}");
+        assert!(has_cursor(&seen), "{seen:?}");
         home.ok(&["--data", "store", "show", &id]);
     }
 }

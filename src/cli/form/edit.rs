@@ -1,0 +1,136 @@
+//! `forms edit`: by flags, or in the person's editor.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use super::change::{patch, summary};
+use super::rounds;
+use super::set::Setting;
+use crate::api::FormDetail;
+use crate::cli::diagnostics::{Report, tell_violations};
+use crate::cli::document;
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::session::Session;
+use crate::client::ClientError;
+use crate::domain::json::Value;
+
+/// Change a form, by flags or in your editor
+#[derive(Debug, Args)]
+#[command(
+    alias = "update",
+    after_long_help = "\
+Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
+file that `forms show -o yaml` prints. It is the whole form: what you take out
+is taken out. If something is wrong with it the editor opens again, with the
+problems as comments at the top; an empty file changes nothing.
+
+PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
+question's id. VALUE is YAML: a number, true, a [list]; where text is asked for
+it is the text as typed. An empty value, or null, takes the member out, and
+questions.ID= takes out the question.
+
+If somebody else changes the form meanwhile nothing is overwritten. Prints the
+form's id.
+
+Examples:
+  forms edit frm_7k2m9q4x1abz
+  forms edit lunch --title 'Lunch on Friday' --description ''
+  forms edit lunch --set settings.max_responses=100
+  forms edit lunch --set questions.email.required=true --dry-run"
+)]
+pub struct Edit {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// New title
+    #[arg(long)]
+    title: Option<String>,
+    /// New description; empty takes it out
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// New slug; empty takes it out
+    #[arg(long)]
+    slug: Option<String>,
+    /// Change a member; can be given several times
+    #[arg(long, value_name = "PATH=VALUE", value_parser = Setting::parse)]
+    set: Vec<Setting>,
+    /// Let the server check it, store nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Edit {
+    /// Changes the form and tells what has changed.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let settings = self.settings();
+        if !settings.is_empty() {
+            return self.by_flags(session, &settings).await;
+        }
+        if !session.may_ask() {
+            let help = "say what to change: --title, --description, --slug or --set";
+            return Err(CliError::usage_with_help("there is no terminal to edit the form at", help));
+        }
+        rounds::edit(session, &self.form, self.dry_run).await
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let members = [("title", &self.title), ("description", &self.description), ("slug", &self.slug)];
+        let named = members.iter().filter_map(|(name, text)| Some(Setting::named(name, text.as_ref()?)));
+        named.chain(self.set.iter().cloned()).collect()
+    }
+
+    async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let (form, revision) = client.get_revision(&self.form).await?;
+        let before = document::authoring(&form)?;
+        let after = settings.iter().try_fold(before.clone(), |form, setting| setting.apply(&form))?;
+        let Some(patch) = patch(&before, &after) else { return tell(session, &before, &form, self.dry_run) };
+        let id = form.id.to_string();
+        let changed = client.update_revision(&id, &patch.to_string(), &revision, self.dry_run).await;
+        let changed = changed.map_err(|error| refused(error, &id))?;
+        tell(session, &before, &changed, self.dry_run)
+    }
+}
+
+/// Tells what has become of the form that was as `before`.
+pub(super) fn tell(
+    session: &Session,
+    before: &Value,
+    form: &FormDetail,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let output = &session.output;
+    let lines = summary(before, &document::authoring(form)?);
+    output.object(form, || if dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) })?;
+    lines.iter().for_each(|line| output.say(line));
+    match (lines.is_empty(), dry_run) {
+        (true, _) => output.say("no change"),
+        (false, true) => output.say("the server would take it; nothing was stored"),
+        (false, false) => {}
+    }
+    Ok(())
+}
+
+/// The server's refusal of what stands in no file.
+fn refused(error: ClientError, form: &str) -> CliError {
+    match error {
+        ClientError::Problem(problem) if !problem.errors.is_empty() => {
+            let findings = tell_violations(&problem.errors);
+            let problems = if findings.len() == 1 { "problem" } else { "problems" };
+            let summary = Some(format!("{} {problems}, nothing was changed", findings.len()));
+            Report { findings, summary, exit: Exit::of_problem(&problem) }.into()
+        }
+        error => unchanged(error, form),
+    }
+}
+
+/// The server's refusal, with what to do about it if the form has moved on.
+pub(super) fn unchanged(error: ClientError, form: &str) -> CliError {
+    match &error {
+        ClientError::Problem(problem) if problem.status == 412 => {
+            CliError::of_client(error, format!("see what it is now: forms show {form}"))
+        }
+        ClientError::Unsure(_) => CliError::of_client(error, format!("forms show {form}")),
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,140 @@
+//! Editing a form in the person's editor, round by round until what they wrote is taken, or they give up.
+
+use super::change::patch;
+use super::create::in_file;
+use super::edit::{tell, unchanged};
+use crate::api::FormDetail;
+use crate::cli::diagnostics::{Finding, Report};
+use crate::cli::document::{self, Document};
+use crate::cli::editor::Draft;
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::failure;
+use crate::cli::output::visible;
+use crate::cli::session::Session;
+use crate::client::{Client, ClientError, Revision};
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+
+/// What our own comments begin with: each round's take the place of those before.
+const OURS: &str = "#>";
+
+/// The form as the person got to see it.
+struct Seen<'a> {
+    client: &'a Client,
+    form: FormDetail,
+    revision: Revision,
+    before: Value,
+    dry_run: bool,
+}
+
+/// Lets the person edit the form called `name` until the server takes it.
+pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result<(), CliError> {
+    let client = &session.client().await?;
+    let (form, revision) = client.get_revision(name).await?;
+    let before = document::authoring(&form)?;
+    let given = document::yaml(&before)?;
+    let draft = Draft::create(session, &form.id.to_string(), &(greeting(session, &form)? + &given))?;
+    let seen = Seen { client, form, revision, before, dry_run };
+    let mut text = given.clone();
+    loop {
+        let edited = draft.edit(session).await?;
+        let own = without_ours(&edited);
+        if own == given || is_empty(&own) {
+            draft.discard();
+            return tell(session, &seen.before, &seen.form, dry_run);
+        }
+        let error = match seen.attempt(&draft.name(), &edited).await {
+            Ok(form) => {
+                tell(session, &seen.before, &form, dry_run)?;
+                if !dry_run {
+                    draft.discard();
+                }
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        // Closed as it was, with its problems: the person gives up.
+        let is_the_same = own == text;
+        let Some(comments) = problems(&error, &edited).filter(|_| !is_the_same) else { return Err(error) };
+        draft.write(&(comments + &own))?;
+        text = own;
+    }
+}
+
+impl Seen<'_> {
+    /// Sends what `edited`, the text of `file`, makes of the form.
+    async fn attempt(&self, file: &str, edited: &str) -> Result<FormDetail, CliError> {
+        let documents = document::read_text(file, edited, &Limits::BOUNDLESS)?;
+        let [document] = &documents[..] else {
+            let message = format!("the file holds {} forms: keep one", documents.len());
+            return Err(Report::of_file(file, vec![Finding::plain(message)]).into());
+        };
+        let Some(patch) = patch(&self.before, &whole(document)) else { return Ok(self.form.clone()) };
+        let id = self.form.id.to_string();
+        let sent = self.client.update_revision(&id, &patch.to_string(), &self.revision, self.dry_run).await;
+        sent.map_err(|error| match error.problem() {
+            Some(problem) if !problem.errors.is_empty() => in_file(document, error),
+            _ => unchanged(error, &id),
+        })
+    }
+}
+
+/// The definition with its questions, also if it has none any more.
+fn whole(document: &Document) -> Value {
+    let mut form = document.value().clone();
+    if let Value::Object(members) = &mut form
+        && !members.iter().any(|(name, value)| name == "questions" && *value != Value::Null)
+    {
+        members.retain(|(name, _)| name != "questions");
+        members.push(("questions".to_owned(), Value::Array(Vec::new())));
+    }
+    form
+}
+
+fn greeting(session: &Session, form: &FormDetail) -> Result<String, CliError> {
+    let (title, target) = (visible(&form.title), session.target_name()?);
+    let what = format!("\"{title}\" ({}) on {}", form.id, visible(&target));
+    let how = "Change it, save, and close the editor. An empty file changes nothing.";
+    Ok(format!("{OURS} {what}\n{OURS} {how}\n"))
+}
+
+/// What is wrong with `edited`, as comments above it; `None` if mending the text would not help.
+fn problems(error: &CliError, edited: &str) -> Option<String> {
+    let told;
+    let findings = match error {
+        CliError::Rejected(report) => &report.findings[..],
+        CliError::Client { error: ClientError::Problem(problem), .. }
+            if Exit::of_problem(problem) == Exit::Rejected =>
+        {
+            told = [failure::tell(error)];
+            &told
+        }
+        _ => return None,
+    };
+    let above = findings.len() + 1;
+    let lines = findings.iter().map(|finding| {
+        let place = finding.mark.as_ref().map(|mark| mark.line_and_column().0);
+        let place = place.map(|line| format!("line {}: ", above + own_line(edited, line)));
+        let help = finding.help.as_ref().map(|help| format!(" ({help})"));
+        let told = [place.unwrap_or_default(), finding.message.clone(), help.unwrap_or_default()];
+        format!("{OURS} {}\n", visible(&told.concat()))
+    });
+    let problems =
+        if findings.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", above - 1) };
+    let head = format!("{OURS} Not saved yet, {problems}. To give up, close the file as it is.\n");
+    Some(lines.fold(head, |text, line| text + &line))
+}
+
+/// The line of `edited` counted without our own comments.
+fn own_line(edited: &str, line: usize) -> usize {
+    edited.lines().take(line).filter(|line| !line.starts_with(OURS)).count()
+}
+
+fn without_ours(edited: &str) -> String {
+    edited.split_inclusive('\n').filter(|line| !line.starts_with(OURS)).collect()
+}
+
+/// Whether nothing but comments is left.
+fn is_empty(text: &str) -> bool {
+    text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+}

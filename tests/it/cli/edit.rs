@@ -1,0 +1,109 @@
+//! `forms edit` by flags: what is named changes, what is not stays, and nobody's change is overwritten unseen.
+
+use serde_json::{Value, json};
+
+use super::stand_in::{Reply, StandIn, operator_key, send};
+use super::{Home, Run};
+
+const DATA: [&str; 2] = ["--data", "store"];
+
+fn edit(home: &Home, id: &str, arguments: &[&str]) -> Run {
+    home.run(&[&DATA[..], &["edit", id], arguments].concat())
+}
+
+fn form(home: &Home, id: &str) -> Value {
+    serde_json::from_str(&home.ok(&[&DATA[..], &["show", id, "-o", "json"]].concat())).unwrap()
+}
+
+#[test]
+fn flags_change_what_they_name_and_say_what_has_changed() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    let flags = ["--title", "Lunch: 1.10", "--description", "yes", "--slug", "lunch"];
+    let run = edit(&home, &id, &flags).expect(0);
+    assert_eq!(run.stdout, format!("{id}\n"));
+    assert_eq!(run.stderr, "~ title\n+ slug\n+ description\n");
+    let sets = [
+        ("settings.max_responses=100", "+ settings.max_responses\n"),
+        ("settings.confirmation.message=Thank you: really", "+ settings.confirmation\n"),
+        ("settings.closes_at=2030-01-31T18:00:00Z", "+ settings.closes_at\n"),
+        ("questions.q2.required=true", "~ question q2\n"),
+        ("questions.q3.labels={1: bad, 5: good}", "~ question q3\n"),
+        ("questions.q1=", "- question q1\n"),
+        ("description=null", "- description\n"),
+        ("settings.max_responses=", "- settings.max_responses\n"),
+        ("settings.max_responses=", "no change\n"),
+    ];
+    for (set, said) in sets {
+        assert_eq!(edit(&home, "lunch", &["--set", set]).expect(0).stderr, said, "{set}");
+    }
+    let form = form(&home, &id);
+    assert_eq!(form["title"], "Lunch: 1.10");
+    assert_eq!((&form["status"], &form["description"]), (&json!("published"), &Value::Null));
+    let closes =
+        json!({"closes_at": "2030-01-31T18:00:00.000Z", "confirmation": {"message": "Thank you: really"}});
+    assert_eq!(form["settings"], closes);
+    assert_eq!(form["questions"][0]["required"], true);
+    assert_eq!(form["questions"][1]["labels"], json!({"1": "bad", "5": "good"}));
+    assert_eq!(form["questions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_does_not_fit_is_told_and_changes_nothing() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    home.write("other.yaml", "title: Other\nslug: taken\n");
+    home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
+    let before = form(&home, &id);
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["--set", "questions.q2.required=5"], 6, "`required` must be true or false, not a number"),
+        (&["--set", "questions.q3.max=99", "--title", ""], 6, "2 problems, nothing was changed"),
+        (&["--slug", "taken"], 5, "slug `taken` already belongs to"),
+        (&["--set", "questions.q9.title=A"], 2, "`q9` is no question of the form"),
+        (&["--set", "questions.q1={type: email}"], 2, "question `q1` is set member by member"),
+        (&["--set", "tite=A"], 6, "unknown field `tite`"),
+        (&["--set", "title"], 2, "expected PATH=VALUE"),
+        (&["--set", "questions=[]"], 6, "form_has_no_questions"),
+        (&[], 2, "say what to change: --title, --description, --slug or --set"),
+    ];
+    for (arguments, code, said) in cases {
+        let run = edit(&home, &id, arguments).expect(*code);
+        assert!(run.stdout.is_empty() && run.stderr.contains(said), "{arguments:?} {run:?}");
+        let problem = edit(&home, &id, &[arguments, &["-o", "json"][..]].concat()).problem();
+        assert_eq!(problem["exit"], *code, "{arguments:?}");
+    }
+    let tried = edit(&home, &id, &["--title", "New", "--dry-run"]).expect(0);
+    assert_eq!(tried.stdout, "(dry run)\n");
+    assert_eq!(tried.stderr, "~ title\nthe server would take it; nothing was stored\n");
+    edit(&home, &id, &["--slug", "taken", "--dry-run"]).expect(5);
+    assert_eq!(form(&home, &id), before);
+}
+
+#[test]
+fn a_change_by_others_meanwhile_is_not_overwritten() {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    let key = operator_key(&home);
+    let run_through = |title: &str, replies: Vec<Reply>| {
+        let stand_in = StandIn::answering(replies);
+        let variables = [("FORMS_API_KEY", &*key), ("FORMS_URL", &*stand_in.url)];
+        let run = home.run_with(&variables, &["edit", &id, "--title", title]);
+        (run, stand_in.finish())
+    };
+    let pass = || Reply::Pass(server.url.clone());
+    let (run, requests) = run_through("One", vec![pass(), pass()]);
+    run.expect(0);
+    assert!(requests[1].contains("if-match: \"r2\""), "{}", requests[1]);
+    // What it gets to see is older than what is there.
+    let seen = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &key, "");
+    let stale = StandIn::status("200 OK", "etag: \"r1\"\r\n", &seen);
+    let (run, _) = run_through("Two", vec![stale, pass()]);
+    let run = run.expect(5);
+    assert!(run.stderr.contains("error[version_mismatch]"), "{run:?}");
+    assert!(run.stderr.contains(&format!("forms show {id}")), "{run:?}");
+    // The answer to the first is lost: the second meets its own change, and cannot know.
+    let (run, _) = run_through("Three", vec![pass(), Reply::Swallow(server.url.clone()), pass()]);
+    assert!(run.expect(5).stderr.contains("an answer was lost"), "a change may have been made");
+    assert!(home.ok(&["show", &id]).contains("Three"));
+}
