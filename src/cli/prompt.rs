@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use console::Term;
-use dialoguer::{Confirm, Input};
+use dialoguer::{Confirm, Input, Select};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::cli::environment::Environment;
@@ -30,28 +30,53 @@ pub fn may_ask(no_input: bool, environment: &Environment) -> bool {
 
 /// Asks `question`. Fails with [`CliError::Declined`] if the answer is no.
 pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError> {
+    let is_yes = asked(move || ask(&visible(&question), &how)).await?;
+    if is_yes { Ok(()) } else { Err(CliError::Declined) }
+}
+
+/// Asks for a yes or a no.
+pub async fn yes(question: &'static str) -> Result<bool, CliError> {
+    asked(move || Confirm::new().with_prompt(question).default(false).interact()).await
+}
+
+/// Asks for a line of text.
+pub async fn text(question: &str, may_be_empty: bool) -> Result<String, CliError> {
+    let question = question.to_owned();
+    asked(move || Input::new().with_prompt(question).allow_empty(may_be_empty).interact_text()).await
+}
+
+/// Asks for one of `items`: its place.
+pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
+    let (question, items) = (question.to_owned(), items.iter().map(|item| (*item).to_owned()));
+    let items: Vec<_> = items.collect();
+    asked(move || Select::new().with_prompt(question).items(items).default(0).interact()).await
+}
+
+/// Waits for the answer, and gives the terminal back as it was.
+async fn asked<T: Send + 'static>(
+    ask: impl FnOnce() -> dialoguer::Result<T> + Send + 'static,
+) -> Result<T, CliError> {
     let _restore = Restore::at_the_end();
-    let asked = tokio::task::spawn_blocking(move || ask(&visible(&question), &how));
-    match asked.await {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(CliError::Declined),
+    match tokio::task::spawn_blocking(ask).await {
+        Ok(Ok(answer)) => Ok(answer),
         // Ctrl-C while a key is awaited, and the end of input.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => Err(CliError::Interrupted),
-        Ok(Err(error)) => Err(CliError::io("cannot ask", error)),
+        Ok(Err(dialoguer::Error::IO(error))) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(CliError::Interrupted)
+        }
+        Ok(Err(dialoguer::Error::IO(error))) => Err(CliError::io("cannot ask", error)),
         Err(_) => Err(CliError::Interrupted),
     }
 }
 
-fn ask(question: &str, how: &Confirmation) -> io::Result<bool> {
-    let answer = match how {
+fn ask(question: &str, how: &Confirmation) -> dialoguer::Result<bool> {
+    match how {
         Confirmation::Yes => Confirm::new().with_prompt(question).default(false).interact(),
         Confirmation::Typed(word) => {
             let prompt = format!("{question} Type {} to confirm", visible(word));
             let typed = Input::<String>::new().with_prompt(prompt).allow_empty(true).interact_text();
             typed.map(|typed| typed.trim() == word)
         }
-    };
-    answer.map_err(|dialoguer::Error::IO(error)| error)
+    }
 }
 
 /// Gives the terminal back as it was, also when the question is broken off by a signal: while a key is awaited the

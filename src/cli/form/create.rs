@@ -1,35 +1,56 @@
-//! `forms create`: a form from a file.
+//! `forms create`: a form from a file, from flags, or from what the person answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::api::FormCreated;
+use super::{questions, rejected, wizard};
+use crate::api::{Code, FormCreated};
 use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
 use crate::cli::exit::CliError;
+use crate::cli::prompt;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::client::{Client, ClientError};
+use crate::domain::definition::Definition;
+use crate::domain::json::{Object, Value};
 use crate::domain::limits::Limits;
 
-/// Create a form from a file
+/// Create a form from a file, from flags, or step by step
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Prints the new form's id. The form is a draft until it is published. A file
-may hold several forms, set apart by lines of ---.
+may hold several forms, set apart by lines of ---. Without a file and without
+--title the form is asked for at the terminal.
+
+A question is TYPE:TITLE, with a ! behind the title if it must be answered.
+Where there is something to choose from, it follows behind another colon, with
+commas between: single_choice:Colour:red,green. A matrix has rows, a colon and
+columns. For all else a question can have, write a file.
 
 Examples:
   forms create -f survey.yaml
-  id=$(forms create -f survey.yaml)
-  forms create -f survey.yaml --publish
+  id=$(forms create -f survey.yaml --publish)
+  forms create --title Lunch -Q 'short_text:What would you like?!' \\
+    -Q 'multiple_choice:Which days?:Mon,Tue,Wed'
+  forms create
   forms show frm_7k2m9q4x1abz -o yaml | forms create -f -")]
 pub struct Create {
     /// File in YAML or JSON, - for standard input
-    #[arg(short, long, value_name = "FILE")]
-    file: PathBuf,
+    #[arg(short, long, value_name = "FILE", conflicts_with = "title")]
+    file: Option<PathBuf>,
+    /// Title of a form that is made of flags
+    #[arg(long)]
+    title: Option<String>,
+    /// One question of it: email:'Your email!'; can be given several times
+    #[arg(short = 'Q', long, value_name = "TYPE:TITLE", requires = "title", value_parser = questions::parse)]
+    question: Vec<Value>,
+    /// Slug of a form that is made of flags
+    #[arg(long, requires = "title")]
+    slug: Option<String>,
     /// Publish it at once
     #[arg(long)]
     publish: bool,
@@ -39,14 +60,37 @@ pub struct Create {
 }
 
 impl Create {
-    /// Creates each form of the file. Nothing is sent unless all of them are fit; sizes are for the server to say.
-    pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        session.warn_of_terminal(&self.file);
-        let documents = document::read(&self.file, &Limits::BOUNDLESS)?;
-        let client = if self.dry_run { session.client().await } else { session.connect().await }?;
+    /// Creates the form, or each form of the file. Nothing is sent unless all of them are fit; sizes are for the server
+    /// to say.
+    pub async fn run(mut self, session: &Session) -> Result<(), CliError> {
+        match (&self.file, &self.title) {
+            (Some(file), _) => self.of_file(session, file).await,
+            (None, Some(title)) => {
+                let form = self.of_flags(title);
+                self.unwritten(session, &form).await
+            }
+            (None, None) if session.may_ask() => {
+                let form = wizard::ask(session).await?;
+                if !self.publish && !self.dry_run && questions::asks_something(&form) {
+                    self.publish = prompt::yes("Publish it at once?").await?;
+                }
+                self.unwritten(session, &form).await
+            }
+            (None, None) => {
+                let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
+                Err(CliError::usage_with_help("there is no form to create, and no terminal to ask at", help))
+            }
+        }
+    }
+
+    async fn of_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
+        session.warn_of_terminal(file);
+        let documents = document::read(file, &Limits::BOUNDLESS)?;
+        let client = self.client(session).await?;
         let mut several = Several::begin(session, documents.len());
         for document in &documents {
-            several.note(&document.file, self.create(session, &client, document).await)?;
+            let refused = |error| in_file(document, error);
+            several.note(&document.file, self.create(session, &client, document.value(), refused).await)?;
             if several.has_failed() {
                 break;
             }
@@ -54,15 +98,46 @@ impl Create {
         several.end()
     }
 
-    async fn create(&self, session: &Session, client: &Client, document: &Document) -> Result<(), CliError> {
-        let output = &session.output;
+    fn of_flags(&self, title: &str) -> Value {
+        let mut form: Object = vec![("title".to_owned(), title.into())];
+        form.extend(self.slug.as_deref().map(|slug| ("slug".to_owned(), slug.into())));
+        form.push(("questions".to_owned(), Value::Array(self.question.clone())));
+        Value::Object(form)
+    }
+
+    /// Creates a form that stands in no file.
+    async fn unwritten(&self, session: &Session, form: &Value) -> Result<(), CliError> {
+        Definition::read(form, &Limits::BOUNDLESS)
+            .map_err(|violations| rejected(&violations, Code::ValidationFailed))?;
+        let client = self.client(session).await?;
+        let refused = |error: ClientError| match error {
+            ClientError::Problem(problem) if !problem.errors.is_empty() => {
+                rejected(&problem.errors, problem.code)
+            }
+            error => lost(error),
+        };
+        self.create(session, &client, form, refused).await
+    }
+
+    async fn client(&self, session: &Session) -> Result<Client, CliError> {
+        if self.dry_run { session.client().await } else { session.connect().await }
+    }
+
+    async fn create(
+        &self,
+        session: &Session,
+        client: &Client,
+        form: &Value,
+        refused: impl Fn(ClientError) -> CliError,
+    ) -> Result<(), CliError> {
+        let (output, form) = (&session.output, form.to_string());
         if self.dry_run {
-            let tried = client.try_form(&document.body()).await.map_err(|error| in_file(document, error))?;
+            let tried = client.try_form(&form).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the server would take it; nothing was stored");
             return Ok(());
         }
-        let created = client.create_form(&document.body()).await.map_err(|error| in_file(document, error))?;
+        let created = client.create_form(&form).await.map_err(refused)?;
         let id = created.id.to_string();
         if self.publish {
             let published =
@@ -72,11 +147,14 @@ impl Create {
                 })?;
             output.object(&published, || format!("{id}\n"))?;
             output.say(&format!("created and published \"{}\"", published.title));
-            return Ok(());
+        } else {
+            output.object(&created, || format!("{id}\n"))?;
+            output.say(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
+            output.say(&format!("next: forms publish {id}"));
         }
-        output.object(&created, || format!("{id}\n"))?;
-        output.say(&format!("created \"{}\" (draft, {})", created.title, questions(&created)));
-        output.say(&format!("next: forms publish {id}"));
+        if self.file.is_none() {
+            output.say(&format!("as a file: forms show {id} -o yaml"));
+        }
         Ok(())
     }
 }
@@ -88,12 +166,19 @@ pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
             let findings = draw_violations(document, &problem.errors);
             Report { code: problem.code, ..Report::of_file(&document.file, findings) }.into()
         }
+        error => lost(error),
+    }
+}
+
+/// Whether a form was made is not known where an answer was lost.
+fn lost(error: ClientError) -> CliError {
+    match error {
         ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
     }
 }
 
-fn questions(form: &FormCreated) -> String {
+fn count(form: &FormCreated) -> String {
     match answers::questions(&form.questions).len() {
         1 => "1 question".to_owned(),
         count => format!("{count} questions"),

@@ -4,12 +4,11 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::change::{patch, summary};
-use super::rounds;
 use super::set::Setting;
+use super::{rejected, rounds};
 use crate::api::FormDetail;
-use crate::cli::diagnostics::{Report, tell_violations};
 use crate::cli::document;
-use crate::cli::exit::{CliError, Exit};
+use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::client::ClientError;
 use crate::domain::json::Value;
@@ -115,10 +114,7 @@ pub(super) fn tell(
 fn refused(error: ClientError, form: &str) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = tell_violations(&problem.errors);
-            let problems = if findings.len() == 1 { "problem" } else { "problems" };
-            let summary = Some(format!("{} {problems}, nothing was changed", findings.len()));
-            Report { findings, summary, exit: Exit::of_problem(&problem) }.into()
+            rejected(&problem.errors, problem.code)
         }
         error => unchanged(error, form),
     }

@@ -4,15 +4,20 @@ mod change;
 mod create;
 mod edit;
 mod list;
+mod questions;
 mod rounds;
 mod set;
 mod show;
 mod state;
 mod trash;
+mod wizard;
 
+use crate::api::Code;
+use crate::cli::diagnostics::{Report, tell_violations};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::domain::violation::Violation;
 
 pub use create::Create;
 pub use edit::Edit;
@@ -32,4 +37,12 @@ async fn each(
         several.note(form, act(form).await)?;
     }
     several.end()
+}
+
+/// All that is wrong with a form that stands in no file.
+fn rejected(violations: &[Violation], code: Code) -> CliError {
+    let findings = tell_violations(violations);
+    let problems = if findings.len() == 1 { "problem" } else { "problems" };
+    let summary = Some(format!("{} {problems}, nothing was stored", findings.len()));
+    Report { findings, summary, code }.into()
 }

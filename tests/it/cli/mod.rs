@@ -6,6 +6,7 @@ mod answers;
 mod client;
 mod columns;
 mod conventions;
+mod create;
 mod edit;
 mod editor;
 mod errors;

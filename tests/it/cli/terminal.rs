@@ -17,6 +17,8 @@ pub(crate) struct Session {
     shown: Receiver<String>,
     child: Child,
     seen: String,
+    /// How much of it [`Session::next`] has passed.
+    passed: usize,
 }
 
 /// A command that hangs must fail its test instead of stopping all of them.
@@ -53,13 +55,25 @@ impl Session {
         leader.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
         let terminal = File::from(master);
         let shown = listen(terminal.try_clone().unwrap());
-        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new() }
+        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new(), passed: 0 }
     }
 
     /// Waits until the terminal shows `text`.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) {
         while !self.seen.contains(text) {
+            assert!(self.read(), "`{text}` did not come: {:?}", self.seen);
+        }
+    }
+
+    /// The same behind what the last call has waited for.
+    #[track_caller]
+    pub(crate) fn next(&mut self, text: &str) {
+        loop {
+            if let Some(place) = self.seen[self.passed..].find(text) {
+                self.passed += place + text.len();
+                return;
+            }
             assert!(self.read(), "`{text}` did not come: {:?}", self.seen);
         }
     }

@@ -1,0 +1,59 @@
+//! A form made step by step: what `forms create` asks where it gets neither a file nor a title.
+
+use super::questions::{is_answered, kinds, lists, question};
+use crate::cli::document;
+use crate::cli::exit::CliError;
+use crate::cli::prompt;
+use crate::cli::session::Session;
+use crate::domain::definition::Definition;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+
+/// Asks for a form, shows it as the file it would be, and gives it. What does not fit is told and asked for again.
+pub(super) async fn ask(session: &Session) -> Result<Value, CliError> {
+    let mut title = String::new();
+    while title.is_empty() {
+        title = prompt::text("Title", false).await?;
+        if !is_fit(session, &form(&title, &[])) {
+            title.clear();
+        }
+    }
+    let mut questions = Vec::new();
+    while let Some(question) = ask_question(questions.len() + 1).await? {
+        questions.push(question);
+        if !is_fit(session, &form(&title, &questions)) {
+            questions.pop();
+        }
+    }
+    let form = form(&title, &questions);
+    document::yaml(&form)?.lines().for_each(|line| session.output.say(line));
+    Ok(form)
+}
+
+fn form(title: &str, questions: &[Value]) -> Value {
+    let questions = Value::Array(questions.to_vec());
+    Value::Object(vec![("title".to_owned(), title.into()), ("questions".to_owned(), questions)])
+}
+
+/// The next question; `None` if there is none.
+async fn ask_question(number: usize) -> Result<Option<Value>, CliError> {
+    let title = prompt::text(&format!("Question {number} (nothing if that is all)"), true).await?;
+    if title.trim().is_empty() {
+        return Ok(None);
+    }
+    let kinds = kinds();
+    let kind = kinds[prompt::choose("Type", &kinds).await?];
+    let mut items = Vec::new();
+    for (_, what) in lists(kind) {
+        items.push(prompt::text(&format!("{what}, with commas between"), false).await?);
+    }
+    let is_required = is_answered(kind) && prompt::yes("Must it be answered?").await?;
+    Ok(Some(question(kind, &title, is_required, &items)))
+}
+
+/// Whether the form is fit so far; says what is wrong if not.
+fn is_fit(session: &Session, form: &Value) -> bool {
+    let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
+    violations.iter().for_each(|violation| session.output.say(&format!("{}; once more", violation.message)));
+    violations.is_empty()
+}

@@ -1,0 +1,163 @@
+//! `forms create` without a file: from flags in a script, and step by step at a terminal.
+
+use serde_json::{Value, json};
+
+use super::terminal::{Session, has_cursor};
+use super::{Home, Run};
+
+fn create(home: &Home, arguments: &[&str]) -> Run {
+    home.run(&[&["--data", "store", "create"], arguments].concat())
+}
+
+fn form(home: &Home, id: &str) -> Value {
+    serde_json::from_str(&home.ok(&["--data", "store", "show", id.trim(), "-o", "json"])).unwrap()
+}
+
+#[test]
+fn flags_make_a_form() {
+    let home = Home::new();
+    let flags = ["--title", "Lunch", "--slug", "lunch", "--publish", "-Q", "short_text:What: exactly?!"];
+    let more = ["-Q", "page:Last", "--question", "single_choice:Colour!:red, green"];
+    let run = create(&home, &[&flags[..], &more].concat()).expect(0);
+    let id = run.stdout.trim();
+    assert_eq!(run.stderr, format!("created and published \"Lunch\"\nas a file: forms show {id} -o yaml\n"));
+    let form = form(&home, id);
+    assert_eq!(
+        (&form["title"], &form["slug"], &form["status"]),
+        (&json!("Lunch"), &json!("lunch"), &json!("published"))
+    );
+    let expected = json!([
+        {"id": "q1", "type": "short_text", "title": "What: exactly?", "required": true},
+        {"type": "page", "title": "Last"},
+        {"id": "q2", "type": "single_choice", "title": "Colour", "required": true, "options": ["red", "green"]},
+    ]);
+    assert_eq!(form["questions"], expected);
+}
+
+#[test]
+fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
+    let home = Home::new();
+    create(&home, &["--title", "Lunch", "--slug", "taken"]).expect(0);
+    let cases: &[(&[&str], i32, &str)] = &[
+        (
+            &["--title", "A", "-Q", "ratting:B", "-Q", "email:"],
+            6,
+            "a type with a similar name exists: `rating`",
+        ),
+        (&["--title", "A", "-Q", "ratting:B", "-Q", "email:"], 6, "2 problems, nothing was stored"),
+        (&["--title", "A", "--slug", "taken"], 5, "slug `taken` already belongs to"),
+        (&["--title", "A", "--slug", "taken", "--dry-run"], 5, "slug `taken` already belongs to"),
+        (&["--title", "A", "-Q", "email"], 2, "expected TYPE:TITLE"),
+        (
+            &["--title", "A", "-Q", "ranking:Best"],
+            2,
+            "options of a ranking follow behind a colon: ranking:Best:one,two",
+        ),
+        (&["-Q", "email:A"], 2, "--title"),
+        (&["--title", "A", "-f", "survey.yaml"], 2, "cannot be used with"),
+        (&[], 2, "add -f FILE, or --title T with -Q TYPE:TITLE for each question"),
+    ];
+    for (arguments, code, said) in cases {
+        let run = create(&home, arguments).expect(*code);
+        assert!(run.stdout.is_empty() && run.stderr.contains(said), "{arguments:?} {run:?}");
+        let problem = create(&home, &[arguments, &["-o", "json"][..]].concat()).problem();
+        assert_eq!(problem["exit"], *code, "{arguments:?}");
+    }
+    create(&home, &["--title", "A", "--dry-run"]).expect(0);
+    assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
+}
+
+fn wizard(home: &Home, arguments: &[&str]) -> Session {
+    Session::start(home, &[("NO_COLOR", "1")], &[&["--data", "store", "create"], arguments].concat())
+}
+
+/// Answers each question the wizard asks; what it asks comes first.
+fn answer(session: &mut Session, answers: &[(&str, &str)]) {
+    for (question, keys) in answers {
+        session.next(question);
+        session.press(keys);
+    }
+}
+
+const DOWN: &str = "\u{1b}[B";
+
+#[test]
+fn the_wizard_asks_for_a_form_and_makes_it() {
+    let home = Home::new();
+    home.empty_store();
+    let mut session = wizard(&home, &[]);
+    let choice = format!("{}\r", DOWN.repeat(10));
+    answer(
+        &mut session,
+        &[
+            ("Title", "Lunch: 1.10\r"),
+            ("Question 1", "What would you like?\r"),
+            ("> short_text", "\r"),
+            ("Must it be answered? [y/N]", "y"),
+            ("Question 2", "Colour\r"),
+            ("> short_text", &choice),
+            // An option that is given twice: the question is asked for again.
+            ("Options, with commas between", "red,red\r"),
+            ("Must it be answered? [y/N]", "n"),
+            ("once more", ""),
+            ("Question 2", "Colour\r"),
+            ("> short_text", &choice),
+            ("Options, with commas between", "red, green\r"),
+            ("Must it be answered? [y/N]", "n"),
+            ("Question 3", "\r"),
+            ("  - green", ""),
+            ("Publish it at once? [y/N]", "y"),
+        ],
+    );
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(0), "{seen}");
+    for line in
+        ["title: 'Lunch: 1.10'", "- type: short_text", "created and published", "as a file: forms show frm_"]
+    {
+        assert!(seen.contains(line), "{line}: {seen}");
+    }
+    let list = home.ok(&["--data", "store", "list", "-o", "jsonl"]);
+    let id: Value = serde_json::from_str(&list).unwrap();
+    let form = form(&home, id["id"].as_str().unwrap());
+    let expected = json!([
+        {"id": "q1", "type": "short_text", "title": "What would you like?", "required": true},
+        {"id": "q2", "type": "single_choice", "title": "Colour", "required": false, "options": ["red", "green"]},
+    ]);
+    assert_eq!((&form["title"], &form["status"]), (&json!("Lunch: 1.10"), &json!("published")));
+    assert_eq!(form["questions"], expected);
+}
+
+#[test]
+fn ctrl_c_at_any_question_of_the_wizard_ends_with_130_and_stores_nothing() {
+    let home = Home::new();
+    home.empty_store();
+    let answers = [
+        ("Title", "Lunch\r"),
+        ("Question 1", "Colour\r"),
+        ("short_text", "\r"),
+        ("answered?", "n"),
+        ("Question 2", "\r"),
+    ];
+    for so_far in 0..=answers.len() {
+        let mut session = wizard(&home, &[]);
+        answer(&mut session, &answers[..so_far]);
+        session.next(["Title", "Question 1", "short_text", "answered?", "Question 2", "Publish it"][so_far]);
+        session.press("\u{3}");
+        let (code, seen) = session.end();
+        assert_eq!(code, Some(130), "{seen}");
+        assert!(has_cursor(&seen), "{seen:?}");
+    }
+    assert_eq!(home.ok(&["--data", "store", "list"]), "");
+}
+
+#[test]
+fn the_wizard_asks_only_where_it_may() {
+    let home = Home::new();
+    let (code, seen) = wizard(&home, &["--no-input"]).end();
+    assert!(code == Some(2) && seen.contains("add -f FILE"), "{seen}");
+    let mut session = wizard(&home, &["--publish"]);
+    answer(&mut session, &[("Title", "Empty\r"), ("Question 1", "\r")]);
+    let (code, seen) = session.end();
+    assert!(code == Some(6) && seen.contains("form_has_no_questions"), "{seen}");
+    assert!(!seen.contains("Publish it"), "{seen}");
+}
