@@ -5,13 +5,12 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use super::each;
-use crate::api::FormDetail;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
-use crate::client::Client;
+use crate::client::{Client, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
 /// Move forms and their answers to the trash, or erase them
@@ -51,9 +50,9 @@ impl Delete {
 
     async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         if self.dry_run {
-            let form = client.get_form(id).await?;
-            session.output.object(&json!({"id": form.id, "deleted": false}), || format!("{}\n", form.id))?;
-            session.output.say(&format!("would delete {}", named(&form)));
+            let Doomed { id, name, .. } = self.find(client, id).await?;
+            session.output.object(&json!({"id": id, "deleted": false}), || format!("{id}\n"))?;
+            session.output.say(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
             return Ok(());
         }
         let id = &if self.yes && id.parse::<FormId>().is_ok() {
@@ -73,22 +72,56 @@ impl Delete {
 
     /// The id of the form that is to go, once that was confirmed.
     async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
-        let form = client.get_form(form).await?;
+        let form = self.find(client, form).await?;
         if !self.yes {
             self.ask(session, &form).await?;
         }
         Ok(form.id.to_string())
     }
 
+    /// The form called `name`. One that is to be erased may be in the trash, where only its id is its own.
+    async fn find(&self, client: &Client, name: &str) -> Result<Doomed, CliError> {
+        let missing = match client.get_form(name).await {
+            Ok(form) => return Ok(Doomed::new(form.id, form.slug, &form.title, form.response_count)),
+            Err(error) => error,
+        };
+        let is_missing = missing.problem().is_some_and(|problem| problem.status == 404);
+        let id = name.parse::<FormId>().ok().filter(|_| self.purge && is_missing);
+        let Some(id) = id else { return Err(missing.into()) };
+        let query = FormQuery { trashed: true, ..FormQuery::default() };
+        let mut pages = client.list_forms(&query, MAX_PAGE);
+        while let Some(page) = pages.next().await? {
+            if let Some(form) = page.into_iter().find(|form| form.id == id) {
+                return Ok(Doomed::new(form.id, form.slug, &form.title, form.response_count));
+            }
+        }
+        Err(missing.into())
+    }
+
     /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question names the target.
-    async fn ask(&self, session: &Session, form: &FormDetail) -> Result<(), CliError> {
+    async fn ask(&self, session: &Session, form: &Doomed) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
-        let question = format!("{verb} {} on {}?", named(form), session.target_name()?);
+        let question = format!("{verb} {} on {}?", form.name, session.target_name()?);
         let how = match form.response_count {
             0 => Confirmation::Yes,
             _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
         };
-        session.confirm(&format!("deleting {}", named(form)), question, how).await
+        session.confirm(&format!("deleting {}", form.name), question, how).await
+    }
+}
+
+/// A form that is to go, in the trash or not.
+struct Doomed {
+    id: FormId,
+    slug: Option<String>,
+    /// With its number of responses.
+    name: String,
+    response_count: u64,
+}
+
+impl Doomed {
+    fn new(id: FormId, slug: Option<String>, title: &str, response_count: u64) -> Self {
+        Self { id, slug, name: named(title, response_count), response_count }
     }
 }
 
@@ -114,14 +147,14 @@ impl Restore {
         each(session, &self.forms, async |form| {
             let restored = client.restore_form(form).await?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
-            session.output.say(&format!("{} is back", named(&restored)));
+            session.output.say(&format!("{} is back", named(&restored.title, restored.response_count)));
             Ok(())
         })
         .await
     }
 }
 
-fn named(form: &FormDetail) -> String {
-    let responses = if form.response_count == 1 { "response" } else { "responses" };
-    format!("\"{}\" ({} {responses})", form.title, failure::grouped(form.response_count))
+fn named(title: &str, response_count: u64) -> String {
+    let responses = if response_count == 1 { "response" } else { "responses" };
+    format!("\"{title}\" ({} {responses})", failure::grouped(response_count))
 }

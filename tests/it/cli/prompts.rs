@@ -76,6 +76,29 @@ fn a_form_with_answers_is_deleted_only_when_its_id_is_typed() {
 }
 
 #[test]
+fn a_form_in_the_trash_is_erased_after_the_same_question() {
+    let (home, id) = with_form(1);
+    let data = ["--data", "store"];
+    home.ok(&[&data[..], &["edit", &id, "--slug", "lunch"]].concat());
+    home.ok(&[&data[..], &["delete", "--yes", &id]].concat());
+    let purge = [&data[..], &["delete", "--purge", &id]].concat();
+    let refused = home.run(&purge).expect(2);
+    assert!(refused.stderr.contains("deleting \"Lunch\" (1 response) needs a confirmation"), "{refused:?}");
+    let said = home.run(&[&purge[..], &["--dry-run"]].concat()).expect(0);
+    assert_eq!(said.stderr, "would erase \"Lunch\" (1 response)\n");
+    for (typed, code) in [("Lunch\r", 1), ("\u{3}", 130), ("lunch\r", 0)] {
+        let mut session = Session::start(&home, &[], &purge);
+        session.until("Erase \"Lunch\" (1 response) on store? Type lunch to confirm");
+        session.press(typed);
+        let (ended, seen) = session.end();
+        assert_eq!(ended, Some(code), "{seen}");
+        let trashed = home.ok(&[&data[..], &["list", "--trashed"]].concat());
+        assert_eq!(trashed.contains(&id), code != 0, "{seen}");
+    }
+    home.run(&purge).expect(3);
+}
+
+#[test]
 fn the_question_names_the_server() {
     let home = Home::new();
     let server = home.serve();
