@@ -1,5 +1,7 @@
 //! Writes YAML: any value, and a form as the file it could be created from.
 
+use std::fmt::Write as _;
+
 use serde_yaml::{Mapping, Value as Yaml};
 
 use crate::api::FormDetail;
@@ -7,22 +9,23 @@ use crate::cli::exit::CliError;
 use crate::cli::output::value_of;
 use crate::domain::json::{self, Object, Value};
 
-/// `value` as YAML. Numbers keep their text, which `serde_yaml` would not: in the places of those that it would write
-/// otherwise it gets a word that stands nowhere else.
+/// `value` as YAML.
+///
+/// Where `serde_yaml` would not write what is meant, it gets a word that stands nowhere else, and our own text takes
+/// its place.
 pub fn yaml(value: &Value) -> Result<String, CliError> {
     let json = value.to_string();
-    let word = (0_u64..).map(|number| format!("number{number}x")).find(|word| !json.contains(&**word));
-    let word = word.expect("a text does not contain every number");
-    let mut numbers = Vec::new();
-    let written = serde_yaml::to_string(&to_yaml(value, &word, &mut numbers));
-    let written = written.map_err(|error| CliError::Failed {
+    let word = (0_u64..).map(|number| format!("own{number}x")).find(|word| !json.contains(&**word));
+    let mut writing = Writing { word: word.expect("a text does not contain every number"), own: Vec::new() };
+    let yaml = writing.yaml(value);
+    let written = serde_yaml::to_string(&yaml).map_err(|error| CliError::Failed {
         what: "cannot write YAML".to_owned(),
         causes: vec![error.to_string()],
     })?;
-    let (mut text, mut numbers) = (String::with_capacity(written.len()), numbers.into_iter());
-    for piece in written.split(&*word) {
+    let (mut text, mut own) = (String::with_capacity(written.len()), writing.own.iter());
+    for piece in written.split(&*writing.word) {
         text.push_str(piece);
-        text.push_str(numbers.next().unwrap_or_default());
+        text.push_str(own.next().map_or("", |own| own));
     }
     Ok(text)
 }
@@ -64,29 +67,59 @@ fn without_defaults(question: Value) -> Value {
     }
 }
 
-/// `value` with `word` in the place of each of the `numbers` that are to be written as they are.
-fn to_yaml<'a>(value: &'a Value, word: &str, numbers: &mut Vec<&'a str>) -> Yaml {
-    match value {
-        Value::Null => Yaml::Null,
-        Value::Bool(value) => Yaml::Bool(*value),
-        Value::Number(number) => match number.text().parse::<i64>() {
-            Ok(integer) if integer.to_string() == number.text() => Yaml::Number(integer.into()),
-            _ => {
-                numbers.push(number.text());
-                Yaml::String(word.to_owned())
+/// A value on its way to `serde_yaml`.
+struct Writing {
+    /// Stands for each of our own texts.
+    word: String,
+    own: Vec<String>,
+}
+
+impl Writing {
+    fn yaml(&mut self, value: &Value) -> Yaml {
+        match value {
+            Value::Null => Yaml::Null,
+            Value::Bool(value) => Yaml::Bool(*value),
+            Value::Number(number) => match number.text().parse::<i64>() {
+                Ok(integer) if integer.to_string() == number.text() => Yaml::Number(integer.into()),
+                // A number keeps its text, such as `1.10`.
+                _ => self.own(number.text().to_owned()),
+            },
+            // Readers of YAML 1.1 and of 1.2 do not agree on where such a text has lines.
+            Value::String(text) if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) => {
+                self.own(quoted(text))
             }
-        },
-        Value::String(text) => Yaml::String(text.clone()),
-        Value::Array(items) => {
-            Yaml::Sequence(items.iter().map(|item| to_yaml(item, word, numbers)).collect())
-        }
-        Value::Object(members) => {
-            let member = |(key, value): &'a (String, Value)| {
-                (Yaml::String(key.clone()), to_yaml(value, word, numbers))
-            };
-            Yaml::Mapping(Mapping::from_iter(members.iter().map(member)))
+            Value::String(text) => Yaml::String(text.clone()),
+            Value::Array(items) => Yaml::Sequence(items.iter().map(|item| self.yaml(item)).collect()),
+            Value::Object(members) => {
+                let members =
+                    members.iter().map(|(key, value)| (Yaml::String(key.clone()), self.yaml(value)));
+                Yaml::Mapping(Mapping::from_iter(members))
+            }
         }
     }
+
+    fn own(&mut self, text: String) -> Yaml {
+        self.own.push(text);
+        Yaml::String(self.word.clone())
+    }
+}
+
+/// `text` in double quotes, with escapes for what is not to be seen.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(&mut quoted, character),
+            _ if character.is_control() => escape(&mut quoted, character),
+            _ => quoted.push(character),
+        }
+    }
+    quoted + "\""
+}
+
+fn escape(text: &mut String, character: char) {
+    let _infallible = write!(text, "\\u{:04x}", u32::from(character));
 }
 
 #[cfg(test)]
@@ -96,10 +129,16 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_text() {
-        let json =
-            r#"{"a":1.10,"b":[18446744073709551616,-0,1e5,7],"c":"number0x","d":0.12345678901234567890}"#;
+        let json = r#"{"a":1.10,"b":[18446744073709551616,-0,1e5,7],"c":"own0x","d":0.12345678901234567890}"#;
         let expected =
-            "a: 1.10\nb:\n- 18446744073709551616\n- -0\n- 1e5\n- 7\nc: number0x\nd: 0.12345678901234567890\n";
+            "a: 1.10\nb:\n- 18446744073709551616\n- -0\n- 1e5\n- 7\nc: own0x\nd: 0.12345678901234567890\n";
+        assert_eq!(yaml(&parse(json).unwrap()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_not_all_take_for_a_line_break_is_written_as_an_escape() {
+        let json = "{\"a\":\"\\n\\\"b\\\\\u{2029}\",\"c\":[\"\u{85}é\u{9b}\"]}";
+        let expected = "a: \"\\u000a\\\"b\\\\\\u2029\"\nc:\n- \"\\u0085é\\u009b\"\n";
         assert_eq!(yaml(&parse(json).unwrap()).unwrap(), expected);
     }
 }

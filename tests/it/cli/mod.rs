@@ -18,6 +18,7 @@ mod leaves;
 mod life;
 mod lists;
 mod prompts;
+mod round_trip;
 mod scene;
 mod serving;
 mod several;

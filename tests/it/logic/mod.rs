@@ -4,7 +4,7 @@ mod command;
 mod definitions;
 mod kinds;
 mod operators;
-mod random;
+pub(crate) mod random;
 mod schema;
 mod silent;
 mod visible;

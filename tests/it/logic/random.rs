@@ -69,7 +69,7 @@ fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
 const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
 
 /// Questions of which the first takes an answer, each with its conditions on earlier ones.
-pub(super) fn draw_questions(random: &mut Random) -> Vec<Value> {
+pub(crate) fn draw_questions(random: &mut Random) -> Vec<Value> {
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..2 + random.below(10) {
         let kind =
