@@ -72,7 +72,9 @@ impl Exit {
             Self::Usage => "usage: a flag, a missing file, a confirmation that cannot be asked for",
             Self::NotFound => "not found: no such form or submission",
             Self::NotAllowed => "not allowed: no API key, a wrong one, or a missing scope",
-            Self::WrongState => "wrong state: the form is a draft, the store is in use",
+            Self::WrongState => {
+                "wrong state: a draft, a slug that is taken, a change by others, a store in use"
+            }
             Self::Rejected => "rejected: the file or the answers are not valid",
             Self::Unavailable => "unavailable: no server answers, or it cannot now; try again later",
             Self::Partial => "partial: some of several items failed",

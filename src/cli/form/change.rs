@@ -140,7 +140,8 @@ mod tests {
             let after = parse(&BEFORE.replace(old, new)).unwrap();
             let patch = patch(&before, &after).unwrap();
             assert_eq!(patch.to_string(), expected);
-            assert_eq!(super::patch(&merge(before.clone(), &patch), &after), None, "{expected}");
+            let made = merge(BEFORE, &patch.to_string()).unwrap();
+            assert_eq!(super::patch(&parse(&made).unwrap(), &after), None, "{expected}");
             assert_eq!(summary(&before, &after), lines, "{expected}");
         }
         assert_eq!(patch(&before, &before), None);

@@ -50,8 +50,8 @@ pub struct Edit {
     /// New slug; empty takes it out
     #[arg(long)]
     slug: Option<String>,
-    /// Change a member; can be given several times
     #[arg(long, value_name = "PATH=VALUE", value_parser = Setting::parse)]
+    #[arg(help = "Change one member, as settings.max_responses=100; several times for more")]
     set: Vec<Setting>,
     /// Let the server check it, store nothing
     #[arg(long)]

@@ -77,6 +77,15 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
     let refused = store.update_form(workspace(1), id, retired, Expected::Any, at(99)).await.unwrap();
     assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
+    let rename = change(r#"{"title":"Supper","questions":[]}"#);
+    let draft = change(r#"{"title":"Supper","questions":[],"status":"draft"}"#);
+    let Step::Done(tried) = store.try_update(workspace(1), id, draft, Expected::Any, at(99)).await.unwrap()
+    else {
+        panic!("not tried")
+    };
+    assert_eq!((&*tried.form.title, tried.form.revision, tried.version.questions.len()), ("Supper", 3, 0));
+    let refused = store.try_update(workspace(1), id, rename, Expected::Any, at(99)).await.unwrap();
+    assert!(matches!(refused, Step::Refused(Refusal::NoQuestions)));
     let missing = store.update_form(workspace(1), form_id(12), edit, Expected::Any, at(9)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     store.close().await.unwrap();
