@@ -206,6 +206,7 @@ fn draw_settings(random: &mut Random) -> String {
         format!(r#""closed_message":{}"#, quoted(&draw_text(random))),
         r#""max_responses":1000000000"#.to_owned(),
         r#""language":"no""#.to_owned(),
+        r#""unknown_answers":"drop""#.to_owned(),
         format!(r#""confirmation":{confirmation}"#),
     ];
     let some: Vec<_> = all.into_iter().filter(|_| random.once_in(2)).collect();
