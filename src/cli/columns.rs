@@ -56,6 +56,7 @@ pub const DELETED: Columns = Columns::Of(&["id", "deleted"]);
 fn of(command: &Command) -> Columns {
     match command {
         Command::Create(_)
+        | Command::Edit(_)
         | Command::Publish(_)
         | Command::Unpublish(_)
         | Command::Close(_)

@@ -261,11 +261,7 @@ fn plain_violation(violation: &Violation) -> Finding {
         }
         _ => known.map(|known| wrapped(&format!("known are {known}"), LIST_WIDTH)),
     };
-    Finding {
-        help,
-        violation: Some(violation.clone()),
-        ..Finding::new(violation.code.name(), message)
-    }
+    Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
 }
 
 /// What makes text of a value that YAML takes for something else.

@@ -250,14 +250,14 @@ impl Client {
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
         let query = if purge { "?purge=true" } else { "" };
         let path = submission_path(form, id) + query;
-        self.send(&Request { method: Method::DELETE, path, body: None }).await?;
+        self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
         Ok(())
     }
 
     /// Takes a submission out of the trash again.
     pub async fn restore_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
         let path = submission_path(form, id) + "/restore";
-        let request = Request { method: Method::POST, path, body: None };
+        let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 

@@ -104,7 +104,7 @@ fn problems(error: &CliError, edited: &str) -> Option<String> {
     let findings = match error {
         CliError::Rejected(report) => &report.findings[..],
         CliError::Client { error: ClientError::Problem(problem), .. }
-            if Exit::of_problem(problem) == Exit::Rejected =>
+            if Exit::of_status(problem.status) == Exit::Rejected =>
         {
             told = [failure::tell(error)];
             &told
