@@ -11,8 +11,18 @@ use super::{Home, Run};
 fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
     match command {
         "create" => (
-            &["-f survey.yaml", "-f survey.yaml --publish", "-f survey.yaml --dry-run", "-f two.yaml"],
-            &[(6, "-f bad.yaml"), (2, "-f missing.yaml")],
+            &[
+                "-f survey.yaml",
+                "-f survey.yaml --publish",
+                "-f survey.yaml --dry-run",
+                "-f two.yaml",
+                "--title A -Q email:B",
+            ],
+            &[(6, "-f bad.yaml"), (2, "-f missing.yaml"), (6, "--title A -Q ratting:B"), (2, "")],
+        ),
+        "edit" => (
+            &["NEW --title A", "NEW --set questions.q2=", "FORM --title A --dry-run"],
+            &[(2, "FORM"), (3, "nope --title A"), (6, "FORM --set questions.q1.required=5")],
         ),
         "validate" => (
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
