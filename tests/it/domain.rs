@@ -1,4 +1,4 @@
-//! The rules: questions, definitions, edits, answers. Tables of what is accepted and refused, with code and place.
+//! The rules: definitions, edits, answers. Tables of what is accepted and refused, with code and place.
 
 use std::sync::Arc;
 
@@ -8,13 +8,10 @@ use forms::domain::definition::{Change, Definition};
 use forms::domain::form::{Edit, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
 use forms::domain::limits::{Limits, MAX_RETIRED_IDS};
-use forms::domain::question::{Kind, is_empty};
 use forms::domain::submission::{self, Unreadable};
 use forms::domain::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
 use forms::id::{FormId, WorkspaceId};
-
-use crate::questions::least_settings;
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -29,153 +26,8 @@ fn form(text: &str) -> (Form, Version) {
     Form::create(id, WorkspaceId::from_bytes(9u64.to_be_bytes()), read(text).unwrap(), at(1_000))
 }
 
-fn question(settings: &str) -> Version {
-    form(&format!(r#"{{"title":"F","questions":[{{"title":"How?",{settings}}}]}}"#)).1
-}
-
 fn places(violations: &[Violation]) -> Vec<(&str, &str)> {
     violations.iter().map(|found| (found.code.name(), found.pointer.as_str())).collect()
-}
-
-/// The codes with which `version` refuses `answer` to `q1`.
-fn faults(version: &Version, answer: &str) -> Vec<&'static str> {
-    let Value::Object(answers) = json::parse(&format!(r#"{{"q1":{answer}}}"#)).unwrap() else {
-        unreachable!()
-    };
-    match version.check(&answers, &Limits::default(), at(0)) {
-        Ok(_) => Vec::new(),
-        Err(violations) => {
-            assert!(violations.iter().all(|found| found.pointer == "/answers/q1"));
-            assert!(violations.iter().all(|found| found.question.as_deref() == Some("q1")));
-            violations.iter().map(|found| found.code.name()).collect()
-        }
-    }
-}
-
-fn holds(settings: &str, cases: &[(&str, &[&str])]) {
-    let version = question(settings);
-    for (answer, expected) in cases {
-        assert_eq!(faults(&version, answer), *expected, "{settings}: {answer}");
-    }
-}
-
-#[test]
-fn short_text_takes_one_line_within_its_lengths() {
-    let long = format!("\"{}\"", "x".repeat(1_000));
-    let longer = format!("\"{}\"", "é".repeat(1_001));
-    holds(
-        r#""type":"short_text""#,
-        &[
-            (r#""hello""#, &[]),
-            ("\"a\\tb\"", &[]),
-            (&long, &[]),
-            (&longer, &["too_long"]),
-            ("5", &["type_mismatch"]),
-            ("true", &["type_mismatch"]),
-            ("[\"a\"]", &["type_mismatch"]),
-            ("{\"other\":\"a\"}", &["type_mismatch"]),
-            ("\"a\\nb\"", &["invalid_character"]),
-            ("\"a\\u2028b\"", &["invalid_character"]),
-            ("\"a\\u0085b\"", &["invalid_character"]),
-            ("\"a\\u001bb\"", &["invalid_character"]),
-            ("\"a\\u007fb\"", &["invalid_character"]),
-            ("\"a\\u009bb\"", &["invalid_character"]),
-            // No answers, and none is required.
-            ("\"\"", &[]),
-            ("\" \\u3000\"", &[]),
-            ("null", &[]),
-            ("[]", &[]),
-            ("{}", &[]),
-        ],
-    );
-    holds(
-        r#""type":"short_text","min_length":2,"max_length":3"#,
-        &[("\"é\"", &["too_short"]), ("\"éé\"", &[]), ("\"ééé\"", &[]), ("\"éééé\"", &["too_long"])],
-    );
-    holds(
-        r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
-        &[
-            ("\"a\"", &[]),
-            ("\"b12\"", &[]),
-            ("\"xa\"", &["pattern_mismatch"]),
-            ("\"ab12\"", &["too_long", "pattern_mismatch"]),
-        ],
-    );
-}
-
-#[test]
-fn an_answer_beyond_64_kib_is_too_long_whatever_the_question_allows() {
-    let version = question(r#""type":"short_text","max_length":65536"#);
-    assert_eq!(faults(&version, &format!("\"{}\"", "x".repeat(65_536))), [""; 0]);
-    assert_eq!(faults(&version, &format!("\"{}é\"", "x".repeat(65_535))), ["too_long"]);
-}
-
-#[test]
-fn email_takes_addresses_as_people_have_them() {
-    let local = "a".repeat(64);
-    let domain = format!("{}.{}.{}.example", "b".repeat(60), "c".repeat(60), "d".repeat(60));
-    let longest = format!("\"{local}@{}\"", &domain[domain.len() - 189..]);
-    let too_long = format!("\"{local}@{domain}.{}\"", "e".repeat(10));
-    holds(
-        r#""type":"email""#,
-        &[
-            ("\"ann@example.com\"", &[]),
-            ("\"ann.b+tag@sub.example.co\"", &[]),
-            ("\"ann@bücher.example\"", &[]),
-            (&longest, &[]),
-            (&too_long, &["invalid_email"]),
-            ("\"ann\"", &["invalid_email"]),
-            ("\"ann@localhost\"", &["invalid_email"]),
-            ("\"ann@[127.0.0.1]\"", &["invalid_email"]),
-            ("\"\\\"ann b\\\"@example.com\"", &["invalid_email"]),
-            ("\"änn@example.com\"", &["invalid_email"]),
-            ("\"Ann <ann@example.com>\"", &["invalid_email"]),
-            ("\"ann@example..com\"", &["invalid_email"]),
-            ("\".ann@example.com\"", &["invalid_email"]),
-            ("\"ann(c)@example.com\"", &["invalid_email"]),
-            ("\" ann@example.com\"", &["invalid_email"]),
-            ("\"ann@exa mple.com\"", &["invalid_email"]),
-            ("\"a@b@example.com\"", &["invalid_email"]),
-            ("\"ann@example.com\\n\"", &["invalid_character"]),
-            ("7", &["type_mismatch"]),
-        ],
-    );
-    holds(
-        r#""type":"email","allow_domains":["example.com"],"deny_domains":["spam.example.com"]"#,
-        &[
-            ("\"a@EXAMPLE.com\"", &[]),
-            ("\"a@sub.example.com\"", &[]),
-            ("\"a@notexample.com\"", &["domain_not_allowed"]),
-            ("\"a@x.spam.example.com\"", &["domain_not_allowed"]),
-        ],
-    );
-}
-
-#[test]
-fn rating_takes_whole_numbers_by_value() {
-    holds(
-        r#""type":"rating""#,
-        &[
-            ("1", &[]),
-            ("5", &[]),
-            ("5.0", &[]),
-            ("5e0", &[]),
-            ("0", &["out_of_range"]),
-            ("6", &["out_of_range"]),
-            ("-1", &["out_of_range"]),
-            ("18446744073709551616", &["out_of_range"]),
-            ("4.5", &["not_an_integer"]),
-            ("4.9999999999999999999", &["not_an_integer"]),
-            ("50e-1", &[]),
-            ("1.5e-9223372036854775808", &["not_an_integer"]),
-            ("1.5e-92233720368547758080", &["not_an_integer"]),
-            ("0.5e1", &[]),
-            ("5.00000000000000000000000000000000000001", &["not_an_integer"]),
-            ("\"5\"", &["type_mismatch"]),
-            ("true", &["type_mismatch"]),
-        ],
-    );
-    holds(r#""type":"rating","max":10"#, &[("10", &[]), ("11", &["out_of_range"])]);
 }
 
 #[test]
@@ -304,25 +156,6 @@ fn questions_are_kept_in_canonical_form() {
             r#"{"id":"q3","type":"rating","title":"R","required":false,"max":5,"labels":{"5":"good","1":"bad"}}]"#
         )
     );
-}
-
-#[test]
-fn every_kind_takes_its_own_example_and_refuses_others_settings() {
-    for name in Kind::NAMES {
-        let version = question(&format!(r#""id":"q1",{}"#, least_settings(name)));
-        let kind = &version.questions[0].kind;
-        assert_eq!(kind.name(), name);
-        assert_eq!(faults(&version, &kind.rules().example().to_string()), [""; 0], "{name}");
-        assert_eq!(is_empty(&kind.rules().example()), !kind.rules().takes_answer(), "{name}");
-        assert!(!kind.rules().expects().is_empty());
-        let text = format!(
-            r#"{{"title":"F","questions":[{{{},"title":"T","no_such_setting":1}}]}}"#,
-            least_settings(name)
-        );
-        let violations = read(&text).unwrap_err();
-        assert_eq!(places(&violations), [("unknown_field", "/questions/0/no_such_setting")]);
-        assert!(violations[0].candidates.contains(&"title".to_owned()));
-    }
 }
 
 fn ids(version: &Version) -> Vec<&str> {

@@ -90,3 +90,44 @@ fn the_settings_of_addresses_and_numbers_are_checked() {
         (r#""type":"phone","default_country":49"#, &["type_mismatch/default_country"]),
     ]);
 }
+
+#[test]
+fn email_takes_addresses_as_people_have_them() {
+    let local = "a".repeat(64);
+    let domain = format!("{}.{}.{}.example", "b".repeat(60), "c".repeat(60), "d".repeat(60));
+    let longest = format!("\"{local}@{}\"", &domain[domain.len() - 189..]);
+    let too_long = format!("\"{local}@{domain}.{}\"", "e".repeat(10));
+    holds(
+        r#""type":"email""#,
+        &[
+            ("\"ann@example.com\"", &[]),
+            ("\"ann.b+tag@sub.example.co\"", &[]),
+            ("\"ann@bücher.example\"", &[]),
+            (&longest, &[]),
+            (&too_long, &["invalid_email"]),
+            ("\"ann\"", &["invalid_email"]),
+            ("\"ann@localhost\"", &["invalid_email"]),
+            ("\"ann@[127.0.0.1]\"", &["invalid_email"]),
+            ("\"\\\"ann b\\\"@example.com\"", &["invalid_email"]),
+            ("\"änn@example.com\"", &["invalid_email"]),
+            ("\"Ann <ann@example.com>\"", &["invalid_email"]),
+            ("\"ann@example..com\"", &["invalid_email"]),
+            ("\".ann@example.com\"", &["invalid_email"]),
+            ("\"ann(c)@example.com\"", &["invalid_email"]),
+            ("\" ann@example.com\"", &["invalid_email"]),
+            ("\"ann@exa mple.com\"", &["invalid_email"]),
+            ("\"a@b@example.com\"", &["invalid_email"]),
+            ("\"ann@example.com\\n\"", &["invalid_character"]),
+            ("7", &["type_mismatch"]),
+        ],
+    );
+    holds(
+        r#""type":"email","allow_domains":["example.com"],"deny_domains":["spam.example.com"]"#,
+        &[
+            ("\"a@EXAMPLE.com\"", &[]),
+            ("\"a@sub.example.com\"", &[]),
+            ("\"a@notexample.com\"", &["domain_not_allowed"]),
+            ("\"a@x.spam.example.com\"", &["domain_not_allowed"]),
+        ],
+    );
+}

@@ -1,9 +1,10 @@
 //! A form of all kinds of question, over HTTP: asked as it was defined, answered as it was sent.
 
-use forms::domain::question::Kind;
+use forms::domain::question::{Kind, is_empty};
+use forms::domain::violation::Rule;
 use serde_json::{Value, json};
 
-use super::{define, least_settings};
+use super::{define, faults, least_settings};
 use crate::harness::Server;
 
 #[tokio::test]
@@ -37,4 +38,21 @@ async fn every_kind_is_asked_and_its_answer_comes_back_as_it_was_sent() {
     assert!(made.text().contains(&answers), "{}", made.text());
     let listed = server.get(&path).send().await;
     assert!(listed.text().contains(&answers), "{}", listed.text());
+}
+
+#[test]
+fn every_kind_takes_its_own_example_and_refuses_others_settings() {
+    for name in Kind::NAMES {
+        let version = define(&format!(r#""id":"q1",{}"#, least_settings(name))).unwrap();
+        let kind = &version.questions[0].kind;
+        assert_eq!(kind.name(), name);
+        assert_eq!(faults(&version, &kind.rules().example()), [""; 0], "{name}");
+        assert_eq!(is_empty(&kind.rules().example()), !kind.rules().takes_answer(), "{name}");
+        assert!(!kind.rules().expects().is_empty());
+        let violations = define(&format!(r#"{},"no_such_setting":1"#, least_settings(name))).unwrap_err();
+        let [violation] = violations.as_slice() else { panic!("{violations:?}") };
+        let found = (violation.code, violation.pointer.as_str());
+        assert_eq!(found, (Rule::UnknownField, "/questions/0/no_such_setting"));
+        assert!(violation.candidates.contains(&"title".to_owned()));
+    }
 }

@@ -44,3 +44,30 @@ fn the_settings_of_scales_are_checked() {
         (r#""type":"rating","nps":true"#, &["unknown_field/nps"]),
     ]);
 }
+
+#[test]
+fn rating_takes_whole_numbers_by_value() {
+    holds(
+        r#""type":"rating""#,
+        &[
+            ("1", &[]),
+            ("5", &[]),
+            ("5.0", &[]),
+            ("5e0", &[]),
+            ("0", &["out_of_range"]),
+            ("6", &["out_of_range"]),
+            ("-1", &["out_of_range"]),
+            ("18446744073709551616", &["out_of_range"]),
+            ("4.5", &["not_an_integer"]),
+            ("4.9999999999999999999", &["not_an_integer"]),
+            ("50e-1", &[]),
+            ("1.5e-9223372036854775808", &["not_an_integer"]),
+            ("1.5e-92233720368547758080", &["not_an_integer"]),
+            ("0.5e1", &[]),
+            ("5.00000000000000000000000000000000000001", &["not_an_integer"]),
+            ("\"5\"", &["type_mismatch"]),
+            ("true", &["type_mismatch"]),
+        ],
+    );
+    holds(r#""type":"rating","max":10"#, &[("10", &[]), ("11", &["out_of_range"])]);
+}

@@ -1,6 +1,6 @@
 //! Lines of text, and kinds of it.
 
-use super::{holds, keeps, refuses};
+use super::{define, faults, holds, keeps, refuses};
 
 #[test]
 fn long_text_takes_lines_within_its_lengths() {
@@ -45,7 +45,7 @@ fn a_pattern_is_in_the_schema_where_both_dialects_read_it_alike() {
         ("[a&&b]", false),
         ("a\\\\@b", false),
     ] {
-        let version = super::define(&format!(r#""type":"short_text","pattern":"{pattern}""#)).unwrap();
+        let version = define(&format!(r#""type":"short_text","pattern":"{pattern}""#)).unwrap();
         let schema = version.questions[0].kind.rules().schema();
         assert_eq!(schema.get("allOf").is_some(), said, "{pattern}");
     }
@@ -61,4 +61,55 @@ fn the_settings_of_text_are_checked() {
         (r#""type":"long_text","max_length":65537"#, &["invalid_range/max_length"]),
         (r#""type":"long_text","pattern":"(?=a)""#, &["invalid_pattern/pattern"]),
     ]);
+}
+
+#[test]
+fn short_text_takes_one_line_within_its_lengths() {
+    let long = format!("\"{}\"", "x".repeat(1_000));
+    let longer = format!("\"{}\"", "é".repeat(1_001));
+    holds(
+        r#""type":"short_text""#,
+        &[
+            (r#""hello""#, &[]),
+            ("\"a\\tb\"", &[]),
+            (&long, &[]),
+            (&longer, &["too_long"]),
+            ("5", &["type_mismatch"]),
+            ("true", &["type_mismatch"]),
+            ("[\"a\"]", &["type_mismatch"]),
+            ("{\"other\":\"a\"}", &["type_mismatch"]),
+            ("\"a\\nb\"", &["invalid_character"]),
+            ("\"a\\u2028b\"", &["invalid_character"]),
+            ("\"a\\u0085b\"", &["invalid_character"]),
+            ("\"a\\u001bb\"", &["invalid_character"]),
+            ("\"a\\u007fb\"", &["invalid_character"]),
+            ("\"a\\u009bb\"", &["invalid_character"]),
+            // No answers, and none is required.
+            ("\"\"", &[]),
+            ("\" \\u3000\"", &[]),
+            ("null", &[]),
+            ("[]", &[]),
+            ("{}", &[]),
+        ],
+    );
+    holds(
+        r#""type":"short_text","min_length":2,"max_length":3"#,
+        &[("\"é\"", &["too_short"]), ("\"éé\"", &[]), ("\"ééé\"", &[]), ("\"éééé\"", &["too_long"])],
+    );
+    holds(
+        r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
+        &[
+            ("\"a\"", &[]),
+            ("\"b12\"", &[]),
+            ("\"xa\"", &["pattern_mismatch"]),
+            ("\"ab12\"", &["too_long", "pattern_mismatch"]),
+        ],
+    );
+}
+
+#[test]
+fn an_answer_beyond_64_kib_is_too_long_whatever_the_question_allows() {
+    let version = define(r#""type":"short_text","max_length":65536"#).unwrap();
+    assert_eq!(faults(&version, &"x".repeat(65_536).as_str().into()), [""; 0]);
+    assert_eq!(faults(&version, &format!("{}é", "x".repeat(65_535)).as_str().into()), ["too_long"]);
 }

@@ -1,0 +1,122 @@
+//! A question as its author sent it: what is common to all kinds is read here.
+
+use super::{Kind, Question};
+use crate::domain::condition::Condition;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+use crate::domain::violation::{Rule, Violation};
+
+/// A question as its author sent it: the id may be missing.
+#[derive(Debug, Clone)]
+pub struct QuestionDraft {
+    /// The id the author chose.
+    pub id: Option<String>,
+    kind: Kind,
+    /// `None` stands for the id.
+    title: Option<String>,
+    description: Option<String>,
+    required: bool,
+    show_if: Option<Condition>,
+    required_if: Option<Condition>,
+}
+
+impl QuestionDraft {
+    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem. `None` if
+    /// its type is not known.
+    pub fn read(
+        value: &Value,
+        pointer: &str,
+        place: usize,
+        limits: &Limits,
+        violations: &mut Vec<Violation>,
+    ) -> Option<Self> {
+        let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
+        let id = read_id(&mut fields);
+        let kind = read_kind(&mut fields, limits);
+        let title = match kind {
+            Some(Kind::Hidden(_)) => fields.text("title", limits.title),
+            _ => fields.needed_text("title", limits.title),
+        };
+        let description = fields.text("description", MAX_DESCRIPTION);
+        let show_if = Condition::read(&mut fields, "show_if");
+        let (mut required, mut required_if) = (None, None);
+        if kind.as_ref().is_none_or(|kind| kind.rules().takes_answer()) {
+            required = fields.flag("required");
+            required_if = Condition::read(&mut fields, "required_if");
+        }
+        // With an unknown type nobody can say which settings belong to it.
+        let kind = kind?;
+        fields.close(&[]);
+        let required = required.unwrap_or(false);
+        Some(Self { id, kind, title, description, required, show_if, required_if })
+    }
+
+    /// Whether it needs an id: answers are kept under it.
+    pub fn takes_answer(&self) -> bool {
+        self.kind.rules().takes_answer()
+    }
+
+    /// The question under its final id.
+    pub fn named(self, id: Option<String>) -> Question {
+        let Self { kind, title, description, required, show_if, required_if, .. } = self;
+        let title = title.or_else(|| id.clone()).unwrap_or_default();
+        Question { id, kind, title, description, required, show_if, required_if }
+    }
+
+    /// The question under the id it has; `None` if it needs one and has none.
+    pub fn kept(self) -> Option<Question> {
+        let id = self.id.clone();
+        (id.is_some() || !self.takes_answer()).then(|| self.named(id))
+    }
+}
+
+/// Characters a description may have.
+pub const MAX_DESCRIPTION: usize = 10_000;
+
+fn read_kind(fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Kind> {
+    let Value::String(name) = fields.needed("type")? else {
+        fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
+        return None;
+    };
+    let kind = Kind::read(name, fields, limits);
+    if kind.is_none() {
+        let known = Kind::NAMES.join(", ");
+        let message = format!("unknown question type `{name}`; known are {known}");
+        let violation = Violation::new(fields.at("type"), Rule::UnknownQuestionType, message);
+        fields.report(violation.instead(Kind::NAMES));
+    }
+    kind
+}
+
+fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let value = fields.value("id")?;
+    match value {
+        Value::String(id) if is_id(id) => Some(id.clone()),
+        Value::String(id) => {
+            let message = if RESERVED.contains(&id.as_str()) {
+                format!("`{id}` is a word of conditions and cannot be a question id")
+            } else {
+                format!(
+                    "`{}` is no question id: use a letter, then letters, digits and _, lower case, 64 at most",
+                    id.chars().take(80).collect::<String>()
+                )
+            };
+            fields.refuse("id", Rule::InvalidQuestionId, message);
+            None
+        }
+        other => {
+            fields.refuse("id", Rule::TypeMismatch, format!("`id` must be text, not {}", other.kind()));
+            None
+        }
+    }
+}
+
+/// Words that mean something else where ids stand: the combinators of conditions.
+const RESERVED: [&str; 3] = ["any", "all", "not"];
+
+fn is_id(text: &str) -> bool {
+    let begins_well = text.starts_with(|first: char| first.is_ascii_lowercase());
+    let tail_is_fine = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    begins_well && tail_is_fine && text.len() <= 64 && !RESERVED.contains(&text)
+}

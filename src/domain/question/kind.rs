@@ -1,0 +1,153 @@
+//! The kinds of question: their names, and the rules of each.
+
+use super::Rules;
+use super::boolean::{Boolean, Consent};
+use super::calendar::{Calendar, Unit};
+use super::choice::{MultipleChoice, Ranking, SingleChoice};
+use super::email::Email;
+use super::hidden::Hidden;
+use super::json::{any_of, object};
+use super::matrix::Matrix;
+use super::number::Quantity;
+use super::phone::Phone;
+use super::scale::Scale;
+use super::silent::Silent;
+use super::text::{Lines, Text};
+use super::url::Url;
+use crate::domain::fields::Fields;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+
+/// The kind of a question, with its settings. In JSON it is the member `type`.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    ShortText(Text),
+    LongText(Text),
+    Email(Email),
+    Url(Url),
+    Phone(Phone),
+    Number(Quantity),
+    Rating(Scale),
+    OpinionScale(Scale),
+    Boolean(Boolean),
+    Consent(Consent),
+    SingleChoice(SingleChoice),
+    MultipleChoice(MultipleChoice),
+    Ranking(Ranking),
+    Matrix(Matrix),
+    Date(Calendar),
+    Time(Calendar),
+    Datetime(Calendar),
+    Hidden(Hidden),
+    Statement(Silent),
+    Page(Silent),
+}
+
+impl Kind {
+    /// The names of all kinds.
+    pub const NAMES: [&str; 20] = [
+        "short_text",
+        "long_text",
+        "email",
+        "url",
+        "phone",
+        "number",
+        "rating",
+        "opinion_scale",
+        "boolean",
+        "consent",
+        "single_choice",
+        "multiple_choice",
+        "ranking",
+        "matrix",
+        "date",
+        "time",
+        "datetime",
+        "hidden",
+        "statement",
+        "page",
+    ];
+
+    /// Reads the settings of the kind called `name`; `None` if there is no such kind.
+    pub fn read(name: &str, fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Self> {
+        Some(match name {
+            "short_text" => Self::ShortText(Text::read(fields, Lines::One)),
+            "long_text" => Self::LongText(Text::read(fields, Lines::Many)),
+            "email" => Self::Email(Email::read(fields)),
+            "url" => Self::Url(Url::read(fields)),
+            "phone" => Self::Phone(Phone::read(fields)),
+            "number" => Self::Number(Quantity::read(fields)),
+            "rating" => Self::Rating(Scale::read_rating(fields)),
+            "opinion_scale" => Self::OpinionScale(Scale::read_opinion(fields)),
+            "boolean" => Self::Boolean(Boolean::read(fields)),
+            "consent" => Self::Consent(Consent::read(fields)),
+            "single_choice" => Self::SingleChoice(SingleChoice::read(fields, limits)),
+            "multiple_choice" => Self::MultipleChoice(MultipleChoice::read(fields, limits)),
+            "ranking" => Self::Ranking(Ranking::read(fields, limits)),
+            "matrix" => Self::Matrix(Matrix::read(fields, limits)),
+            "date" => Self::Date(Calendar::read(fields, Unit::Date)),
+            "time" => Self::Time(Calendar::read(fields, Unit::Time)),
+            "datetime" => Self::Datetime(Calendar::read(fields, Unit::Moment)),
+            "hidden" => Self::Hidden(Hidden::read(fields)),
+            "statement" => Self::Statement(Silent),
+            "page" => Self::Page(Silent),
+            _ => return None,
+        })
+    }
+
+    /// The kind's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ShortText(_) => "short_text",
+            Self::LongText(_) => "long_text",
+            Self::Email(_) => "email",
+            Self::Url(_) => "url",
+            Self::Phone(_) => "phone",
+            Self::Number(_) => "number",
+            Self::Rating(_) => "rating",
+            Self::OpinionScale(_) => "opinion_scale",
+            Self::Boolean(_) => "boolean",
+            Self::Consent(_) => "consent",
+            Self::SingleChoice(_) => "single_choice",
+            Self::MultipleChoice(_) => "multiple_choice",
+            Self::Ranking(_) => "ranking",
+            Self::Matrix(_) => "matrix",
+            Self::Date(_) => "date",
+            Self::Time(_) => "time",
+            Self::Datetime(_) => "datetime",
+            Self::Hidden(_) => "hidden",
+            Self::Statement(_) => "statement",
+            Self::Page(_) => "page",
+        }
+    }
+
+    /// The schema of what counts as no answer to a question of this kind, where `$defs` have what always does.
+    pub fn empty_schema(&self) -> Value {
+        let always = object([("$ref", Some("#/$defs/empty".into()))]);
+        match self.rules().is_empty(&false.into()) {
+            true => any_of([always, object([("const", Some(false.into()))])]),
+            false => always,
+        }
+    }
+
+    /// The kind's rules.
+    pub fn rules(&self) -> &dyn Rules {
+        match self {
+            Self::ShortText(kind) | Self::LongText(kind) => kind,
+            Self::Email(kind) => kind,
+            Self::Url(kind) => kind,
+            Self::Phone(kind) => kind,
+            Self::Number(kind) => kind,
+            Self::Rating(kind) | Self::OpinionScale(kind) => kind,
+            Self::Boolean(kind) => kind,
+            Self::Consent(kind) => kind,
+            Self::SingleChoice(kind) => kind,
+            Self::MultipleChoice(kind) => kind,
+            Self::Ranking(kind) => kind,
+            Self::Matrix(kind) => kind,
+            Self::Date(kind) | Self::Time(kind) | Self::Datetime(kind) => kind,
+            Self::Hidden(kind) => kind,
+            Self::Statement(kind) | Self::Page(kind) => kind,
+        }
+    }
+}
