@@ -124,7 +124,8 @@ impl Table {
         for row in &self.rows {
             columns.add_row(row.iter().map(|cell| visible(&cell.text)).collect::<Vec<_>>());
         }
-        columns.lines().map(|line| format!("{}\n", line.trim())).collect()
+        let line = |line: String| format!("{}\n", line.strip_prefix(' ').unwrap_or(&line).trim_end());
+        columns.lines().map(line).collect()
     }
 
     /// For a pipe: tabs between cells, no header, nothing cut off.
