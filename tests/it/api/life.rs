@@ -32,6 +32,8 @@ async fn a_form_carries_its_revision_and_a_change_may_ask_for_it() {
     assert_eq!(server.get(&path).send().await.header("etag"), Some("\"r3\""));
     let delete = |seen: &str| server.call(Method::DELETE, &path).header("if-match", seen).send();
     assert_eq!(delete("\"r2\"").await.code(), "version_mismatch");
+    let purge = server.call(Method::DELETE, format!("{path}?purge=true")).header("if-match", "\"r2\"");
+    assert_eq!(purge.send().await.code(), "version_mismatch");
     assert_eq!(delete("\"r2\", \"r3\"").await.status, 204);
 }
 

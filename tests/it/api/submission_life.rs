@@ -298,6 +298,9 @@ async fn the_trash_is_paged_by_cursors_of_its_own() {
     assert_eq!((seen, cursors.len()), (ids, 1));
     let live = format!("{}?cursor={}", path(&form), cursors[0]);
     assert_eq!(server.get(live).send().await.code(), "invalid_cursor");
+    let other = server.published(questions()).await;
+    let others = format!("{}?trashed=true&cursor={}", path(&other), cursors[0]);
+    assert_eq!(server.get(others).send().await.code(), "invalid_cursor");
 }
 
 #[tokio::test]

@@ -116,7 +116,10 @@ fn is_pure(format: &str, text: &str) -> bool {
         "jsonl" => text.lines().all(is_json),
         "yaml" => {
             let mut documents = serde_yaml::Deserializer::from_str(text);
-            documents.all(|document| serde::de::IgnoredAny::deserialize(document).is_ok())
+            documents.all(|document| {
+                let value = serde_yaml::Value::deserialize(document);
+                value.is_ok_and(|value| value.is_mapping() || value.is_sequence())
+            })
         }
         "csv" => {
             let widths = csv_widths(text);

@@ -10,6 +10,7 @@ fn bash(home: &Home, script: &str) -> String {
     let program = command.get_program().to_owned();
     assert!(program.to_str().unwrap().ends_with("forms"));
     let mut shell = std::process::Command::new("bash");
+    shell.env_clear();
     for (name, value) in command.env("PATH", &path).get_envs() {
         shell.env(name, value.unwrap());
     }

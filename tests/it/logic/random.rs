@@ -19,7 +19,7 @@ pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec
         let Some(id) = question["id"].as_str() else { continue };
         let is_required = question["required"] == true || holds("required_if") == Some(true);
         let default = question.get("default").filter(|_| !answers.contains_key(id));
-        let sent = answers.get(id).filter(|sent| !sent.is_null() && **sent != "");
+        let sent = answers.get(id).filter(|sent| !is_empty(sent));
         match (is_shown && page_is_shown, sent, default) {
             (false, Some(_), _) => faults.push((id.to_owned(), "question_not_visible")),
             (false, None, _) => {}
@@ -31,6 +31,10 @@ pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec
         }
     }
     faults
+}
+
+fn is_empty(answer: &Value) -> bool {
+    answer.is_null() || *answer == "" || *answer == json!([])
 }
 
 fn holds(condition: &Value, given: &Map<String, Value>) -> bool {
@@ -47,6 +51,7 @@ fn holds(condition: &Value, given: &Map<String, Value>) -> bool {
 
 fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
     let Some(answer) = answer else { return name == "ne" || name == "answered" && *value == false };
+    let (answer, value) = (&with_seconds(answer), &with_seconds(value));
     let order = match (answer, value) {
         (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()),
         (Value::String(one), Value::String(other)) => Some(one.chars().cmp(other.chars())),
@@ -59,26 +64,66 @@ fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
         "lte" => matches!(order, Some(Ordering::Less | Ordering::Equal)),
         "gt" => order == Some(Ordering::Greater),
         "gte" => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-        "in" => value.as_array().unwrap().contains(answer),
+        "in" => value.as_array().unwrap().iter().any(|value| is_true(Some(answer), "eq", value)),
+        "includes" if answer.is_array() => answer.as_array().unwrap().contains(value),
         "includes" | "matches" => answer.as_str().unwrap_or_default().contains(value.as_str().unwrap()),
         "answered" => *value == true,
         _ => unreachable!("{name}"),
     }
 }
 
+/// A time of day as a text that sorts as it does; anything else as it is.
+fn with_seconds(value: &Value) -> Value {
+    match value.as_str() {
+        Some(text) if text.len() == 5 && text.as_bytes()[2] == b':' => json!(format!("{text}:00")),
+        _ => value.clone(),
+    }
+}
+
 const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
+
+/// Kinds whose answers compare in ways of their own, texts and ratings twice.
+const KINDS: [&str; 12] = [
+    "rating",
+    "rating",
+    "short_text",
+    "short_text",
+    "hidden",
+    "number",
+    "boolean",
+    "multiple_choice",
+    "date",
+    "time",
+    "page",
+    "statement",
+];
+
+/// An answer to a question of the kind, or a value to compare it with.
+fn draw_value(random: &mut Random, kind: &str) -> Value {
+    match kind {
+        "rating" => json!(1 + random.below(5)),
+        "number" => json!(random.below(6) as f64 / 2.0),
+        "boolean" => json!(random.once_in(2)),
+        "multiple_choice" => json!(*random.pick(&["a", "b", "c"])),
+        "date" => json!(format!("2026-11-0{}", 1 + random.below(5))),
+        "time" => json!(*random.pick(&["09:30", "09:30:00", "09:30:01", "10:00"])),
+        _ => json!(*random.pick(&TEXTS)),
+    }
+}
 
 /// Questions of which the first takes an answer, each with its conditions on earlier ones.
 pub(crate) fn draw_questions(random: &mut Random) -> Vec<Value> {
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..2 + random.below(10) {
-        let kind =
-            *random.pick(&["rating", "short_text", "short_text", "rating", "hidden", "page", "statement"]);
+        let kind = *random.pick(&KINDS);
         let mut question = json!({"type": kind, "title": "T"});
         let takes_answer = !matches!(kind, "page" | "statement");
         if takes_answer {
             question["id"] = json!(format!("i{number}"));
             question["required"] = json!(random.once_in(3));
+        }
+        if kind == "multiple_choice" {
+            question["options"] = json!(["a", "b", "c"]);
         }
         if kind == "hidden" && random.once_in(2) {
             question["default"] = json!(*random.pick(&TEXTS));
@@ -106,31 +151,31 @@ fn draw_condition(random: &mut Random, earlier: &[Value], depth: usize) -> Value
                 let asked: Vec<_> = earlier.iter().filter(|question| question["id"].is_string()).collect();
                 let question = random.pick(&asked);
                 let id = question["id"].as_str().unwrap().to_owned();
-                condition.insert(id, draw_test(random, question["type"] == "rating"));
+                condition.insert(id, draw_test(random, question["type"].as_str().unwrap()));
             }
         }
     }
     Value::Object(condition)
 }
 
-fn draw_test(random: &mut Random, is_rating: bool) -> Value {
-    let value = |random: &mut Random| match is_rating {
-        true => json!(1 + random.below(5)),
-        false => json!(*random.pick(&TEXTS)),
-    };
-    let (one, other) = (value(random), value(random));
+fn draw_test(random: &mut Random, kind: &str) -> Value {
+    let (one, other) = (draw_value(random, kind), draw_value(random, kind));
+    let (is_text, is_list) = (matches!(kind, "short_text" | "hidden"), kind == "multiple_choice");
+    let is_ordered = !is_list && kind != "boolean";
+    let is_rating = kind == "rating";
     match random.below(11) {
-        0 => one,
-        1 => json!([one, other]),
-        2 => json!({"in": [one, other]}),
-        3 => json!({"eq": one}),
-        4 => json!({"ne": one}),
-        5 => json!({"lte": one}),
-        6 => json!({"gte": one}),
-        7 if one != 1 => json!({"lt": one}),
-        8 if one != 5 => json!({"gt": one, "ne": other}),
-        9 if !is_rating => json!({"includes": one, "answered": true}),
-        10 if !is_rating => json!({"matches": one}),
+        0 if !is_list => one,
+        1 if !is_list => json!([one, other]),
+        2 if !is_list => json!({"in": [one, other]}),
+        3 if !is_list => json!({"eq": one}),
+        4 if !is_list => json!({"ne": one}),
+        5 if is_ordered => json!({"lte": one}),
+        6 if is_ordered => json!({"gte": one}),
+        7 if is_ordered && !(is_rating && one == 1) => json!({"lt": one}),
+        8 if is_ordered && !(is_rating && one == 5) => json!({"gt": one, "ne": other}),
+        9 if is_text || is_list => json!({"includes": one, "answered": true}),
+        10 if is_text => json!({"matches": one}),
+        _ if is_list && random.once_in(2) => json!({"includes": one}),
         _ => json!({"answered": random.once_in(2)}),
     }
 }
@@ -142,8 +187,11 @@ pub(super) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<Stri
         let answer = match random.below(12) {
             0 => Value::Null,
             1 => json!(""),
-            _ if question["type"] == "rating" => json!(1 + random.below(5)),
-            _ => json!(*random.pick(&TEXTS)),
+            _ if question["type"] == "multiple_choice" => {
+                let options = ["a", "b", "c"].into_iter().filter(|_| random.once_in(2));
+                json!(options.collect::<Vec<_>>())
+            }
+            _ => draw_value(random, question["type"].as_str().unwrap()),
         };
         if !random.once_in(1 + often) {
             answers.insert(question["id"].as_str().unwrap().to_owned(), answer);
@@ -233,7 +281,7 @@ async fn a_list_has_what_the_reference_takes() {
         let mut questions = draw_questions(&mut random);
         questions.retain(|question| question["id"].is_string());
         for question in questions.iter_mut().map(|question| question.as_object_mut().unwrap()) {
-            question.retain(|name, _| matches!(name.as_str(), "id" | "type" | "title"));
+            question.retain(|name, _| matches!(name.as_str(), "id" | "type" | "title" | "options"));
         }
         let form = server.published(Value::Array(questions.clone())).await;
         let stored: Vec<_> = (0..30).map(|_| draw_answers(&mut random, &questions)).collect();
@@ -244,7 +292,7 @@ async fn a_list_has_what_the_reference_takes() {
             let mut tests = Vec::new();
             for question in &questions {
                 if random.once_in(questions.len()) {
-                    let test = draw_test(&mut random, question["type"] == "rating");
+                    let test = draw_test(&mut random, question["type"].as_str().unwrap());
                     tests.push((question["id"].as_str().unwrap(), test));
                 }
             }
@@ -252,7 +300,7 @@ async fn a_list_has_what_the_reference_takes() {
             let condition = Value::Object(condition);
             let takes = |answers: &&Map<String, Value>| {
                 let mut given = (*answers).clone();
-                given.retain(|_, answer| !answer.is_null() && *answer != "");
+                given.retain(|_, answer| !is_empty(answer));
                 holds(&condition, &given)
             };
             let expected: Vec<_> = stored.iter().filter(takes).cloned().map(Value::Object).collect();

@@ -37,6 +37,11 @@ pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench
     assert!(matches!(restore(1, 5).await.unwrap(), Step::Replayed(back) if back == before));
     assert!(matches!(restore(1, 6).await.unwrap(), Step::Refused(Refusal::KeyReused)));
     assert!(matches!(restore(2, 5).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    // The same key for another submission is another operation.
+    remove(&*store, form, ids[1], 5).await;
+    let retry = retry(Operation::RestoreSubmission(form, ids[1]), 1, 5);
+    let second = store.restore_submission(workspace(1), form, ids[1], retry, at(5)).await.unwrap();
+    assert!(matches!(second, Step::Done(back) if back.id == ids[1]));
     let other = store.restore_submission(workspace(2), form, id, None, at(5)).await.unwrap();
     assert!(matches!(other, Step::Missing));
     store.close().await.unwrap();
