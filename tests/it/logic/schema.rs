@@ -106,6 +106,23 @@ fn conditions_are_said_in_full_where_that_can_be() {
 }
 
 #[test]
+fn a_condition_of_a_page_is_said_once_for_all_its_questions() {
+    let tests: Vec<_> = (0..500).map(|number| json!({"n": number})).collect();
+    let mut questions = vec![
+        json!({"id": "n", "type": "number", "title": "N"}),
+        json!({"type": "page", "title": "P", "show_if": {"any": tests}}),
+    ];
+    questions.extend(
+        (0..400).map(
+            |number| json!({"id": format!("q{number}"), "type": "number", "title": "Q", "required": true}),
+        ),
+    );
+    let text = Value::Array(questions).to_string();
+    let schema = version(&text[1..text.len() - 1]).schema("F", UnknownAnswers::Reject).to_string();
+    assert!(schema.len() < 10 * text.len(), "{} bytes of schema for {} of form", schema.len(), text.len());
+}
+
+#[test]
 fn what_cannot_be_said_refuses_nothing() {
     for condition in [
         r#"{"tale":{"matches":"^x"}}"#,
