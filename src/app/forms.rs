@@ -9,10 +9,12 @@ use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Version};
 use crate::domain::json::{self, Value};
+use crate::domain::limits::Limits;
 use crate::domain::revision::Expected;
+use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
-use crate::store::{Current, NewForm, Operation, Step};
+use crate::store::{Current, NewForm, Operation, Step, StoreError};
 
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
@@ -43,7 +45,23 @@ pub struct VersionPage {
     pub next: Option<String>,
 }
 
+/// How a definition or a change of one is read.
+type Read<T> = fn(&Value, &Limits) -> Result<T, Vec<Violation>>;
+
 impl App {
+    /// Reads `body` on a thread of its own: a form may have hundreds of patterns, and compiling them takes seconds that
+    /// nobody else should wait for.
+    async fn read_definition<T: Send + 'static>(&self, body: &str, read: Read<T>) -> Result<T, AppError> {
+        let (body, limits) = (body.to_owned(), self.limits);
+        let work = move || {
+            let value = json::parse(&body).map_err(AppError::Malformed)?;
+            read(&value, &limits)
+                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
+        };
+        let joined = tokio::task::spawn_blocking(work).await;
+        joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string()).into()))
+    }
+
     /// Makes a draft from the definition in the body. True if an earlier attempt had made it.
     pub async fn create_form(
         &self,
@@ -51,9 +69,7 @@ impl App {
         attempt: Attempt<'_>,
     ) -> Result<(Form, Version, bool), AppError> {
         require(caller, Scope::Write)?;
-        let body = json::parse(attempt.body).map_err(AppError::Malformed)?;
-        let definition = Definition::read(&body, &self.limits)
-            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        let definition = self.read_definition(attempt.body, Definition::read).await?;
         let retry = attempt.retry(caller, Operation::CreateForm);
         for _ in 0..3 {
             let id = FormId::draw(self.random());
@@ -75,9 +91,7 @@ impl App {
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require(caller, Scope::Write)?;
-        let body = json::parse(body).map_err(AppError::Malformed)?;
-        let definition = Definition::read(&body, &self.limits)
-            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        let definition = self.read_definition(body, Definition::read).await?;
         if let Some(slug) = &definition.slug
             && let Some(holder) = self.store.find_slug(caller.workspace, slug).await?
         {
@@ -134,9 +148,7 @@ impl App {
     ) -> Result<(Current, u64), AppError> {
         require(caller, Scope::Write)?;
         let id = self.current(caller, form).await?.form.id;
-        let body = json::parse(body).map_err(AppError::Malformed)?;
-        let change = Change::read(&body, &self.limits)
-            .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+        let change = self.read_definition(body, Change::read).await?;
         let step = if dry_run {
             self.store.try_update(caller.workspace, id, change, expected, self.now()).await?
         } else {

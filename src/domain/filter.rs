@@ -101,6 +101,11 @@ impl SubmissionFilter {
         self.text.is_some() || self.answers.is_some()
     }
 
+    /// How many times as long as reading an answer it takes to decide on it, about.
+    pub fn weight(&self) -> usize {
+        1 + self.answers.as_ref().map_or(0, |asking| asking.condition.searches())
+    }
+
     /// Between which ids all submissions lie that it takes: an id holds the moment.
     pub fn ids(&self) -> (Bound<SubmissionId>, Bound<SubmissionId>) {
         let first = |moment: Timestamp| SubmissionId::first_of(moment.millis());

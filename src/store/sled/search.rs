@@ -16,7 +16,7 @@ use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{Page, StoreError};
 
-/// Bytes of a slice: a few milliseconds' worth.
+/// Bytes of a slice, where they need only be read: a few milliseconds' worth.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// Runs that are read at once, at least, where it is not known how many must be looked at.
@@ -138,7 +138,7 @@ impl Search {
             Some(left) => left,
             None => self.runs(engine)?,
         };
-        let mut room = SLICE_BYTES;
+        let mut room = SLICE_BYTES / self.filter.weight();
         while !self.is_done() && room > 0 {
             let runs = self.runs_at_once();
             let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, room)?;
