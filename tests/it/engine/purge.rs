@@ -142,3 +142,27 @@ async fn nothing_is_left_of_what_was_purged() {
     drop(store);
     assert_eq!(keys_with(folder.path(), &number.to_be_bytes()), Vec::<Vec<u8>>::new());
 }
+
+#[tokio::test]
+async fn nothing_is_left_of_what_lay_in_the_trash_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = Heard::default();
+    let store = open_store(folder.path(), &heard);
+    let form = published(&store, 0x0888_0000_0000_0001).await;
+    let id = submit(&store, form, "{}", 0).await;
+    for seen_edits in 0..250 {
+        let edit = Edit { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
+        let checked = CheckedEdit { form, submission: id, seen_edits, edit };
+        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+    }
+    store.trash_submission(workspace(1), form, id, at(4)).await.unwrap();
+    assert_eq!(store.empty_trash(at(5)).await.unwrap(), 1);
+    store.close().await.unwrap();
+    drop(store);
+    let gone = async {
+        while !keys_with(folder.path(), &id.to_bytes()).is_empty() {
+            open_store(folder.path(), &heard).close().await.unwrap();
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
+}
