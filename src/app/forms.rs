@@ -245,7 +245,9 @@ impl App {
         require(caller, Scope::Read)?;
         let form = self.current(caller, form).await?.form.id;
         let missing = || AppError::NotFound(What::Version(number.to_owned()));
-        let number: u32 = number.parse().map_err(|_unfit| missing())?;
+        // In one spelling only: `+1` and `01` name nothing.
+        let number = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
+        let number = number.ok_or_else(missing)?;
         self.store.find_version(caller.workspace, form, number).await?.ok_or_else(missing)
     }
 }

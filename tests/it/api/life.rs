@@ -58,7 +58,7 @@ async fn every_version_can_be_read_again() {
         let one = server.get(format!("{path}/versions/{}", version["version"])).send().await;
         assert_eq!(one.expect(200), *version);
     }
-    for unknown in ["0", "3", "-1", "one", "4294967296"] {
+    for unknown in ["0", "3", "-1", "one", "4294967296", "+1", "01"] {
         let answer = server.get(format!("{path}/versions/{unknown}")).send().await;
         assert_eq!(answer.code(), "version_not_found", "{unknown}");
     }
