@@ -239,8 +239,9 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
 fn plain_violation(violation: &Violation) -> Finding {
     // The drawing shows an earlier place, and a name that is near makes up for all others.
     let message = violation.message.split(", first by ").next().unwrap_or_default();
-    let (message, known) = match message.split_once("; known are ") {
-        Some((message, known)) => (message, Some(known)),
+    let advice = ["; known are ", "; write "].into_iter().find_map(|word| message.find(word));
+    let (message, advice) = match advice {
+        Some(at) => (&message[..at], Some(&message[at + "; ".len()..])),
         None => (message, None),
     };
     let near = nearest(&violation.pointer, violation);
@@ -259,7 +260,7 @@ fn plain_violation(violation: &Violation) -> Finding {
         (Rule::SlugTaken, _) => {
             violation.message.split('`').nth(1).map(|slug| format!("to change that form: forms edit {slug}"))
         }
-        _ => known.map(|known| wrapped(&format!("known are {known}"), LIST_WIDTH)),
+        _ => advice.map(|advice| wrapped(advice, LIST_WIDTH)),
     };
     Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
 }
