@@ -84,8 +84,8 @@ codes! {
         "A slug names one form of the workspace. Choose another, or change the form that has it: the detail names it. A form in the trash has none, and may meet this when it is restored.";
     NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"
         "It was restored before, or never deleted. There is nothing to do.";
-    VersionMismatch "version_mismatch" 412 "The form has changed since it was read"
-        "`If-Match` names the revision that the change was made for, and the form is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
+    VersionMismatch "version_mismatch" 412 "It has changed since it was read"
+        "`If-Match` names the revision that the change was made for, and the form or submission is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
         "`GET /api/v1/limits` shows how large it may be (`max_body`, `max_definition`).";
     UriTooLong "uri_too_long" 414 "The address is too long"

@@ -4,6 +4,7 @@ use super::submissions::unreadable;
 use super::{App, AppError, Attempt, What, require};
 use crate::domain::admission::Refusal;
 use crate::domain::edit::Patch;
+use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -21,7 +22,7 @@ pub struct HistoryPage {
 }
 
 impl App {
-    /// Changes a submission by the merge patch in the body. What comes of it must fit the questions that the submission
+    /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the questions that the submission
     /// was checked against, whatever the form is now.
     pub async fn edit_submission(
         &self,
@@ -29,6 +30,7 @@ impl App {
         form: &str,
         id: &str,
         body: &str,
+        expected: &Expected,
     ) -> Result<Submission, AppError> {
         require(caller, Scope::Write)?;
         let (form, submission) = self.named(caller, form, id).await?;
@@ -37,6 +39,7 @@ impl App {
         for _ in 0..TRIES {
             let found = self.store.find_submission(caller.workspace, form, submission).await?;
             let found = found.ok_or_else(missing)?;
+            expected.check(found.revision()).map_err(AppError::Refused)?;
             let version = self.store.find_version(caller.workspace, form, found.form_version).await?;
             let edit = patch.apply(&found, &*version.ok_or_else(missing)?, &self.limits);
             let edit = edit.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
@@ -75,20 +78,22 @@ impl App {
         Ok(HistoryPage { history: page.rows, next })
     }
 
-    /// Moves a submission to the trash, or erases it, which needs `admin`, and takes one from the trash too.
+    /// Moves a submission at the revision expected to the trash, or erases it, which needs `admin`, and takes one from the trash too.
     pub async fn delete_submission(
         &self,
         caller: &Caller,
         form: &str,
         id: &str,
         purge: bool,
+        expected: Expected,
     ) -> Result<(), AppError> {
         require(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let (form, submission) = self.named(caller, form, id).await?;
         let step = if purge {
-            self.store.purge_submission(caller.workspace, form, submission).await?
+            self.store.purge_submission(caller.workspace, form, submission, expected).await?
         } else {
-            self.store.trash_submission(caller.workspace, form, submission, self.now()).await?
+            let now = self.now();
+            self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
         };
         match step {
             Step::Done(()) | Step::Replayed(()) => Ok(()),

@@ -115,10 +115,15 @@ impl App {
         let now = self.now();
         let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
-        let (sent, dropped) = kept(current, sent);
+        let (mut sent, dropped) = kept(current, sent);
         let defaults = current.version.check(sent.answers.values(), &self.limits, now);
-        let defaults =
-            defaults.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
+        let defaults = defaults.unwrap_or_else(|violations| {
+            sent.faults.extend(violations);
+            Vec::new()
+        });
+        if !sent.faults.is_empty() {
+            return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
+        }
         Ok((Sent { answers: sent.answers.with(defaults), ..sent }, dropped))
     }
 

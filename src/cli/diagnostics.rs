@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Code, Problem};
 use crate::cli::document::Document;
+use crate::cli::elsewhere;
 use crate::cli::exit::Exit;
 use crate::cli::output::{visible, visible_lines, wrapped};
 use crate::domain::violation::{Rule, Violation};
@@ -239,11 +240,13 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
 fn plain_violation(violation: &Violation) -> Finding {
     // The drawing shows an earlier place, and a name that is near makes up for all others.
     let message = violation.message.split(", first by ").next().unwrap_or_default();
-    let (message, known) = match message.split_once("; known are ") {
-        Some((message, known)) => (message, Some(known)),
+    let advice = ["; known are ", "; write "].into_iter().find_map(|word| message.find(word));
+    let (message, advice) = match advice {
+        Some(at) => (&message[..at], Some(&message[at + "; ".len()..])),
         None => (message, None),
     };
-    let near = nearest(&violation.pointer, violation);
+    let written = written(violation);
+    let near = nearest(&written, violation);
     let help = match (violation.code, near) {
         (Rule::UnknownField, Some(name)) if is_in_condition(violation) => {
             Some(format!("an operator with a similar name exists: `{name}`"))
@@ -253,13 +256,21 @@ fn plain_violation(violation: &Violation) -> Finding {
         (Rule::UnknownQuestionType, Some(name)) => {
             Some(format!("a type with a similar name exists: `{name}`"))
         }
+        (Rule::UnknownField | Rule::UnknownQuestionType, None)
+            if elsewhere::meant(&written, &violation.candidates).is_some() =>
+        {
+            elsewhere::help(&written)
+        }
+        (Rule::UnknownField, None) if advice.is_none() => {
+            Some(wrapped(&format!("known are {}", violation.candidates.join(", ")), LIST_WIDTH))
+        }
         (Rule::DuplicateQuestionId, _) => {
             Some("every question needs its own id: answers are stored under it".to_owned())
         }
         (Rule::SlugTaken, _) => {
             violation.message.split('`').nth(1).map(|slug| format!("to change that form: forms edit {slug}"))
         }
-        _ => known.map(|known| wrapped(&format!("known are {known}"), LIST_WIDTH)),
+        _ => advice.map(|advice| wrapped(advice, LIST_WIDTH)),
     };
     Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
 }
@@ -272,7 +283,12 @@ fn quoted(document: &Document, violation: &Violation) -> Option<String> {
 }
 
 fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
-    let at_key = matches!(violation.code, Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference);
+    let is_label = || violation.pointer.split('/').nth(3) == Some("labels");
+    let at_key = match violation.code {
+        Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference => true,
+        Rule::InvalidRange => is_label(),
+        _ => false,
+    };
     let mut place = document.place(&violation.pointer, at_key)?;
     let mut earlier = None;
     if violation.code == Rule::DuplicateQuestionId {
@@ -290,7 +306,8 @@ fn label(violation: &Violation) -> Option<&'static str> {
     let in_question = violation.pointer.starts_with("/questions/");
     Some(match violation.code {
         Rule::UnknownField if is_in_condition(violation) => "not an operator",
-        Rule::UnknownField if in_question => "not a question field",
+        Rule::UnknownField if in_question => "not a field of this question",
+        Rule::UnknownField if violation.pointer.starts_with("/settings/") => "not a setting",
         Rule::UnknownField => "not a form field",
         Rule::UnknownQuestionType => "not a question type",
         Rule::UnknownReference => "not an earlier question",
@@ -312,21 +329,28 @@ fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
     missing.code == Rule::MissingField
         && all.iter().any(|other| {
             let beside = other.pointer.rsplit_once('/').is_some_and(|(parent, _)| parent == missing.pointer);
+            let written = written(other);
+            let meant = nearest(&written, other).or_else(|| elsewhere::meant(&written, &other.candidates));
             other.code == Rule::UnknownField
                 && beside
-                && nearest(&other.pointer, other).is_some_and(|name| missing.candidates.contains(&name))
+                && meant.is_some_and(|name| missing.candidates.iter().any(|missing| missing == name))
         })
 }
 
-/// The candidate that is most like the last name of `pointer`, or like the value that a message quotes.
-fn nearest(pointer: &str, violation: &Violation) -> Option<String> {
-    let written = match violation.code {
+/// The name that breaks a rule: the last of the pointer, or that which the message quotes.
+fn written(violation: &Violation) -> String {
+    match violation.code {
         Rule::UnknownField | Rule::UnknownQuestion | Rule::UnknownReference => {
-            pointer.rsplit('/').next()?.replace("~1", "/").replace("~0", "~")
+            let name = violation.pointer.rsplit('/').next().unwrap_or_default();
+            name.replace("~1", "/").replace("~0", "~")
         }
-        _ => violation.message.split('`').nth(1)?.to_owned(),
-    };
-    similar(&written, violation.candidates.iter().map(String::as_str)).map(str::to_owned)
+        _ => violation.message.split('`').nth(1).unwrap_or_default().to_owned(),
+    }
+}
+
+/// The candidate that is most like what is `written`.
+fn nearest<'a>(written: &str, violation: &'a Violation) -> Option<&'a str> {
+    similar(written, violation.candidates.iter().map(String::as_str))
 }
 
 /// The name most like `written`, if one is near: at most one slip, and one more for every four characters.

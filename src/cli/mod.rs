@@ -10,6 +10,7 @@ pub mod context;
 pub mod diagnostics;
 pub mod document;
 pub mod editor;
+pub mod elsewhere;
 pub mod environment;
 pub mod exit;
 pub mod failure;

@@ -18,7 +18,7 @@ pub enum Refusal {
     },
     /// A form that asks for no answer cannot be published.
     NoQuestions,
-    /// The form is at another revision than the change was made for.
+    /// The form or the submission is at another revision than the change was made for.
     Moved,
     /// Another form has the slug.
     SlugTaken(Violation),

@@ -14,12 +14,14 @@ use super::violation::Violation;
 const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";
 
 /// A merge patch (RFC 7396) of a submission, as it was sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch<'a> {
     /// A JSON object.
     answers: Option<&'a str>,
     /// A JSON object or `null`.
     metadata: Option<&'a str>,
+    /// What else it has, or has instead.
+    faults: Vec<Violation>,
 }
 
 /// What a submission holds once it is edited.
@@ -30,18 +32,19 @@ pub struct Edit {
 }
 
 impl<'a> Patch<'a> {
-    /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none.
+    /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none. What
+    /// else it has is told where it is applied, with whatever is wrong there.
     pub fn read(body: &'a str) -> Result<Self, Unreadable> {
-        let (mut patch, mut violations) = (Self::default(), Vec::new());
+        let mut patch = Self::default();
         for (key, value, range) in members(body)? {
             match (key.as_str(), value) {
                 ("answers", Value::Object(_)) => patch.answers = Some(&body[range]),
                 ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(&body[range]),
-                (name @ ("answers" | "metadata"), other) => violations.push(no_object(name, &other)),
-                (name, _) => violations.push(unknown_field(name)),
+                (name @ ("answers" | "metadata"), other) => patch.faults.push(no_object(name, &other)),
+                (name, _) => patch.faults.push(unknown_field(name)),
             }
         }
-        if violations.is_empty() { Ok(patch) } else { Err(Unreadable::Shape(violations)) }
+        Ok(patch)
     }
 
     /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way
@@ -55,10 +58,10 @@ impl<'a> Patch<'a> {
         let answers = self.answers.and_then(|patch| json::merge(&submission.answers, patch));
         let kept = submission.metadata.as_deref();
         let metadata = self.metadata.and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
-        if answers.is_none() && metadata.is_none() {
+        if answers.is_none() && metadata.is_none() && self.faults.is_empty() {
             return Ok(None);
         }
-        let mut violations = Vec::new();
+        let mut violations = self.faults.clone();
         let answers = match answers {
             Some(merged) => check_answers(&merged, submission, version, limits, &mut violations),
             None => submission.answers.clone(),

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use regex::{Regex, RegexBuilder};
 
-use super::condition::{Answer, Condition, Wanted};
+use super::condition::{Answer, Condition, Sense, Wanted};
 use super::form::{Form, Status};
 use super::json::{self, Object, Value};
 use super::question::{Kind, Question};
@@ -145,7 +145,9 @@ impl Asking {
             let (_, kind) = self.kinds.iter().find(|(known, _)| known == id)?;
             let (_, value) = answers.iter().find(|(key, _)| key == id)?;
             let rules = kind.rules();
-            (!rules.is_empty(value)).then(|| Answer { value, sense: rules.sense() })
+            // A filter is text, and a hidden answer may be a number: nothing tells which was meant.
+            let sense = if matches!(kind, Kind::Hidden(_)) { Sense::Typed } else { rules.sense() };
+            (!rules.is_empty(value)).then_some(Answer { value, sense })
         })
     }
 }

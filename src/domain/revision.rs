@@ -1,12 +1,11 @@
-//! Which revision of a form a change was made for, so that nobody overwrites what they have not seen.
+//! Which revision of a form or a submission a change was made for, so that nobody overwrites what they have not seen.
 
 use super::admission::Refusal;
-use super::form::Form;
 
 /// The revisions that a change may meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever the form has become.
+    /// Whatever has become of it.
     #[default]
     Any,
     /// One of these.
@@ -14,10 +13,10 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// Refuses a form that has moved on.
-    pub fn check(&self, form: &Form) -> Result<(), Refusal> {
+    /// Refuses what has moved on, to `revision`.
+    pub fn check(&self, revision: u64) -> Result<(), Refusal> {
         match self {
-            Self::OneOf(revisions) if !revisions.contains(&form.revision) => Err(Refusal::Moved),
+            Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::Moved),
             Self::Any | Self::OneOf(_) => Ok(()),
         }
     }

@@ -71,6 +71,11 @@ impl Submission {
         self.answers.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
 
+    /// Counts its states, from 1.
+    pub fn revision(&self) -> u64 {
+        1 + u64::from(self.edits())
+    }
+
     /// How often it was edited.
     pub fn edits(&self) -> u32 {
         self.edited.map_or(0, |edited| edited.count)
@@ -165,6 +170,8 @@ pub struct Sent {
     pub answers: Answers,
     /// A JSON object that [`metadata`] takes, exactly as it was sent.
     pub metadata: Option<Box<str>>,
+    /// What is wrong around the answers. It is to be told with what is wrong with them.
+    pub faults: Vec<Violation>,
 }
 
 /// Reads the body of a submission: an object with the member `answers`, and `metadata` if there is any.
@@ -185,12 +192,12 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
         }
     }
     match answers {
-        Some(answers) if violations.is_empty() => Ok(Sent { answers, metadata }),
+        Some(answers) => Ok(Sent { answers, metadata, faults: violations }),
         None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
             violations.push(Violation::new("", Rule::MissingField, "a submission needs `answers`"));
             Err(Unreadable::Shape(violations))
         }
-        _ => Err(Unreadable::Shape(violations)),
+        None => Err(Unreadable::Shape(violations)),
     }
 }
 

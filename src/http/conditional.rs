@@ -1,4 +1,4 @@
-//! `ETag` and `If-Match`: a form's revision, `"r7"`, told and asked for.
+//! `ETag` and `If-Match`: the revision of a form or a submission, `"r7"`, told and asked for.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
@@ -11,7 +11,7 @@ use super::problem::Failure;
 use crate::api::Code;
 use crate::domain::revision::Expected;
 
-/// `response`, which shows the form at `revision`.
+/// `response`, which shows a form or a submission at `revision`.
 pub(super) fn tagged(mut response: Response, revision: u64) -> Response {
     if let Ok(tag) = HeaderValue::try_from(format!("\"r{revision}\"")) {
         response.headers_mut().insert(ETAG, tag);

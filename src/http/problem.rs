@@ -169,10 +169,9 @@ impl From<Refusal> for Failure {
                 Code::FormHasNoQuestions,
                 "add a question that takes an answer before publishing the form",
             ),
-            Refusal::Moved => Self::because(
-                Code::VersionMismatch,
-                "the form has changed since `If-Match` was read; get it again",
-            ),
+            Refusal::Moved => {
+                Self::because(Code::VersionMismatch, "it has changed since `If-Match` was read; get it again")
+            }
             Refusal::SlugTaken(violation) => {
                 let mut failure = Self::because(Code::SlugTaken, violation.message.clone());
                 failure.problem.errors = vec![violation];
@@ -186,18 +185,23 @@ impl From<Refusal> for Failure {
                 },
                 violations,
             ),
-            Refusal::InvalidAnswers(violations) => Self::invalid(
-                match violations.len() {
-                    1 => "1 answer needs attention".to_owned(),
-                    count => format!("{count} answers need attention"),
-                },
-                violations,
-            ),
+            Refusal::InvalidAnswers(violations) => Self::invalid(attention(&violations), violations),
             Refusal::KeyReused => Self::because(
                 Code::IdempotencyKeyReused,
                 "`Idempotency-Key` came before with another body or query; use a new one",
             ),
         }
+    }
+}
+
+/// How much is wrong with a submission.
+fn attention(violations: &[Violation]) -> String {
+    let are_answers = violations.iter().all(|violation| violation.pointer.starts_with("/answers/"));
+    match (are_answers, violations.len()) {
+        (true, 1) => "1 answer needs attention".to_owned(),
+        (true, count) => format!("{count} answers need attention"),
+        (false, 1) => "1 problem in the submission".to_owned(),
+        (false, count) => format!("{count} problems in the submission"),
     }
 }
 

@@ -9,11 +9,13 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{page, replayed, written};
 use super::auth::Signed;
+use super::conditional::IfMatch;
 use super::document::AnyProblem;
 use super::extract::{EditText, IdempotencyKey, Segments};
 use super::forms::Purging;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
+use super::submissions::shown;
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::Attempt;
 
@@ -23,7 +25,7 @@ use crate::app::Attempt;
 /// submission was checked against. What it replaces is kept as the submission's history.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path)),
+    params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)),
     request_body(content = Object, content_type = "application/merge-patch+json"),
     responses(
         (status = 200, body = SubmissionDetail, description = "the submission"),
@@ -35,10 +37,11 @@ pub(super) async fn edit_submission(
     Signed(caller): Signed,
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
+    IfMatch(expected): IfMatch,
     EditText(body): EditText,
 ) -> Result<Response, Failure> {
-    let edited = shared.app.edit_submission(&caller, &form, &submission, body.as_str()).await?;
-    Ok(written(SubmissionDetail::json(&edited)))
+    let edited = shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
+    Ok(shown(&edited))
 }
 
 /// Delete a submission
@@ -46,7 +49,7 @@ pub(super) async fn edit_submission(
 /// It goes to the trash, and its seat is free; with `purge=true` it is erased, with all that edits have replaced in it.
 #[utoipa::path(
     delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), Purging),
+    params(("form" = String, Path), ("submission" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
     responses(
         (status = 204, description = "the submission is gone"),
         AnyProblem
@@ -57,8 +60,9 @@ pub(super) async fn delete_submission(
     Signed(caller): Signed,
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Purging { purge }): Parameters<Purging>,
+    IfMatch(expected): IfMatch,
 ) -> Result<Response, Failure> {
-    shared.app.delete_submission(&caller, &form, &submission, purge).await?;
+    shared.app.delete_submission(&caller, &form, &submission, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -82,7 +86,7 @@ pub(super) async fn restore_submission(
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
-    Ok(replayed(written(SubmissionDetail::json(&restored)), again))
+    Ok(replayed(shown(&restored), again))
 }
 
 /// Which part of a submission's history.

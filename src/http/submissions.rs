@@ -11,6 +11,7 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{created, dropped, page, written};
 use super::auth::Signed;
+use super::conditional::tagged;
 use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Segments};
 use super::forms::Trying;
@@ -21,7 +22,7 @@ use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
 use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionQuery};
-use crate::domain::submission::SubmissionStatus;
+use crate::domain::submission::{Submission, SubmissionStatus};
 
 /// Which part of the list of submissions.
 #[derive(Default, IntoParams)]
@@ -169,6 +170,10 @@ pub(super) async fn get_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    let found = shared.app.get_submission(&caller, &form, &submission).await?;
-    Ok(written(SubmissionDetail::json(&found)))
+    Ok(shown(&shared.app.get_submission(&caller, &form, &submission).await?))
+}
+
+/// One submission, with the tag of its revision.
+pub(super) fn shown(submission: &Submission) -> Response {
+    tagged(written(SubmissionDetail::json(submission)), submission.revision())
 }

@@ -311,12 +311,13 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError>;
 
-    /// Moves a submission to the trash, which frees its seat.
+    /// Moves a submission at the revision expected to the trash, which frees its seat.
     async fn trash_submission(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
+        expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
@@ -330,12 +331,13 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError>;
 
-    /// Erases a submission, in the trash or not; then bit by bit, also across a restart, what its edits replaced.
+    /// Erases a submission at the revision expected, in the trash or not; then bit by bit, also across a restart, what its edits replaced.
     async fn purge_submission(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
+        expected: Expected,
     ) -> Result<Step<()>, StoreError>;
 }
 

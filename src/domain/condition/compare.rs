@@ -1,11 +1,12 @@
 //! How an answer compares with a value: numbers by value, dates and times in time, text by code point.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::domain::json::Value;
+use crate::domain::json::{self, Value};
 
 /// What the texts of an answer stand for. Dates need no sense of their own: their texts sort as they do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub enum Sense {
     Time,
     /// Moments, in RFC 3339.
     Moment,
+    /// Themselves, where the value was typed for answers of any kind: it is the number or the boolean too that it is
+    /// written as.
+    Typed,
 }
 
 /// An answer that counts as one: it is not empty.
@@ -29,7 +33,7 @@ impl Sense {
     /// Which of two texts comes first; `None` if one has none in this sense.
     pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
-            Self::Text => Some(one.cmp(other)),
+            Self::Text | Self::Typed => Some(one.cmp(other)),
             Self::Time => Some(with_seconds(one)?.cmp(&with_seconds(other)?)),
             Self::Moment => Some(moment(one)?.cmp(&moment(other)?)),
         }
@@ -51,7 +55,7 @@ fn moment(text: &str) -> Option<OffsetDateTime> {
 impl Answer<'_> {
     /// Whether it lies below, at or above `value`; `None` if the two have no order.
     pub(super) fn order(self, value: &Value) -> Option<Ordering> {
-        match (self.value, value) {
+        match (self.value, &*self.meant(value)) {
             (Value::Number(one), Value::Number(other)) => Some(one.order(other)),
             (Value::String(one), Value::String(other)) => self.sense.order(one, other),
             _ => None,
@@ -59,7 +63,17 @@ impl Answer<'_> {
     }
 
     pub(super) fn equals(self, value: &Value) -> bool {
-        self.order(value).map_or_else(|| self.value == value, Ordering::is_eq)
+        self.order(value).map_or_else(|| *self.value == *self.meant(value), Ordering::is_eq)
+    }
+
+    /// What `value` stands for beside this answer.
+    fn meant(self, value: &Value) -> Cow<'_, Value> {
+        match (self.sense, self.value, value) {
+            (Sense::Typed, Value::Number(_) | Value::Bool(_), Value::String(text)) => {
+                json::parse(text).map_or(Cow::Borrowed(value), Cow::Owned)
+            }
+            _ => Cow::Borrowed(value),
+        }
     }
 
     /// Whether a list has the option `value`, a text the text.

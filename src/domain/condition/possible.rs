@@ -7,6 +7,9 @@ use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
 use crate::domain::violation::{Rule, Violation, join};
 
+/// What stands between a fault and the condition that was meant.
+pub(super) const INSTEAD: &str = "; write ";
+
 /// Searches that all conditions of a form may ask for.
 const MAX_SEARCHES: usize = 5_000;
 
@@ -73,7 +76,10 @@ impl Judging<'_, '_> {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
             let faults = faults(test, rules, &mut open);
             self.violations.extend(faults.into_iter().map(|(item, why)| {
-                let message = format!("this can never be true of `{}`: {why}", about.question);
+                let instead = included_instead(test, item, rules).map_or_else(String::new, |option| {
+                    format!("{INSTEAD}`{{\"{}\": {{\"includes\": {option}}}}}`", about.question)
+                });
+                let message = format!("this can never be true of `{}`: {why}{instead}", about.question);
                 let item = item.map(|item| format!("/{item}")).unwrap_or_default();
                 Violation::new(format!("{}{at}{item}", self.root), Rule::ImpossibleCondition, message)
             }));
@@ -105,8 +111,19 @@ fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 
+/// The option that `test`, or its value `item`, takes for the answer to a question that is answered with a list.
+fn included_instead<'t>(test: &'t Test, item: Option<usize>, rules: &dyn Rules) -> Option<&'t Value> {
+    let value = match test {
+        Test::Eq(value) => value,
+        Test::In(values) => values.get(item?)?,
+        _ => return None,
+    };
+    let is_option = matches!(rules.example(), Value::Array(_)) && not_included(rules, value).is_none();
+    is_option.then_some(value)
+}
+
 /// Why `value` is not accepted as an answer.
-fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
+pub(super) fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
     rules.check(value, None).into_iter().next().map(|fault| fault.message)
 }
 
@@ -120,7 +137,7 @@ fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
 }
 
 /// Why no answer includes `value`.
-fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
+pub(super) fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
     match (rules.example(), value) {
         (Value::String(_), Value::String(_)) => None,
         // Only what is wrong with the option itself: a list of one may be too short.

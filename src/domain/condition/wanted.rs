@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::possible::{INSTEAD, misfit, not_included};
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
@@ -72,17 +73,37 @@ fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     match (operator, text) {
         ("answered", "true") => true.into(),
         ("answered", "false") => false.into(),
-        ("in", _) => Value::Array(text.split(',').map(|item| rules.entered(item)).collect()),
-        ("answered" | "includes" | "matches", _) => text.into(),
+        ("in", _) => text.split(',').map(|item| chosen(rules, rules.entered(item), item, misfit)).collect(),
+        ("eq" | "ne", _) => chosen(rules, rules.entered(text), text, misfit),
+        ("includes", _) => chosen(rules, text.into(), text, not_included),
+        ("answered" | "matches", _) => text.into(),
         _ => rules.entered(text),
     }
+}
+
+/// `value`, or `text` as other words than the options, where those are taken and `value` has a fault.
+fn chosen(
+    rules: &dyn Rules,
+    value: Value,
+    text: &str,
+    fault: impl Fn(&dyn Rules, &Value) -> Option<String>,
+) -> Value {
+    let other = || Value::Object(vec![("other".to_owned(), text.into())]);
+    let is_other = rules.takes_other() && fault(rules, &value).is_some();
+    is_other.then(other).filter(|other| fault(rules, other).is_none()).unwrap_or(value)
 }
 
 /// `message`, about what `pointer` names in the condition.
 fn told(pointer: &str, message: &str) -> String {
     let path = pointer.split_once(NAME).map_or("", |(_, path)| path);
-    let names: String = path.split('/').skip(1).take(2).map(|name| format!("[{}]", short(name))).collect();
-    format!("`filter{names}`: {message}")
+    let mut names = path.split('/').skip(1).take(2).map(|name| format!("[{}]", short(name)));
+    let (question, operator) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    // What would be right is said as conditions write it.
+    let message = match message.split_once(INSTEAD) {
+        Some((why, _)) => format!("{why}{INSTEAD}`filter{question}[includes]`"),
+        None => message.to_owned(),
+    };
+    format!("`filter{question}{operator}`: {message}")
 }
 
 /// Enough of `text` to know it again.

@@ -166,6 +166,14 @@ impl Rules for SingleChoice {
         self.offer.options.first().into()
     }
 
+    fn entered(&self, text: &str) -> Value {
+        json_or_text(text, |value| self.takes_other() && matches!(value, Value::Object(_)))
+    }
+
+    fn takes_other(&self) -> bool {
+        self.offer.takes_other()
+    }
+
     fn expects(&self) -> String {
         self.offer.options.listed()
     }
@@ -232,6 +240,10 @@ impl Rules for MultipleChoice {
 
     fn expects(&self) -> String {
         format!("a list, each {}", self.offer.options.listed())
+    }
+
+    fn takes_other(&self) -> bool {
+        self.offer.takes_other()
     }
 }
 

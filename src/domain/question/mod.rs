@@ -78,6 +78,11 @@ pub trait Rules {
         true
     }
 
+    /// Whether it can be answered in words that are no option, `{"other":"text"}`.
+    fn takes_other(&self) -> bool {
+        false
+    }
+
     /// The answer that is kept where none was sent.
     fn default_answer(&self) -> Option<&Value> {
         None

@@ -336,7 +336,7 @@ fn update(
     now: Timestamp,
 ) -> Result<Step<Current>, StoreError> {
     let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(&form) {
+    if let Err(why) = expected.check(form.revision) {
         return Ok(Step::Refused(why));
     }
     let current = present_version(tx, &form)?;

@@ -8,6 +8,7 @@ use super::layout::{self, Counters};
 use super::{PAGE_BYTES, SledStore, held, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
+use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{Page, Retry, Step, StoreError};
@@ -67,18 +68,22 @@ fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Su
     tx.get(&key)?.map(|body| trashed(&key, &body)).transpose()
 }
 
-/// Moves a submission to the trash.
+/// Moves a submission at the revision expected to the trash.
 pub(super) fn put_in(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
+    expected: &Expected,
     now: Timestamp,
 ) -> Result<Step<()>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(Step::Missing);
     }
     let Some(found) = held::find(tx, form, id)? else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(found.submission.revision()) {
+        return Ok(Step::Refused(why));
+    }
     let submission = found.remove(tx)?;
     tx.put(layout::trashed_submission(form, id), Entry::of(&submission)?.since(now));
     tx.put(layout::sweep(now, form, id), Vec::new());
@@ -121,25 +126,30 @@ pub(super) fn restore(
     Ok(Step::Done(submission))
 }
 
-/// Erases a submission, in the trash or not, but for what edits have replaced in it. Returns what it was.
+/// Erases a submission at the revision expected, in the trash or not, but for what edits have replaced in it. Returns what it was.
 pub(super) fn purge(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
+    expected: &Expected,
 ) -> Result<Step<Submission>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(Step::Missing);
     }
-    let submission = if let Some(found) = held::find(tx, form, id)? {
-        count(tx, form, |responses| responses.saturating_sub(1))?;
-        found.remove(tx)?
-    } else if let Some(submission) = find_trashed(tx, form, id)? {
-        take_out(tx, &submission);
-        submission
-    } else {
-        return Ok(Step::Missing);
-    };
+    let (live, in_trash) = (held::find(tx, form, id)?, find_trashed(tx, form, id)?);
+    let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
+    let Some(submission) = submission.cloned() else { return Ok(Step::Missing) };
+    if let Err(why) = expected.check(submission.revision()) {
+        return Ok(Step::Refused(why));
+    }
+    match live {
+        Some(found) => {
+            count(tx, form, |responses| responses.saturating_sub(1))?;
+            found.remove(tx)?;
+        }
+        None => take_out(tx, &submission),
+    }
     begin_to_forget(tx, &submission);
     Ok(Step::Done(submission))
 }

@@ -13,6 +13,7 @@ use super::{SledStore, edits, held, removal, retries, run};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
+use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, Submissions};
@@ -131,9 +132,11 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
+        expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
-        self.engine.write_freeing(move |tx| removal::put_in(tx, workspace, form, submission, now)).await
+        let work = move |tx: &mut Tx<'_>| removal::put_in(tx, workspace, form, submission, &expected, now);
+        self.engine.write_freeing(work).await
     }
 
     async fn restore_submission(
@@ -154,9 +157,10 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
+        expected: Expected,
     ) -> Result<Step<()>, StoreError> {
-        let purged =
-            self.engine.write_freeing(move |tx| removal::purge(tx, workspace, form, submission)).await?;
+        let work = move |tx: &mut Tx<'_>| removal::purge(tx, workspace, form, submission, &expected);
+        let purged = self.engine.write_freeing(work).await?;
         if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
             self.go_on_forgetting(form, submission);
         }

@@ -49,7 +49,7 @@ pub(super) fn put_in(
     now: Timestamp,
 ) -> Result<Step<()>, StoreError> {
     let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(&live) {
+    if let Err(why) = expected.check(live.revision) {
         return Ok(Step::Refused(why));
     }
     slugs::free(tx, &live);
@@ -115,7 +115,7 @@ pub(super) fn begin_purge(
     expected: &Expected,
 ) -> Result<Step<()>, StoreError> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(&form) {
+    if let Err(why) = expected.check(form.revision) {
         return Ok(Step::Refused(why));
     }
     take_out(tx, &form);

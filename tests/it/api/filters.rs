@@ -93,6 +93,11 @@ async fn each_operator_takes_what_a_condition_would() {
         ("agree.answered=false", &[0, 2, 3, 4]),
         ("pick=7", &[4]),
         ("pick.in=red,7", &[2, 4]),
+        ("pick=Once more", &[3]),
+        ("pick.ne=Once more", &[0, 1, 2, 4]),
+        ("pick.in=red,Once more", &[2, 3]),
+        (r#"pick={"other":"Once more"}"#, &[3]),
+        ("pick=never said", &[]),
         ("pick.matches=e", &[2]),
         ("many.includes=a", &[2]),
         ("many.includes=c,d", &[3]),
@@ -114,6 +119,48 @@ async fn each_operator_takes_what_a_condition_would() {
     let both = format!("{}&{}", filter("score.gte=2"), filter("score.lt=5"));
     let list = server.get(format!("{}?{both}&{}", path(&form), filter("yes.answered=true"))).send().await;
     assert_eq!(numbers(&list.expect(200)), [2]);
+}
+
+#[tokio::test]
+async fn a_hidden_answer_is_found_by_what_it_is_written_as() {
+    let server = Server::start().await;
+    let hidden = [json!("web"), json!(2), json!("2"), json!(1.5), json!("1.50"), json!(true), json!("true")];
+    let answers: Vec<_> = hidden.into_iter().map(|from| json!({"from": from})).collect();
+    let form = answered(&server, &answers).await;
+    for (text, expected) in [
+        ("from=2", &[1, 2][..]),
+        ("from=2.0", &[1]),
+        ("from=1.50", &[3, 4]),
+        ("from=true", &[5, 6]),
+        ("from=false", &[]),
+        ("from.ne=2", &[0, 3, 4, 5, 6]),
+        ("from.in=web,2,true", &[0, 1, 2, 5, 6]),
+        ("from.lt=2", &[3, 4]),
+        ("from.gte=2", &[0, 1, 2, 6]),
+        ("from.matches=^2$", &[2]),
+    ] {
+        let list = server.get(format!("{}?order=asc&{}", path(&form), filter(text))).send().await;
+        assert_eq!(numbers(&list.expect(200)), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn other_words_are_found_in_a_list() {
+    let server = Server::start().await;
+    let kinds = json!([
+        {"id": "n", "type": "number", "title": "N"},
+        {"id": "many", "type": "multiple_choice", "title": "T", "options": ["a", "b"], "allow_other": true, "min_selected": 2},
+    ]);
+    let form = server.published(kinds).await;
+    for (n, many) in [json!(["a", {"other": "blue"}]), json!(["a", "b"])].into_iter().enumerate() {
+        server.submit(&form, json!({"n": n, "many": many})).await;
+    }
+    for (text, expected) in
+        [("many.includes=blue", &[0][..]), ("many.includes=a", &[1, 0]), ("many.includes=green", &[])]
+    {
+        let list = server.get(format!("{}?{}", path(&form), filter(text))).send().await;
+        assert_eq!(numbers(&list.expect(200)), expected, "{text}");
+    }
 }
 
 #[tokio::test]
@@ -148,8 +195,13 @@ async fn what_can_never_be_is_refused_and_told() {
         (filter("score.answered=yes"), "`filter[score][answered]`: `answered` is true or false, not text"),
         (filter("score="), "`filter[score][eq]`: no answer is ever empty"),
         (filter("yes.gt=true"), "only numbers and texts have an order, not a boolean"),
-        (filter("pick=blue"), "this can never be true of `pick`: Choose one of red, 7"),
-        (filter("many=a"), "this can never be true of `many`"),
+        (filter("grid=c"), "this can never be true of `grid`: Enter"),
+        (
+            filter("many=a"),
+            "this can never be true of `many`: Enter a list, not text; write `filter[many][includes]`",
+        ),
+        (filter("many.in=a,z"), "Enter a list, not text; write `filter[many][includes]`"),
+        (filter("many=z"), "this can never be true of `many`: Enter a list, not text"),
         (filter("many.includes=z"), "this can never be true of `many`: Choose one of a, b"),
         (filter("day.gt=soon"), "this can never be true of `day`: Enter a date"),
         (filter("tale.matches=("), "`filter[tale][matches]`: `matches` is no regular expression"),
@@ -161,7 +213,7 @@ async fn what_can_never_be_is_refused_and_told() {
             "trashed=true&q=x".to_owned(),
             "this operation takes no parameter `q`; it takes `limit`, `cursor`, `trashed`",
         ),
-        ("since=yesterday".to_owned(), "`since` expects a date and time with its offset, such as"),
+        ("since=yesterday".to_owned(), "such as 2027-01-31T18:00:00Z, got `yesterday`"),
         ("status=spam".to_owned(), "`status` expects `completed`, got `spam`"),
         ("order=up".to_owned(), "`order` expects `desc` or `asc`, got `up`"),
     ] {

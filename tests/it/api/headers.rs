@@ -47,7 +47,7 @@ async fn every_answer_has_its_headers_and_no_others() {
         (server.get(format!("{forms}?count=true")), "content-length content-type forms-total"),
         (server.get(many), plain),
         (server.post(many, answers.clone()), "content-length content-type location"),
-        (server.get(format!("{many}/{submission}")), plain),
+        (server.get(format!("{many}/{submission}")), "content-length content-type etag"),
         (server.get(format!("{many}?limit=1")), "content-length content-type link"),
         (server.get("/api/v1/whoami"), plain),
         (server.get("/api/v1/limits"), plain),

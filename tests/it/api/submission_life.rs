@@ -140,6 +140,10 @@ async fn every_problem_of_an_edit_is_told_at_its_place() {
         (json!({"status": "completed"}), vec![("/status", "unknown_field")]),
         (json!({"answers": {"q1": null}}), vec![("/answers/q1", "required")]),
         (
+            json!({"answers": {"q1": null}, "status": "completed"}),
+            vec![("/status", "unknown_field"), ("/answers/q1", "required")],
+        ),
+        (
             json!({"answers": {"q2": "nobody", "q3": 9, "q9": 1}, "metadata": {"a": 1}}),
             vec![
                 ("/answers/q2", "invalid_email"),
@@ -359,4 +363,38 @@ async fn edits_of_one_submission_at_once_are_all_made() {
     assert_eq!(metadata.as_object().unwrap().len(), 8);
     let history = server.get(format!("{one}/history")).send().await.expect(200);
     assert_eq!(history["history"].as_array().unwrap().len(), 8);
+}
+
+#[tokio::test]
+async fn a_change_for_what_a_submission_was_does_not_meet_what_it_became() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
+    let edit = |name: &str, seen: &str| {
+        server.patch(&one, json!({"answers": {"q1": name}})).header("if-match", seen).send()
+    };
+    assert_eq!(server.get(&one).send().await.header("etag"), Some("\"r1\""));
+    let edited = edit("Eve", "\"r1\"").await;
+    assert_eq!(
+        (edited.expect(200)["answers"]["q1"].as_str(), edited.header("etag")),
+        (Some("Eve"), Some("\"r2\""))
+    );
+    // Also where the edit would change nothing.
+    for name in ["Bob", "Eve"] {
+        let refused = edit(name, "\"r1\"").await;
+        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (412, "version_mismatch"), "{name}");
+    }
+    assert_eq!(edit("Eve", "r1").await.code(), "invalid_header");
+    let delete = |query: &str, seen: &str| {
+        server.call(Method::DELETE, format!("{one}{query}")).header("if-match", seen).send()
+    };
+    for query in ["", "?purge=true"] {
+        assert_eq!(delete(query, "\"r1\"").await.code(), "version_mismatch", "{query}");
+    }
+    assert_eq!(server.get(&one).send().await.expect(200)["answers"]["q1"], "Eve");
+    assert_eq!(delete("", "\"r2\"").await.status, 204);
+    assert_eq!(delete("?purge=true", "\"r1\"").await.code(), "version_mismatch", "in the trash");
+    let restored = server.call(Method::POST, format!("{one}/restore")).send().await;
+    assert_eq!((restored.status.as_u16(), restored.header("etag")), (200, Some("\"r2\"")));
+    assert_eq!(delete("?purge=true", "*").await.status, 204);
 }

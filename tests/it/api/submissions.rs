@@ -63,6 +63,16 @@ async fn what_is_wrong_with_answers_is_told_all_at_once() {
         ]
     );
     assert_eq!(body["detail"], "4 answers need attention");
+    // What stands around the answers does not hide what is wrong with them.
+    let around = json!({"answers": {"q1": 5}, "metadata": {"a": 1}, "x": 1});
+    let body = server.post(path(&form), around).send().await.expect(422);
+    let pointers = body["errors"].as_array().unwrap().iter().map(|error| error["pointer"].as_str().unwrap());
+    let mut pointers: Vec<_> = pointers.collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/answers/q1", "/metadata/a", "/x"]);
+    assert_eq!(body["detail"], "3 problems in the submission");
+    let body = server.post(path(&form), json!({"answer": {}})).send().await.expect(422);
+    assert_eq!(body["detail"], "2 problems in the submission");
 }
 
 #[tokio::test]

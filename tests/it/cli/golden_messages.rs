@@ -185,9 +185,27 @@ fn a_type_that_resembles_none_is_told_with_all_there_are() {
     let home = Home::new();
     home.write(
         "types.yaml",
-        "title: A\nquestions:\n  - {type: dropdown, title: T}\n  - {type: text, title: U}\n",
+        "title: A\nquestions:\n  - {type: dropdown, title: T}\n  - {type: video, title: U}\n",
     );
     keep("types", 6, &home, &["validate", "types.yaml"]);
+}
+
+#[test]
+fn fields_that_are_no_fields_are_told_with_those_there_are() {
+    let home = Home::new();
+    home.write(
+        "fields.yaml",
+        "\
+title: Customer feedback
+questions:
+  - {type: rating, title: How was it?, min: 1, labels: {0: none}}
+  - {type: single_choice, label: Which?, choices: [a, b]}
+  - {type: multiple_choice, id: food, title: What?, options: [a, b]}
+  - {type: email, title: Your email, show_if: {food: a}}
+settings: {theme: dark}
+",
+    );
+    keep("fields", 6, &home, &["validate", "fields.yaml"]);
 }
 
 #[test]

@@ -112,8 +112,8 @@ async fn nothing_is_left_of_what_was_purged() {
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
-    store.trash_submission(workspace(1), form, trashed, at(4)).await.unwrap();
-    let purged = store.purge_submission(workspace(1), form, ids[0]).await.unwrap();
+    store.trash_submission(workspace(1), form, trashed, Expected::Any, at(4)).await.unwrap();
+    let purged = store.purge_submission(workspace(1), form, ids[0], Expected::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
     store.close().await.unwrap();
     drop(store);

@@ -139,6 +139,19 @@ fn what_can_never_be_true_is_refused() {
 }
 
 #[test]
+fn of_a_list_an_option_is_asked_with_includes() {
+    let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
+    for (condition, expected) in [
+        (r#"{"food":"a"}"#, r#"Enter a list, not text; write `{"food": {"includes": "a"}}`"#),
+        (r#"{"food":["b"]}"#, r#"Enter a list, not text; write `{"food": {"includes": "b"}}`"#),
+        (r#"{"food":"c"}"#, "Enter a list, not text"),
+    ] {
+        let violations = read(&format!("{list}{condition}}}")).unwrap_err();
+        assert_eq!(violations[0].message, format!("this can never be true of `food`: {expected}"));
+    }
+}
+
+#[test]
 fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
     let violations = read(
         r#"{"id":"a","type":"ratting","title":"A"},{"type":"nope","title":"B"},{"id":"C","type":"rating","title":"C"},

@@ -242,7 +242,7 @@ pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: 
 }
 
 async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
-    store.trash_submission(workspace(1), form, id, at(millis)).await.unwrap()
+    store.trash_submission(workspace(1), form, id, Expected::Any, at(millis)).await.unwrap()
 }
 
 async fn put_back(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<Submission> {
@@ -250,7 +250,7 @@ async fn put_back(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64
 }
 
 async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> Step<()> {
-    store.purge_submission(workspace(1), form, id).await.unwrap()
+    store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap()
 }
 
 /// Puts `text` in place of the answers of a submission that was edited `seen` times.
