@@ -96,7 +96,7 @@ impl Query {
     /// A date and time.
     pub(super) fn moment(&mut self, name: &'static str) -> Result<Option<Timestamp>, Failure> {
         let Some(text) = self.text(name)? else { return Ok(None) };
-        let expected = "a date and time with its offset, such as 2027-01-31T18:00:00Z,";
+        let expected = "a date and time with its offset, such as 2027-01-31T18:00:00Z";
         Timestamp::parse(&text).map(Some).ok_or_else(|| unfit(name, expected, &text))
     }
 
