@@ -10,6 +10,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::document::Record;
 use crate::cli::exit::CliError;
+use crate::cli::spelling;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::form::{Status, Version};
@@ -108,7 +109,7 @@ impl Written {
     }
 
     /// The findings with the place in the file of what stands there, and was not given as an argument.
-    fn marked(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+    pub fn marked(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for finding in &mut findings {
             let violation = finding.violation.as_ref().filter(|violation| {
                 let key = violation.pointer.split('/').nth(2).unwrap_or_default();
@@ -140,18 +141,29 @@ pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Res
     Ok(())
 }
 
-/// Answers that a form takes.
-#[derive(Debug)]
-pub struct Fitting {
-    /// The body that sends them.
-    pub body: String,
-    /// Keys that are no question of the form, which the server is set to leave out.
-    pub left_out: Vec<String>,
+/// A warning for each key that is no question of `form`, where it is set to leave such answers out.
+pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
+    if form.settings.unknown_answers == UnknownAnswers::Reject {
+        return Vec::new();
+    }
+    let listed = questions(&form.questions);
+    let is_here = |key: &str| listed.iter().any(|question| question.get("id") == Some(&key.into()));
+    let in_file = written.record.iter().flat_map(|record| &record.answers).map(|(key, _)| key);
+    let mut keys: Vec<_> = in_file.chain(written.given.iter().map(|given| &given.key)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let (unknown, ids) = (keys.into_iter().filter(|key| !is_here(key)), ids(&listed));
+    let warning = |key: &String| {
+        let near = similar(key, ids.iter().map(String::as_str));
+        let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
+        format!("`{key}` is not a question of \"{}\" and is left out{near}", form.title)
+    };
+    unknown.map(warning).collect()
 }
 
-/// The answers made ready for `form`, if it takes them at the time `now`; sizes are for the server to say. A key that is
-/// no question is a slip, and an error, unless the form is set to drop it.
-pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Fitting, CliError> {
+/// The body that sends the answers to `form`, if it takes them at the time `now`; sizes are for the server to say. A key
+/// that is no question is a slip, and an error, unless the form is set to drop it.
+pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<String, CliError> {
     if form.status == Status::Draft {
         return Err(draft(form));
     }
@@ -178,14 +190,13 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Fitti
         if violation.code == Rule::Required && findings.iter().any(near_miss) {
             continue;
         }
-        findings.push(wrong(&questions, violation));
+        findings.push(wrong(&questions, &answers, violation));
     }
     if !findings.is_empty() {
         return Err(not_sent(written.marked(findings)).into());
     }
-    let left_out = unknown_ones.iter().map(|(key, _)| key.clone()).collect();
     answers.append(&mut unknown_ones);
-    Ok(Fitting { body: written.body(answers), left_out })
+    Ok(written.body(answers))
 }
 
 /// Everything about `answers` that the form's rules refuse.
@@ -240,7 +251,7 @@ pub fn ids(questions: &[Value]) -> Vec<String> {
 }
 
 /// Those of a type that this version knows: the server checks the rest.
-fn known(questions: &[Value]) -> Vec<Question> {
+pub fn known(questions: &[Value]) -> Vec<Question> {
     let read = |(place, question): (usize, &Value)| {
         QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?.kept()
     };
@@ -262,35 +273,44 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
                     "`{key}` is given as JSON and once more: put all into the JSON"
                 ))),
             };
-            Ok(Value::Array(values.iter().map(text).collect::<Result<_, _>>()?))
+            // `KEY=` is no answer, as it is of a text.
+            let is_filled = |value: &&&Input| **value != &Input::Text(String::new());
+            Ok(Value::Array(values.iter().filter(is_filled).map(text).collect::<Result<_, _>>()?))
         }
         _ => Err(CliError::usage(format!("`{key}` is answered twice"))),
     }
 }
 
 fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
-    let near = similar(key, ids.iter().map(String::as_str));
     let message = format!("`{key}` is not a question of \"{}\"", form.title);
-    let help = near.map_or_else(|| format!("its questions are {}", ids.join(", ")), similar_help);
     let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-    about(violation.about(key), Some(help))
+    about(violation.about(key), Some(instead(ids, key)))
+}
+
+/// Which of the questions with these `ids` may have been meant by `key`.
+pub fn instead(ids: &[String], key: &str) -> String {
+    const FEW: usize = 10;
+    let few = || {
+        let rest = if ids.len() > FEW { ", …" } else { "" };
+        format!("its questions are {}{rest}", ids[..ids.len().min(FEW)].join(", "))
+    };
+    similar(key, ids.iter().map(String::as_str)).map_or_else(few, similar_help)
 }
 
 fn similar_help(id: &str) -> String {
     format!("a question with a similar id exists: `{id}`")
 }
 
-fn wrong(questions: &[Question], mut violation: Violation) -> Finding {
+fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
+    let (place, value) = spelling::follow(answers, &violation.pointer);
     let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
     let help = match (violation.code, asked.zip(violation.question.as_deref())) {
         (Rule::QuestionNotVisible, _) | (_, None) => None,
-        (_, Some((question, id))) => Some(format!("{id}=… expects {}", question.kind.rules().expects())),
+        (code, Some((question, id))) => Some(spelling::help(question, id, code, value)),
     };
-    let part = violation.pointer.splitn(4, '/').nth(3).map(|part| format!(" at {part}"));
-    let says_which = matches!(violation.code, Rule::Required | Rule::QuestionNotVisible) && part.is_none();
+    let says_which = matches!(violation.code, Rule::Required | Rule::QuestionNotVisible) && place.is_empty();
     if let (Some(question), false) = (asked, says_which) {
-        let (title, part) = (&question.title, part.unwrap_or_default());
-        violation.message = format!("\"{title}\"{part}: {}", violation.message);
+        violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
     }
     about(violation, help)
 }

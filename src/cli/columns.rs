@@ -37,7 +37,10 @@ const FORM: Columns = Columns::Of(&[
 ]);
 
 /// What is shown of a submission.
-pub const SUBMISSION: Columns = Columns::Of(&[
+pub const SUBMISSION: Columns = Columns::Of(OF_SUBMISSION);
+
+/// The members of a submission.
+pub const OF_SUBMISSION: &[&str] = &[
     "id",
     "form_id",
     "status",
@@ -47,7 +50,7 @@ pub const SUBMISSION: Columns = Columns::Of(&[
     "metadata",
     "updated_at",
     "deleted_at",
-]);
+];
 
 /// What is shown of something that was deleted.
 pub const DELETED: Columns = Columns::Of(&["id", "deleted"]);
@@ -96,7 +99,7 @@ pub fn find(wanted: &[String], known: &[impl AsRef<str>]) -> Result<(), CliError
         return Ok(());
     };
     let near =
-        similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`\n"));
+        similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`;\n"));
     let all = wrapped(&format!("columns are {}", known().collect::<Vec<_>>().join(", ")), 68);
     let help = near.unwrap_or_default() + &all;
     Err(CliError::usage_with_help(format!("there is no column `{unknown}`"), help))

@@ -75,6 +75,11 @@ impl Finding {
         self
     }
 
+    /// The help on one line, for programs.
+    pub fn hint(&self) -> Option<String> {
+        self.help.as_ref().map(|help| help.replace('\n', " "))
+    }
+
     /// Draws it, without a newline at the end.
     pub fn draw(&self, colour: bool, width: usize) -> String {
         // The renderer lets the control characters of other people's texts through to the terminal.
@@ -114,8 +119,8 @@ impl Finding {
             entry.extend([("file".to_owned(), json!(mark.file)), ("line".to_owned(), json!(line))]);
             entry.insert("column".to_owned(), json!(column));
         }
-        if let (Some(help), Some(entry)) = (&self.help, entry.as_object_mut()) {
-            entry.insert("hint".to_owned(), json!(help));
+        if let (Some(hint), Some(entry)) = (self.hint(), entry.as_object_mut()) {
+            entry.insert("hint".to_owned(), json!(hint));
         }
         entry
     }
@@ -186,7 +191,7 @@ impl Report {
     /// As a problem document with `exit`, `hint`, and line and column of each error.
     pub fn to_json(&self) -> Value {
         let errors: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
-        let hint = self.findings.iter().find_map(|finding| finding.help.clone());
+        let hint = self.findings.iter().find_map(Finding::hint);
         json!({
             "type": format!("/problems/{}", self.code),
             "title": self.summary,
@@ -210,7 +215,7 @@ pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Valu
         ]),
     };
     members.insert("exit".to_owned(), json!(exit.code()));
-    members.insert("hint".to_owned(), json!(finding.help));
+    members.insert("hint".to_owned(), json!(finding.hint()));
     Value::Object(members)
 }
 

@@ -23,7 +23,7 @@ fn command(finding: &Finding) -> String {
     }
     let code = finding.code.as_deref().or(finding.local_code);
     properties.extend(code.map(|code| format!("title={}", property(code))));
-    let help = finding.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    let help = finding.hint().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
     format!("::error {}::{}\n", properties.join(","), data(&format!("{}{help}", finding.message)))
 }
 
@@ -56,7 +56,7 @@ mod tests {
         let finding = Finding::new("unknown_field", "100%\r\n::error::x").help(Some("one\ntwo".to_owned()));
         assert_eq!(
             command(&Finding { mark: Some(mark), ..finding }),
-            "::error file=a%2Cb%3Ac%25.yaml,line=2,col=3,title=unknown_field::100%25%0D%0A::error::x%0Ahelp: one%0Atwo\n"
+            "::error file=a%2Cb%3Ac%25.yaml,line=2,col=3,title=unknown_field::100%25%0D%0A::error::x%0Ahelp: one two\n"
         );
         assert_eq!(command(&Finding::plain("cannot read x")), "::error ::cannot read x\n");
     }

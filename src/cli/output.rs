@@ -165,7 +165,15 @@ impl Output {
     pub fn table(&self, table: &Table) -> Result<(), CliError> {
         if self.result.is_terminal {
             let (_, columns) = console::Term::stdout().size();
-            self.write(&table.columns(columns, self.result.colour))
+            self.write(&table.columns(columns, self.result.colour))?;
+            let (of, shown) = (table.headers.len(), table.fitting(columns));
+            if shown < of {
+                let hidden = of - shown;
+                self.say(&format!(
+                    "no room for {hidden} of {of} columns: choose with --columns, or take -o csv"
+                ));
+            }
+            Ok(())
         } else {
             self.write(&table.tabs())
         }

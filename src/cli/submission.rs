@@ -7,16 +7,17 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
-use crate::cli::answers::{self, Fitting, Written};
-use crate::cli::columns::{Columns, DELETED, SUBMISSION};
+use crate::cli::answers::{self, Written};
+use crate::cli::columns::{self, Columns, DELETED, OF_SUBMISSION, SUBMISSION};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
+use crate::cli::filter;
 use crate::cli::listing::{Listing, Want};
-use crate::cli::output::visible;
+use crate::cli::output::{Format, value_of, visible};
 use crate::cli::session::Session;
 use crate::cli::submission_trash::{Delete, Restore};
-use crate::cli::table::Cell;
+use crate::cli::table::{Cell, Table};
 use crate::client::SubmissionQuery;
 use crate::domain::json::{self, Value};
 
@@ -63,12 +64,14 @@ impl Submit {
         let written = self.read(session)?;
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let Fitting { body, left_out } = answers::fit(&form, &written, session.now())?;
         let output = &session.output;
-        let refused = |error| answers::refused(&form, &written, error);
-        for key in left_out {
-            output.warn(&format!("`{key}` is not a question of \"{}\" and is left out", form.title));
+        let fitting = answers::fit(&form, &written, session.now());
+        // A program hears of a failure in one document alone.
+        if fitting.is_ok() || output.format == Format::Table {
+            answers::left_out(&form, &written).iter().for_each(|warning| output.warn(warning));
         }
+        let body = fitting?;
+        let refused = |error| answers::refused(&form, &written, error);
         if self.dry_run {
             let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
@@ -158,8 +161,8 @@ struct ResponsesList {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Only those with this answer, or score.gte=4: see below
-    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = parse_test)]
-    tests: Vec<(String, String, String)>,
+    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
+    tests: Vec<filter::Test>,
     /// Those in the trash
     #[arg(long, conflicts_with_all = ["since", "until", "tests"])]
     trashed: bool,
@@ -186,9 +189,9 @@ impl Responses {
     /// What there is to choose from with `--columns`.
     pub fn columns(&self) -> Columns {
         match &self.command {
-            Some(ResponsesCommand::Show(_) | ResponsesCommand::Restore(_)) => SUBMISSION,
+            Some(ResponsesCommand::Restore(_)) => SUBMISSION,
             Some(ResponsesCommand::Delete(_)) => DELETED,
-            Some(ResponsesCommand::List(_)) | None => Columns::OfList,
+            Some(ResponsesCommand::List(_) | ResponsesCommand::Show(_)) | None => Columns::OfList,
         }
     }
 
@@ -204,18 +207,6 @@ impl Responses {
     }
 }
 
-/// Question, operator and value of a `--where`.
-fn parse_test(text: &str) -> Result<(String, String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it has no `=`; write QUESTION=VALUE")?;
-    let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
-    if let Some(operator) = question.chars().last().filter(|last| "<>!".contains(*last)) {
-        let word = [('<', "lte"), ('>', "gte"), ('!', "ne")].into_iter().find(|(sign, _)| *sign == operator);
-        let (question, word) = (question.trim_end_matches(operator), word.map_or("eq", |(_, word)| word));
-        return Err(format!("write {question}.{word}={value}"));
-    }
-    Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
-}
-
 impl ResponsesList {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
@@ -228,7 +219,9 @@ impl ResponsesList {
             trashed: self.trashed,
         };
         let mut pages = client.list_submissions(&self.form, &query, want.page(session.output.format));
-        let ids = answers::ids(&answers::questions(&form.questions));
+        let listed = answers::questions(&form.questions);
+        let ids = answers::ids(&listed);
+        filter::expect(&query.answers, &ids, &form.title)?;
         let now = session.now();
         let others = std::cell::Cell::new(false);
         let row = |submission: &SubmissionDetail| {
@@ -254,7 +247,8 @@ impl ResponsesList {
         let headers = fixed.chain(ids.iter().cloned()).collect();
         let output = &*session.output;
         let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
-        if let Some(shown) = listing.show(&mut pages).await? {
+        let in_flags = |error| filter::in_flags(error, &query.answers, &answers::known(&listed));
+        if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
             // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let of = if query.is_empty() {
                 format!(" of {}", grouped(form.response_count))
@@ -274,11 +268,33 @@ impl ResponsesShow {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let submission = client.get_submission(&self.form, &self.submission).await?;
-        session.output.object(&submission, || summary(&submission))
+        let output = &session.output;
+        if !matches!(output.format, Format::Table | Format::Csv) {
+            return output.object(&submission, String::new);
+        }
+        let form = client.get_form(&self.form).await?;
+        let listed = answers::questions(&form.questions);
+        if output.format == Format::Table && output.columns.is_empty() {
+            return output.write(&summary(&submission, &listed));
+        }
+        let table = table(&submission, &answers::ids(&listed))?;
+        columns::find(&output.columns, &table.headers)?;
+        output.rows(&table.only(&output.columns))
     }
 }
 
-fn summary(submission: &SubmissionDetail) -> String {
+/// What is shown of a submission, with a column for each of the questions with these `ids` in place of the answers.
+fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliError> {
+    let (whole, answers) = (value_of(submission)?, value_of(&submission.answers)?);
+    let cell = |object: &Value, name: &str| object.get(name).map_or_else(|| Cell::text(""), Cell::value);
+    let beside = || OF_SUBMISSION.iter().copied().filter(|name| *name != "answers");
+    let cells = beside().map(|name| cell(&whole, name));
+    let row = cells.chain(ids.iter().map(|id| cell(&answers, id))).collect();
+    let headers = beside().map(str::to_owned).chain(ids.iter().cloned()).collect();
+    Ok(Table { headers, rows: vec![row] })
+}
+
+fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
     let mut text = format!(
         "id:         {}\nform:       {}\nsubmitted:  {}\n",
         submission.id, submission.form_id, submission.submitted_at
@@ -287,19 +303,25 @@ fn summary(submission: &SubmissionDetail) -> String {
         text += &format!("edited:     {edited}\n");
     }
     if let Some(metadata) = &submission.metadata {
-        text += &format!("metadata:\n{}", member_lines(metadata));
+        text += &format!("metadata:\n{}", member_lines(metadata, &[]));
     }
-    text + "answers:\n" + &member_lines(&submission.answers)
+    text + "answers:\n" + &member_lines(&submission.answers, questions)
 }
 
-fn member_lines(object: &RawValue) -> String {
+/// A line for each member, called by the title of the question that it answers.
+fn member_lines(object: &RawValue, questions: &[Value]) -> String {
     let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
     let line = |(key, value): (String, Value)| {
         let value = match value {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        format!("  {}: {}\n", visible(&key), visible(&value))
+        let asked = questions.iter().find(|question| question.get("id") == Some(&key.as_str().into()));
+        let name = match asked.and_then(|question| question.get("title")) {
+            Some(Value::String(title)) => format!("{title} ({key})"),
+            _ => key,
+        };
+        format!("  {}: {}\n", visible(&name), visible(&value))
     };
     members.into_iter().map(line).collect()
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table as Columns, presets};
+use console::measure_text_width;
 
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
@@ -33,6 +34,11 @@ impl Cell {
         Self { text: time.to_string(), shown: Some(ago(time, now)), is_text: false }
     }
 
+    /// What people read, with nothing that steers a terminal.
+    fn visible(&self) -> String {
+        visible(self.shown.as_ref().unwrap_or(&self.text))
+    }
+
     /// A JSON value: text without its quotes, nothing for `null`.
     pub fn value(value: &Value) -> Self {
         match value {
@@ -43,6 +49,12 @@ impl Cell {
         }
     }
 }
+
+/// Characters of a text, of which there may be more, that are worth a column.
+const READABLE: usize = 8;
+
+/// Characters between columns.
+const GAP: usize = 2;
 
 /// Rows under headers.
 #[derive(Debug, Clone, Default)]
@@ -85,16 +97,35 @@ impl Table {
         Self { headers, rows: self.rows.iter().map(row).collect() }
     }
 
-    /// For a terminal of `width` columns: no borders, every row on one line.
+    /// How many columns, from the first, a terminal of `width` columns shows so that each can be read.
+    pub fn fitting(&self, width: u16) -> usize {
+        let mut taken = 0;
+        let fits = |place: &usize| {
+            taken += self.least_width(*place) + GAP;
+            taken <= usize::from(width)
+        };
+        (0..self.headers.len()).take_while(fits).count().max(1)
+    }
+
+    fn least_width(&self, place: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(place)).map(Cell::visible);
+        let texts = cells.chain(self.headers.get(place).map(|header| visible(&shown(header))));
+        let widest = texts.map(|text| measure_text_width(&text)).max().unwrap_or_default();
+        if self.stays_whole(place) { widest } else { widest.min(READABLE) }
+    }
+
+    /// For a terminal of `width` columns: no borders, every row on one line, as many columns as are
+    /// [`fitting`](Self::fitting).
     pub fn columns(&self, width: u16, colour: bool) -> String {
         let mut columns = Columns::new();
         columns.load_style(presets::NOTHING);
         columns.set_content_arrangement(ContentArrangement::Dynamic);
         columns.set_width(width);
-        let header = self.headers.iter().map(|header| header.trim_end_matches("_at").to_uppercase());
+        let count = self.fitting(width);
+        let header = self.headers.iter().take(count).map(|header| shown(header));
         columns.set_header(one_line(header.collect()));
         for row in &self.rows {
-            let cells = row.iter().map(|cell| visible(cell.shown.as_ref().unwrap_or(&cell.text)));
+            let cells = row.iter().take(count).map(Cell::visible);
             columns.add_row(one_line(cells.collect()));
         }
         for (place, column) in columns.column_iter_mut().enumerate() {
@@ -147,6 +178,11 @@ impl Table {
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
     }
+}
+
+/// A header as people read it.
+fn shown(header: &str) -> String {
+    header.trim_end_matches("_at").to_uppercase()
 }
 
 fn one_line(cells: Vec<String>) -> Row {
@@ -237,6 +273,20 @@ mod tests {
         let chosen = table.only(&["title".to_owned(), "id".to_owned()]).columns(50, false);
         assert!(chosen.lines().all(|line| line.chars().count() <= 50), "{chosen}");
         assert!(chosen.ends_with("…  frm_7k2m9q4x1abz\n"), "{chosen}");
+    }
+
+    #[test]
+    fn a_terminal_gets_as_many_columns_as_can_be_read() {
+        let mut table = Table::new(["id", "a", "b", "how_did_you_hear_of_us", "c"]);
+        let long = || Cell::text("word ".repeat(9));
+        table.rows.push(vec![Cell::text("sub_01k3v8m2f4"), Cell::text("x"), long(), long(), long()]);
+        for (width, count) in
+            [(5, 1), (18, 1), (19, 2), (28, 2), (29, 3), (39, 4), (48, 4), (49, 5), (500, 5)]
+        {
+            assert_eq!(table.fitting(width), count, "{width}");
+            let lines = table.columns(width, false);
+            assert_eq!(lines.lines().next().unwrap().split_whitespace().count(), count, "{width}: {lines}");
+        }
     }
 
     #[test]

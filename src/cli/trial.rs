@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::api::Code;
-use crate::cli::answers::{self, Given};
+use crate::cli::answers::{self, Given, Written};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::document::{Document, Record};
 use crate::cli::exit::CliError;
@@ -32,6 +32,9 @@ pub struct Trial {
     valid: bool,
     questions: Vec<Row>,
     errors: Vec<Violation>,
+    /// The errors, with their places in the file of answers.
+    #[serde(skip)]
+    findings: Vec<Finding>,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,7 +79,7 @@ impl Trial {
         let version = Version { number: 1, created_at: now, questions };
         let are_several = records.len() > 1;
         let attempt = |(place, record): (usize, Record)| {
-            let mut answers = record.answers;
+            let mut answers = record.answers.clone();
             answers::add(&mut answers, given, &version.questions)?;
             let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
             let drops = |error: &Violation| {
@@ -86,16 +89,27 @@ impl Trial {
             let mut questions = rows(&version, &answers, &errors);
             questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
             let set = are_several.then_some(place + 1);
-            Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors })
+            let told = errors.iter().map(|error| finding(set, error)).collect();
+            let findings = Written { given: given.to_vec(), record: Some(record) }.marked(told);
+            Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors, findings })
         };
         records.into_iter().enumerate().map(attempt).collect()
     }
 }
 
+fn finding(set: Option<usize>, error: &Violation) -> Finding {
+    let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
+    let message = format!("{set}{}", error.message);
+    Finding { violation: Some(error.clone()), ..Finding::new(error.code.name(), message) }
+}
+
 impl Trial {
-    fn finding(&self, error: &Violation) -> Finding {
-        let set = self.set.map(|set| format!("set {set}: ")).unwrap_or_default();
-        Finding::new(error.code.name(), format!("{}: {set}{}", self.file, error.message))
+    /// The problems; those that stand in no file name the form's.
+    fn told(&self) -> impl Iterator<Item = Finding> {
+        self.findings.iter().map(|finding| match &finding.mark {
+            Some(_) => finding.clone(),
+            None => Finding { message: format!("{}: {}", self.file, finding.message), ..finding.clone() },
+        })
     }
 }
 
@@ -168,7 +182,7 @@ pub fn refusal(trials: &[Trial]) -> Option<Report> {
         1 => format!("{file}: the answers would be refused"),
         of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
     };
-    let findings = refused.iter().flat_map(|trial| trial.errors.iter().map(|error| trial.finding(error)));
+    let findings = refused.iter().flat_map(|trial| trial.told());
     Some(Report { findings: findings.collect(), summary: Some(summary), code: Code::ValidationFailed })
 }
 

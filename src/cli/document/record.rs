@@ -138,7 +138,11 @@ impl Record {
         };
         let at_key = matches!(
             violation.code,
-            Rule::UnknownQuestion | Rule::UnknownField | Rule::QuestionNotVisible | Rule::NotAnswerable
+            Rule::UnknownQuestion
+                | Rule::UnknownField
+                | Rule::QuestionNotVisible
+                | Rule::NotAnswerable
+                | Rule::UnknownRow
         );
         let document = self.document.as_ref().filter(|_| is_here)?;
         Some(document.mark(document.place(pointer, at_key)?, None, None))

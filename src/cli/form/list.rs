@@ -17,7 +17,7 @@ use crate::domain::json::Value;
     visible_alias = "ls",
     after_long_help = "\
 Newest first: id, status, responses, updated, title. Of forms in the trash the
-time is that of their deletion.
+time is that of their deletion. --columns can choose slug too.
 
 Examples:
   forms list
@@ -50,18 +50,23 @@ impl List {
         let query = FormQuery { status, trashed: self.trashed, count: want.may_be_cut(format) };
         let mut pages = client.list_forms(&query, want.page(format));
         let now = session.now();
+        // The last is only for those who choose it.
+        let count = if session.output.columns.is_empty() { 5 } else { 6 };
         let row = |form: &FormEntry| {
-            vec![
+            let cells = [
                 Cell::text(form.id.to_string()),
                 Cell::text(form.status.name()),
                 Cell::number(form.response_count),
                 Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
                 Cell::text(&*form.title),
-            ]
+                Cell::text(form.slug.as_deref().unwrap_or_default()),
+            ];
+            cells.into_iter().take(count).collect()
         };
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
         let moment = if self.trashed { "deleted" } else { "updated" };
-        let headers = ["id", "status", "responses", moment, "title"].map(str::to_owned).to_vec();
+        let names = ["id", "status", "responses", moment, "title", "slug"];
+        let headers = names.iter().take(count).map(|name| (*name).to_owned()).collect();
         let listing = Listing { output: &session.output, want, raw: false, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
             let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));

@@ -71,12 +71,50 @@ fn text_that_cannot_be_turned_is_told_with_what_is_asked_for() {
     for line in [
         "error[type_mismatch]: \"Guests\": Enter a number, not text",
         "error[type_mismatch]: \"Coming\": Enter true or false, not text",
-        "error[not_an_option]: \"Colours\" at 1: Choose one of red, blue",
+        "error[not_an_option]: \"Colours\", item 2: Choose one of red, blue",
         "error[not_an_option]: \"Grid\" at taste: Choose one of good, bad",
         "guests=… expects a number",
     ] {
         assert!(said.contains(line), "{said}");
     }
+}
+
+#[test]
+fn the_help_is_a_line_to_paste() {
+    let (home, id) = home();
+    for (argument, help) in [
+        ("colours=red,blue", "give it once for each: colours=red colours=blue"),
+        ("colours=green", "give it once for each: colours=red colours=blue"),
+        ("order=green", "give it once for each, the most preferred first: order=red order=blue"),
+        ("grid=good", r#"grid takes JSON from rows to columns: 'grid:={"taste":"good"}'"#),
+        (
+            "colour=Mum's",
+            r#"colour=… expects one of red, blue; in other words: 'colour:={"other":"Mum'\''s"}'"#,
+        ),
+        ("colour=rde", "a similar option exists: colour=red"),
+        ("colour=BLUE", "a similar option exists: colour=blue"),
+        ("day=soon", "day=… expects a date"),
+    ] {
+        let said = home.run(&["--data", "store", "submit", &id, argument]).expect(6).stderr;
+        assert!(said.contains(&format!("= help: {help}")), "{argument}: {said}");
+    }
+}
+
+#[test]
+fn an_option_is_known_by_its_label_too() {
+    let home = Home::new();
+    let options = "[{value: s1, label: Soup of the day}, {value: s2, label: 'Bread, cheese'}]";
+    let text = format!("title: T\nquestions:\n  - {{type: multiple_choice, title: Q, options: {options}}}\n");
+    home.write("labels.yaml", &text);
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "labels.yaml"]);
+    let said = home.run(&["--data", "store", "submit", id.trim(), "q1=soup of the day"]).expect(6).stderr;
+    assert!(said.contains("= help: a similar option exists: q1=s1"), "{said}");
+}
+
+#[test]
+fn a_list_without_items_is_no_answer() {
+    let (home, id) = home();
+    assert_eq!(sent(&home, &id, &["colours=", "order="]), r#"{"colours":[],"order":[]}"#);
 }
 
 #[test]

@@ -166,7 +166,10 @@ fn what_stands_beside_answers_is_sent_and_shown() {
     home.write("answers.yaml", "answers: {q1: soup}\nmetadata: {table: \"5\"}\n");
     let submission = home.ok(&["--data", "store", "submit", &id, "--file", "answers.yaml"]);
     let shown = home.ok(&["--data", "store", "responses", "show", &id, submission.trim()]);
-    assert!(shown.ends_with("metadata:\n  table: 5\nanswers:\n  q1: soup\n"), "{shown}");
+    assert!(
+        shown.ends_with("metadata:\n  table: 5\nanswers:\n  What would you like? (q1): soup\n"),
+        "{shown}"
+    );
     home.write("answers.yaml", "answers: {q1: soup}\nmetadata: {table: 5}\n");
     let refused = home.run(&["--data", "store", "submit", &id, "--file", "answers.yaml"]).expect(6);
     assert!(refused.stderr.contains(" --> answers.yaml:2:19\n"), "{refused:?}");

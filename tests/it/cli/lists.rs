@@ -83,11 +83,55 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         ("q3", 2, "it has no `=`; write QUESTION=VALUE"),
         ("q3>=4", 2, "write q3.gte=4"),
         ("q3!=4", 2, "write q3.ne=4"),
-        ("q3=good", 6, "`filter[q3][eq]`: this can never be true of `q3`: Enter a whole number from 1 to 5"),
+        ("q3=good", 6, "`--where q3`: this can never be true of `q3`: Enter a whole number from 1 to 5"),
+        ("q3.gte=good", 6, "`--where q3.gte`: this can never be true of `q3`: Enter"),
+        ("q33=4", 2, "`q33` is not a question of "),
+        ("q33=4", 2, "help: a question with a similar id exists: `q3`"),
+        ("score=4", 2, "help: its questions are q1, q2, q3"),
     ] {
         let refused = list(&["--where", test]).expect(exit).stderr;
         assert!(refused.contains(said), "{test}: {refused}");
     }
+    let refused = list(&["--since", "yesterday"]).expect(6).stderr;
+    let said =
+        "`--since` expects a date and time with its offset, such as 2027-01-31T18:00:00Z, got `yesterday`";
+    assert!(refused.contains(said), "{refused}");
+}
+
+#[test]
+fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
+    let home = Home::new();
+    let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
+    home.write("colours.yaml", &format!("title: Colours\nquestions:\n  - {choice}\n"));
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
+    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
+    assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
+}
+
+#[test]
+fn one_submission_has_the_columns_of_its_questions() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let submission = home.ok(&["--data", "store", "submit", &id, "q1=Ada", "q3=5"]);
+    let show = |arguments: &[&str]| {
+        let command = ["--data", "store", "responses", "show", &id, submission.trim()];
+        home.run(&[&command, arguments].concat())
+    };
+    assert_eq!(show(&["--columns", "q3,q1"]).expect(0).stdout, "5\tAda\n");
+    let csv = show(&["-o", "csv"]).expect(0).stdout;
+    assert!(csv.lines().next().unwrap().ends_with(",q1,q2,q3"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",Ada,,5"), "{csv}");
+    assert!(show(&["--columns", "q4"]).expect(2).stderr.contains("there is no column `q4`"));
+}
+
+#[test]
+fn forms_can_be_listed_with_their_slugs() {
+    let home = Home::new();
+    home.write("form.yaml", "title: Lunch\nslug: lunch\n");
+    home.ok(&["--data", "store", "create", "-f", "form.yaml"]);
+    let list = |arguments: &[&str]| home.ok(&[&["--data", "store", "list"], arguments].concat());
+    assert_eq!(list(&["--columns", "slug,title"]), "lunch\tLunch\n");
+    assert!(list(&["-o", "csv"]).starts_with("id,status,responses,updated,title\n"));
 }
 
 #[test]
@@ -104,6 +148,12 @@ fn a_form_that_drops_takes_keys_it_does_not_know_with_a_warning() {
         "{}",
         sent.stderr
     );
+    let missed = home.run(&["--data", "store", "submit", id.trim(), "qq1=Ada"]).expect(0);
+    let warning =
+        "warning: `qq1` is not a question of \"Lunch\" and is left out; a similar id exists: `q1`\n";
+    assert!(missed.stderr.contains(warning), "{missed:?}");
+    let refused = home.run(&["--data", "store", "submit", id.trim(), "qq1=Ada", "q1:=5"]).expect(6);
+    assert!(refused.stderr.contains(warning), "{refused:?}");
 }
 
 #[test]

@@ -76,6 +76,12 @@ fn the_same_is_told_to_programs() {
     );
     let github = validate(&home, &["score=2", "--format", "github"]).expect(6);
     assert_eq!(github.stdout, "::error title=required::feedback.yaml: \"Why?\" needs an answer\n");
+    home.write("ans.yaml", "score: 5\nemail: nobody\n");
+    let github = validate(&home, &["--answers", "ans.yaml", "--format", "github"]).expect(6);
+    assert!(
+        github.stdout.starts_with("::error file=ans.yaml,line=2,col=8,title=invalid_email::"),
+        "{github:?}"
+    );
 }
 
 #[test]

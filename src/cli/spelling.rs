@@ -1,0 +1,123 @@
+//! How an answer is written as an argument: what its question asks for, as a line to paste.
+
+use crate::cli::diagnostics::similar;
+use crate::domain::json::{Object, Value};
+use crate::domain::question::{Kind, Question};
+use crate::domain::violation::Rule;
+
+/// An option of a question: what is sent, and what people read.
+struct Choice {
+    value: String,
+    label: String,
+}
+
+/// What to write as the answer to `question`, whose id is `id`, where `wrong` breaks `rule`.
+pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) -> String {
+    let wrong = match wrong {
+        Some(Value::String(text)) if rule == Rule::NotAnOption => Some(text.as_str()),
+        _ => None,
+    };
+    if let Some(near) = wrong.and_then(|text| similar_option(question, text)) {
+        return format!("a similar option exists: {}", quoted(&format!("{id}={near}")));
+    }
+    let rules = question.kind.rules();
+    match &question.kind {
+        Kind::MultipleChoice(_) => format!("give it once for each: {}", repeated(question, id, wrong)),
+        Kind::Ranking(_) => {
+            format!("give it once for each, the most preferred first: {}", repeated(question, id, wrong))
+        }
+        Kind::Matrix(_) => {
+            let line = quoted(&format!("{id}:={}", rules.example()));
+            format!("{id} takes JSON from rows to columns: {line}")
+        }
+        _ => {
+            let other = wrong.filter(|_| takes_other(question)).map(|text| in_other_words(id, text));
+            format!("{id}=… expects {}{}", rules.expects(), other.unwrap_or_default())
+        }
+    }
+}
+
+/// The option that `text` was meant to be: one with this label, or with a name that is near.
+pub fn similar_option(question: &Question, text: &str) -> Option<String> {
+    let (written, choices) = (text.to_lowercase(), choices(question));
+    let names: Vec<_> = choices
+        .iter()
+        .flat_map(|choice| [(choice.value.to_lowercase(), choice), (choice.label.to_lowercase(), choice)])
+        .collect();
+    // Of a character or two every other is near.
+    let is_long = written.chars().count() > 2;
+    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))
+        .filter(|near| is_long || *near == written)?;
+    names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
+}
+
+/// Where in its answer `pointer` leads, into `/answers`, in words that count from one; and what stands there.
+pub fn follow<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Value>) {
+    let mut steps = pointer.split('/').skip(2).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let id = steps.next().unwrap_or_default();
+    let mut value = answers.iter().find(|(key, _)| *key == id).map(|(_, value)| value);
+    let mut place = String::new();
+    for step in steps {
+        if let (Some(Value::Array(items)), Ok(index)) = (value, step.parse::<usize>()) {
+            place += &format!(", item {}", index + 1);
+            value = items.get(index);
+        } else {
+            place += &format!(" at {step}");
+            value = value.and_then(|value| value.get(&step));
+        }
+    }
+    (place, value)
+}
+
+/// An argument for each of the options that `wrong` has with commas between them, or for the first two.
+fn repeated(question: &Question, id: &str, wrong: Option<&str>) -> String {
+    let choices = choices(question);
+    let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
+    let meant: Vec<_> = wrong.unwrap_or_default().split(',').map(str::trim).collect();
+    let values: Vec<_> = match meant.iter().all(is_option) {
+        true => meant,
+        false => choices.iter().map(|choice| choice.value.as_str()).take(2).collect(),
+    };
+    values.iter().map(|value| quoted(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
+}
+
+fn in_other_words(id: &str, text: &str) -> String {
+    let answer = Value::Object(vec![("other".to_owned(), text.into())]);
+    format!("; in other words: {}", quoted(&format!("{id}:={answer}")))
+}
+
+fn takes_other(question: &Question) -> bool {
+    setting(question, "allow_other") == Some(Value::Bool(true))
+}
+
+fn choices(question: &Question) -> Vec<Choice> {
+    let Some(Value::Array(options)) = setting(question, "options") else { return Vec::new() };
+    options.iter().filter_map(Choice::of).collect()
+}
+
+fn setting(question: &Question, name: &str) -> Option<Value> {
+    let settings = question.kind.rules().settings();
+    settings.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+impl Choice {
+    fn of(option: &Value) -> Option<Self> {
+        let text = |name| match option.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
+        match option {
+            Value::String(value) => Some(Self { value: value.clone(), label: value.clone() }),
+            _ => text("value").map(|value| Self { label: text("label").unwrap_or(value.clone()), value }),
+        }
+    }
+}
+
+/// `argument` as a shell takes it for one word.
+fn quoted(argument: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "=_-.:,/@+%".contains(character);
+    match argument.chars().all(is_plain) {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', "'\\''")),
+    }
+}
