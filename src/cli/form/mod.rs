@@ -23,7 +23,7 @@ pub use create::Create;
 pub use edit::Edit;
 pub use list::List;
 pub use show::Show;
-pub use state::{Close, Publish, Unpublish};
+pub use state::{Close, Publish, Unpublish, name, or_opened, shut};
 pub use trash::{Delete, Restore};
 
 /// Does the same to each form; one that fails does not keep the others.
