@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::domain::admission::Shut;
 use crate::domain::violation::{Rule, Violation};
 
 /// The media type of a problem document.
@@ -136,6 +137,18 @@ impl Code {
     /// The code called `name`.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name() == name)
+    }
+}
+
+impl From<Shut> for Code {
+    fn from(why: Shut) -> Self {
+        match why {
+            Shut::Draft => Self::FormNotPublished,
+            Shut::Closed => Self::FormClosed,
+            Shut::NotOpenYet => Self::FormNotOpenYet,
+            Shut::Expired => Self::FormExpired,
+            Shut::Full => Self::FormFull,
+        }
     }
 }
 

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use crate::api::{Code, FormDetail, Problem};
+use crate::api::{Code, FormDetail};
 use crate::cli::diagnostics::{Finding, Report, similar};
 use crate::cli::document::Record;
 use crate::cli::exit::CliError;
+use crate::cli::form::{name, or_opened, shut};
 use crate::cli::spelling;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
-use crate::domain::form::{Status, Version};
+use crate::domain::form::Version;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
 use crate::domain::question::{Kind, Question, QuestionDraft};
@@ -163,9 +164,12 @@ pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
 
 /// The body that sends the answers to `form`, if it takes them at the time `now`; sizes are for the server to say. A key
 /// that is no question is a slip, and an error, unless the form is set to drop it.
+///
+/// # Errors
+/// If the form takes no answers at all; or with everything about them that it refuses.
 pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<String, CliError> {
-    if form.status == Status::Draft {
-        return Err(draft(form));
+    if let Some(why) = form.accepting_reason {
+        return Err(shut(form, why));
     }
     let listed = questions(&form.questions);
     let (questions, ids) = (known(&listed), ids(&listed));
@@ -227,9 +231,8 @@ pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliE
             });
             not_sent(written.marked(findings.collect())).into()
         }
-        ClientError::Problem(problem) if problem.code == Code::FormNotPublished => draft(form),
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
-        other => other.into(),
+        other => or_opened(other, &name(form)),
     }
 }
 
@@ -324,14 +327,6 @@ fn not_sent(findings: Vec<Finding>) -> Report {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
     Report { findings, summary, code: Code::ValidationFailed }
-}
-
-fn draft(form: &FormDetail) -> CliError {
-    let title = format!("\"{}\" ({}) is a draft and takes no answers", form.title, form.id);
-    let problem = Problem::new(Code::FormNotPublished).detail(title);
-    let error = ClientError::Problem(Box::new(problem));
-    let name = form.slug.clone().unwrap_or_else(|| form.id.to_string());
-    CliError::of_client(error, format!("forms publish {name}"))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::cli::document::Document;
 use crate::cli::elsewhere;
 use crate::cli::exit::Exit;
 use crate::cli::output::{visible, visible_lines, wrapped};
+use crate::domain::json::Value as Definition;
 use crate::domain::violation::{Rule, Violation};
 
 /// One thing that is wrong.
@@ -78,6 +79,15 @@ impl Finding {
     /// The help on one line, for programs.
     pub fn hint(&self) -> Option<String> {
         self.help.as_ref().map(|help| help.replace('\n', " "))
+    }
+
+    /// The same, of one of several items: where the message does not name it, it comes first.
+    #[must_use]
+    pub fn about(mut self, item: &str) -> Self {
+        if !self.message.contains(item) {
+            self.message = format!("{item}: {}", self.message);
+        }
+        self
     }
 
     /// Draws it, without a newline at the end.
@@ -231,9 +241,25 @@ pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Fin
     drawn.chain(others.iter().map(named)).collect()
 }
 
-/// Tells of the broken rules of a definition that stands in no file.
-pub fn tell_violations(violations: &[Violation]) -> Vec<Finding> {
-    violations.iter().map(plain_violation).collect()
+/// Tells of the broken rules of `form`, which stands in no file.
+pub fn tell_violations(form: &Definition, violations: &[Violation]) -> Vec<Finding> {
+    let told = |violation| match question(form, violation) {
+        Some(question) => plain_violation(violation).about(&question),
+        None => plain_violation(violation),
+    };
+    violations.iter().map(told).collect()
+}
+
+/// What a person calls the question of `form` that breaks a rule, unless the message does.
+fn question(form: &Definition, violation: &Violation) -> Option<String> {
+    let place: usize = violation.pointer.strip_prefix("/questions/")?.split('/').next()?.parse().ok()?;
+    let Definition::Array(questions) = form.get("questions")? else { return None };
+    let number = format!("question {}", place + 1);
+    let name = match questions.get(place)?.get("id") {
+        Some(Definition::String(id)) => format!("question `{id}`"),
+        _ => number.clone(),
+    };
+    Some(name).filter(|_| !violation.message.contains(&number))
 }
 
 fn of_violation(document: &Document, violation: &Violation) -> Finding {

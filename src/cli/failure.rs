@@ -126,11 +126,8 @@ fn of_client(error: &ClientError) -> Finding {
 }
 
 fn of_problem(problem: &Problem) -> Finding {
-    let title = lower_first(&problem.title);
-    let message = match &problem.detail {
-        Some(detail) => lower_first(detail),
-        None => title,
-    };
+    // A detail may be what the form's author has written: it stays as it is.
+    let message = problem.detail.clone().unwrap_or_else(|| lower_first(&problem.title));
     let mut finding = Finding::new(problem.code.name(), visible(&message));
     if problem.status >= 500
         && let Some(id) = &problem.request_id
@@ -140,7 +137,7 @@ fn of_problem(problem: &Problem) -> Finding {
     finding.help(Some(format!("forms explain {}", problem.code)))
 }
 
-/// Our messages begin in lower case; those of the API are sentences.
+/// Our messages begin in lower case; the titles of the API are sentences.
 fn lower_first(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {

@@ -241,7 +241,9 @@ impl Output {
                 document["item"] = item.into();
                 series.failures.push(document);
             }
-            _ => self.fail(error),
+            // What is wrong with a file is drawn in it.
+            _ if matches!(error, CliError::Rejected(_)) => self.fail(error),
+            _ => self.finding(&failure::tell(error).about(item)),
         }
     }
 

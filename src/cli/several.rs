@@ -43,15 +43,10 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// Whether an item failed.
-    pub fn has_failed(&self) -> bool {
-        !self.exits.is_empty()
-    }
-
     /// How the command ends.
     ///
     /// # Errors
-    /// If an item failed; one that was not tried counts among them. Where none was done and all failed alike, doing it
+    /// If an item failed. Where none was done and all failed alike, doing it
     /// again is as good or as bad as for one: the exit is theirs.
     pub fn end(self) -> Result<(), CliError> {
         let (failed, of) = (self.of - self.done, self.of);

@@ -105,7 +105,8 @@ impl Submit {
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = "\
-`forms responses FORM` is short for `forms responses list FORM`.
+`forms responses FORM` is short for `forms responses list FORM`; `forms help
+responses list` has more about --where.
 
 Examples:
   forms responses frm_7k2m9q4x1abz
@@ -130,8 +131,8 @@ enum ResponsesCommand {
 /// List the answers to a form, newest first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Columns are id, time, and one for each question. With --trashed the time is that
-of the deletion.
+Columns are id, submitted_at, and one for each question; with --trashed it is
+deleted_at instead.
 
 --where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a shell
 would take for its own. The operators are those of conditions: eq, ne, lt, lte,
@@ -160,7 +161,7 @@ struct ResponsesList {
     /// Only those before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only those with this answer, or score.gte=4: see below
+    /// Only those with this answer: colour=red, score.gte=4
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
     tests: Vec<filter::Test>,
     /// Those in the trash

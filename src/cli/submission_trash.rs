@@ -4,12 +4,14 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
+use crate::api::Code;
 use crate::cli::exit::CliError;
+use crate::cli::form::or_opened;
 use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 
 /// Move submissions to the trash, or erase them
 #[derive(Debug, Args)]
@@ -114,9 +116,19 @@ impl Restore {
     }
 
     async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
-        let restored = client.restore_submission(&self.form, id).await?;
+        let restored =
+            client.restore_submission(&self.form, id).await.map_err(|error| self.refused(error, id))?;
         session.output.object(&restored, || format!("{}\n", restored.id))?;
         session.output.say(&format!("{} is back", restored.id));
         Ok(())
+    }
+
+    fn refused(&self, error: ClientError, id: &str) -> CliError {
+        match error.problem().map(|problem| problem.code) {
+            Some(Code::NotInTrash) => {
+                CliError::of_client(error, format!("forms responses show {} {id}", self.form))
+            }
+            _ => or_opened(error, &self.form),
+        }
     }
 }

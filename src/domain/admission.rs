@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::{Form, Status};
+use super::settings::Settings;
 use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
 use crate::id::FormId;
@@ -48,11 +49,19 @@ pub enum Shut {
     Full,
 }
 
+impl Shut {
+    /// What the author of a form with these settings has to say about it. `closed_message` is for those who come too
+    /// late, not for those who come too early.
+    pub fn message(self, settings: &Settings) -> Option<String> {
+        let is_over = matches!(self, Self::Closed | Self::Expired | Self::Full);
+        settings.closed_message.clone().filter(|_| is_over)
+    }
+}
+
 impl Refusal {
-    /// `form` takes no answers. Its `closed_message` is for those who come too late, not for those who come too early.
+    /// `form` takes no answers.
     pub fn shut(form: &Form, why: Shut) -> Self {
-        let is_over = matches!(why, Shut::Closed | Shut::Expired | Shut::Full);
-        Self::Shut { why, message: form.settings.closed_message.clone().filter(|_| is_over) }
+        Self::Shut { why, message: why.message(&form.settings) }
     }
 
     /// The slug `slug` belongs to the form `holder` already.

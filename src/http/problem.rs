@@ -57,14 +57,14 @@ impl Failure {
 
     /// A form takes no answers; its author's own `message` says it better.
     fn shut(why: Shut, message: Option<String>) -> Self {
-        let (code, detail) = match why {
-            Shut::Draft => (Code::FormNotPublished, "publish the form before it takes answers"),
-            Shut::Closed => (Code::FormClosed, "the form was closed and takes no answers"),
-            Shut::NotOpenYet => (Code::FormNotOpenYet, "the form takes no answers before `opens_at`"),
-            Shut::Expired => (Code::FormExpired, "the form takes no answers after `closes_at`"),
-            Shut::Full => (Code::FormFull, "the form has as many submissions as `max_responses` allows"),
+        let detail = match why {
+            Shut::Draft => "publish the form before it takes answers",
+            Shut::Closed => "the form was closed and takes no answers",
+            Shut::NotOpenYet => "the form takes no answers before `opens_at`",
+            Shut::Expired => "the form takes no answers after `closes_at`",
+            Shut::Full => "the form has as many submissions as `max_responses` allows",
         };
-        Self::because(code, message.unwrap_or_else(|| detail.to_owned()))
+        Self::because(why.into(), message.unwrap_or_else(|| detail.to_owned()))
     }
 
     fn invalid(detail: String, violations: Vec<Violation>) -> Self {

@@ -79,6 +79,17 @@ impl Document {
         draw_violations(self, &violations)
     }
 
+    /// Reports that one of the `earlier` forms of the file has the same slug.
+    fn same_slug(&self, earlier: &[Self]) -> Option<Finding> {
+        let slug = self.value.get("slug").filter(|slug| matches!(slug, Value::String(_)))?;
+        let first = earlier.iter().find(|other| other.value.get("slug") == Some(slug))?;
+        let first = first.place("/slug", false).map(|place| (place, "first used here"));
+        let place = self.place("/slug", false);
+        let mark = place.map(|place| self.mark(place, Some("used again here"), first));
+        let message = format!("two forms of the file have the slug {slug}").replace('"', "`");
+        Some(Finding { mark, ..Finding::new(Rule::SlugTaken.name(), message) })
+    }
+
     /// Where the value that `pointer` names stands, or its key, as of a value of several lines; where it has none, the
     /// first line.
     pub fn place(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {

@@ -47,6 +47,8 @@ pub fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document
     let has_merge = findings.iter().any(|finding| finding.message == MERGE);
     let is_told = |finding: &Finding| !has_merge || finding.code.as_deref() != Some("missing_field");
     findings.extend(checked.filter(is_told));
+    let numbered = documents.iter().enumerate();
+    findings.extend(numbered.filter_map(|(place, document)| document.same_slug(&documents[..place])));
     if documents.is_empty() && findings.is_empty() {
         findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
     }

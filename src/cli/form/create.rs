@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{questions, rejected, wizard};
-use crate::api::{Code, FormCreated};
+use crate::api::{Code, FormCreated, Problem};
 use crate::cli::answers;
 use crate::cli::diagnostics::{Report, draw_violations};
 use crate::cli::document::{self, Document};
@@ -57,12 +57,22 @@ pub struct Create {
     /// Let the server check it, store nothing
     #[arg(long, conflicts_with = "publish")]
     dry_run: bool,
+    /// A file, or a question, without its flag
+    #[arg(hide = true)]
+    stray: Option<String>,
 }
 
 impl Create {
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are fit; sizes are for the server
     /// to say.
     pub async fn run(mut self, session: &Session) -> Result<(), CliError> {
+        if let Some(stray) = &self.stray {
+            let help = match self.title {
+                Some(_) => format!("a question follows its flag: -Q '{stray}'"),
+                None => format!("forms create -f {stray}"),
+            };
+            return Err(CliError::usage_with_help(format!("`{stray}` has no flag in front"), help));
+        }
         match (&self.file, &self.title) {
             (Some(file), _) => self.of_file(session, file).await,
             (None, Some(title)) => {
@@ -86,16 +96,29 @@ impl Create {
     async fn of_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
         let documents = document::read(file, &Limits::BOUNDLESS)?;
+        let definitions: Vec<_> = documents.iter().filter_map(Document::definition).collect();
+        definitions.iter().try_for_each(|form| self.expect_a_question(form))?;
         let client = self.client(session).await?;
+        if documents.len() > 1 && !self.dry_run {
+            rehearse(session, &client, &documents).await?;
+        }
         let mut several = Several::begin(session, documents.len());
         for document in &documents {
             let refused = |error| in_file(document, error);
             several.note(&document.file, self.create(session, &client, document.value(), refused).await)?;
-            if several.has_failed() {
-                break;
-            }
         }
         several.end()
+    }
+
+    /// A form that asks for no answer would stay a draft.
+    fn expect_a_question(&self, form: &Definition) -> Result<(), CliError> {
+        if !self.publish || form.questions.iter().any(|question| question.kind.rules().takes_answer()) {
+            return Ok(());
+        }
+        let what = format!("\"{}\" has no question that takes an answer; nothing was stored", form.title);
+        let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
+        let help = "add a question that takes an answer, or leave out --publish";
+        Err(CliError::of_client(ClientError::Problem(Box::new(problem)), help))
     }
 
     fn of_flags(&self, title: &str) -> Value {
@@ -107,12 +130,13 @@ impl Create {
 
     /// Creates a form that stands in no file.
     async fn unwritten(&self, session: &Session, form: &Value) -> Result<(), CliError> {
-        Definition::read(form, &Limits::BOUNDLESS)
-            .map_err(|violations| rejected(&violations, Code::ValidationFailed))?;
+        let definition = Definition::read(form, &Limits::BOUNDLESS)
+            .map_err(|violations| rejected(form, &violations, Code::ValidationFailed))?;
+        self.expect_a_question(&definition)?;
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
-                rejected(&problem.errors, problem.code)
+                rejected(form, &problem.errors, problem.code)
             }
             error => lost(error),
         };
@@ -157,6 +181,21 @@ impl Create {
         }
         Ok(())
     }
+}
+
+/// Fails unless the server would take all of `documents`: some of them alone would be in the way of another try.
+async fn rehearse(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
+    let mut several = Several::begin(session, documents.len());
+    for document in documents {
+        let tried = match client.try_form(&document.body()).await {
+            Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
+                return Err(error.into());
+            }
+            tried => tried.map(drop).map_err(|error| in_file(document, error)),
+        };
+        several.note(&document.file, tried)?;
+    }
+    several.end_as_worst().inspect_err(|_| session.output.say("nothing was stored"))
 }
 
 /// The server's problems, drawn in the file they are about.

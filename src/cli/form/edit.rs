@@ -86,7 +86,7 @@ impl Edit {
         let Some(patch) = patch(&before, &after) else { return tell(session, &before, &form, self.dry_run) };
         let id = form.id.to_string();
         let changed = client.update_revision(&id, &patch.to_string(), &revision, self.dry_run).await;
-        let changed = changed.map_err(|error| refused(error, &id))?;
+        let changed = changed.map_err(|error| refused(error, &id, &after))?;
         tell(session, &before, &changed, self.dry_run)
     }
 }
@@ -110,21 +110,23 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// The server's refusal of what stands in no file.
-fn refused(error: ClientError, form: &str) -> CliError {
+/// The server's refusal of what stands in no file: to make the form `wanted`.
+fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            rejected(&problem.errors, problem.code)
+            rejected(wanted, &problem.errors, problem.code)
         }
-        error => unchanged(error, form),
+        error => unchanged(error, form, format!("see what it is now: forms show {form}")),
     }
 }
 
-/// The server's refusal, with what to do about it if the form has moved on.
-pub(super) fn unchanged(error: ClientError, form: &str) -> CliError {
-    match &error {
+/// The server's refusal; with `help` if the form has moved on.
+pub(super) fn unchanged(mut error: ClientError, form: &str, help: String) -> CliError {
+    match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {
-            CliError::of_client(error, format!("see what it is now: forms show {form}"))
+            problem.detail =
+                Some("somebody else has changed the form meanwhile; yours is not stored".to_owned());
+            CliError::of_client(error, help)
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms show {form}")),
         _ => error.into(),

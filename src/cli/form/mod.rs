@@ -17,13 +17,14 @@ use crate::cli::diagnostics::{Report, tell_violations};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::domain::json::Value;
 use crate::domain::violation::Violation;
 
 pub use create::Create;
 pub use edit::Edit;
 pub use list::List;
 pub use show::Show;
-pub use state::{Close, Publish, Unpublish};
+pub use state::{Close, Publish, Unpublish, name, or_opened, shut};
 pub use trash::{Delete, Restore};
 
 /// Does the same to each form; one that fails does not keep the others.
@@ -39,9 +40,9 @@ async fn each(
     several.end()
 }
 
-/// All that is wrong with a form that stands in no file.
-fn rejected(violations: &[Violation], code: Code) -> CliError {
-    let findings = tell_violations(violations);
+/// All that is wrong with `form`, which stands in no file.
+fn rejected(form: &Value, violations: &[Violation], code: Code) -> CliError {
+    let findings = tell_violations(form, violations);
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was stored", findings.len()));
     Report { findings, summary, code }.into()

@@ -74,9 +74,15 @@ impl Seen<'_> {
         let sent = self.client.update_revision(&id, &patch.to_string(), &self.revision, self.dry_run).await;
         sent.map_err(|error| match error.problem() {
             Some(problem) if !problem.errors.is_empty() => in_file(document, error),
-            _ => unchanged(error, &id),
+            _ => unchanged(error, &id, overtaken(file, &id)),
         })
     }
+}
+
+/// What to do with the text in `file` once somebody else has changed the form `id`.
+fn overtaken(file: &str, id: &str) -> String {
+    let all_the_same = format!("to put your text in its place: VISUAL='cp {file}' forms edit {id}");
+    format!("to see what it is now: forms show {id}\n{all_the_same}")
 }
 
 /// The definition with its questions, also if it has none any more.

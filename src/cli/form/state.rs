@@ -5,9 +5,10 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use super::each;
-use crate::api::FormDetail;
+use crate::api::{Code, FormDetail, Problem};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
+use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
 use crate::domain::form::Status;
@@ -101,4 +102,29 @@ pub(super) fn state(form: &FormDetail) -> String {
             format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
         }
     }
+}
+
+/// The refusal of answers to `form`, which takes none: in its author's words, where there are some.
+pub fn shut(form: &FormDetail, why: Shut) -> CliError {
+    let plain = || format!("\"{}\" ({}) {}", form.title, form.id, state(form));
+    let problem = Problem::new(why.into()).detail(why.message(&form.settings).unwrap_or_else(plain));
+    or_opened(ClientError::Problem(Box::new(problem)), &name(form))
+}
+
+/// `error`; if it is that the form called `name` takes no answers, with the command after which it does.
+pub fn or_opened(error: ClientError, name: &str) -> CliError {
+    let set = |setting| format!("forms edit {name} --set settings.{setting}=");
+    let help = error.problem().and_then(|problem| match problem.code {
+        Code::FormNotPublished | Code::FormClosed => Some(format!("forms publish {name}")),
+        Code::FormNotOpenYet => Some(set("opens_at")),
+        Code::FormExpired => Some(set("closes_at")),
+        Code::FormFull => Some(set("max_responses")),
+        _ => None,
+    });
+    CliError::Client { error, notes: Vec::new(), help }
+}
+
+/// What a person calls the form.
+pub fn name(form: &FormDetail) -> String {
+    form.slug.clone().unwrap_or_else(|| form.id.to_string())
 }

@@ -5,12 +5,13 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use super::each;
+use crate::api::Code;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
-use crate::client::{Client, FormQuery, MAX_PAGE};
+use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
 /// Move forms and their answers to the trash, or erase them
@@ -128,15 +129,16 @@ impl Doomed {
 /// Take forms and their answers out of the trash
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. `forms list --trashed` shows what can be restored;
-what has lain in the trash for longer than the server keeps it is erased.
+Prints the id of each form: in the trash it has no slug. `forms list --trashed`
+shows what can be restored; what has lain there for longer than the server
+keeps it is erased.
 
 Examples:
   forms restore frm_7k2m9q4x1abz
   forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
 pub struct Restore {
-    /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM")]
+    /// Forms, by id: `forms list --trashed` shows it
+    #[arg(required = true, value_name = "ID")]
     forms: Vec<String>,
 }
 
@@ -145,13 +147,22 @@ impl Restore {
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         each(session, &self.forms, async |form| {
-            let restored = client.restore_form(form).await?;
+            let restored = client.restore_form(form).await.map_err(|error| not_restored(error, form))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
             session.output.say(&format!("{} is back", named(&restored.title, restored.response_count)));
             Ok(())
         })
         .await
     }
+}
+
+fn not_restored(error: ClientError, form: &str) -> CliError {
+    let help = match error.problem().map(|problem| problem.code) {
+        Some(Code::NotInTrash) => format!("forms show {form}"),
+        Some(Code::FormNotFound) => "in the trash a form is known by its id: forms list --trashed".to_owned(),
+        _ => return error.into(),
+    };
+    CliError::of_client(error, help)
 }
 
 fn named(title: &str, response_count: u64) -> String {

@@ -38,6 +38,8 @@ fn flags_make_a_form() {
 fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
     let home = Home::new();
     create(&home, &["--title", "Lunch", "--slug", "taken"]).expect(0);
+    home.write("empty.yaml", "title: Empty\nquestions: [{type: page, title: P}]\n");
+    home.write("both.yaml", "title: Asks\nquestions: [{type: url, title: U}]\n---\ntitle: Empty\n");
     let cases: &[(&[&str], i32, &str)] = &[
         (
             &["--title", "A", "-Q", "ratting:B", "-Q", "email:"],
@@ -47,6 +49,20 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
         (&["--title", "A", "-Q", "ratting:B", "-Q", "email:"], 6, "2 problems, nothing was stored"),
         (&["--title", "A", "--slug", "taken"], 5, "slug `taken` already belongs to"),
         (&["--title", "A", "--slug", "taken", "--dry-run"], 5, "slug `taken` already belongs to"),
+        (
+            &["--title", "A", "-Q", "email:B", "-Q", "email:"],
+            6,
+            "error[empty]: question 2: `title` must not be empty\n",
+        ),
+        (
+            &["--title", "A", "--publish"],
+            6,
+            "help: add a question that takes an answer, or leave out --publish",
+        ),
+        (&["-f", "empty.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),
+        (&["-f", "both.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),
+        (&["both.yaml"], 2, "forms create -f both.yaml"),
+        (&["--title", "A", "email:B"], 2, "-Q 'email:B'"),
         (&["--title", "A", "-Q", "email"], 2, "expected TYPE:TITLE"),
         (
             &["--title", "A", "-Q", "ranking:Best"],

@@ -56,8 +56,13 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
     let before = form(&home, &id);
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["--set", "questions.q2.required=5"], 6, "`required` must be true or false, not a number"),
+        (
+            &["--set", "questions.q2.required=5"],
+            6,
+            "question `q2`: `required` must be true or false, not a number",
+        ),
         (&["--set", "questions.q3.max=99", "--title", ""], 6, "2 problems, nothing was stored"),
+        (&["--set", "questions.q3.mix=2"], 6, "error[unknown_field]: unknown field `mix` in question 3\n"),
         (&["--slug", "taken"], 5, "slug `taken` already belongs to"),
         (&["--set", "questions.q9.title=A"], 2, "`q9` is no question of the form"),
         (&["--set", "questions.q1={type: email}"], 2, "question `q1` is set member by member"),

@@ -163,6 +163,13 @@ fn a_change_by_others_while_the_editor_is_open_is_not_overwritten() {
     let kept = kept(&home);
     assert!(seen.contains(&format!("your text is kept in {}", kept[0].display())), "{seen}");
     assert!(fs::read_to_string(&kept[0]).unwrap().contains("title: Mine"));
+    assert!(seen.contains("somebody else has changed the form meanwhile"), "{seen}");
+    // What it says to do does it.
+    let editor = format!("cp {}", kept[0].display());
+    assert!(seen.contains(&format!("VISUAL='{editor}' forms edit {id}")), "{seen}");
+    let (code, seen) = Session::start(&home, &[("VISUAL", &editor)], &["edit", &id]).end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(home.ok(&["show", &id]).contains("title:      Mine"));
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_draft_takes_no_answers_and_says_how_it_would() {
     let id = id.trim();
     let run = home.run(&["--data", "store", "submit", id, "q1=hello"]).expect(5);
     let expected = format!(
-        "error[form_not_published]: \"Lunch\" ({id}) is a draft and takes no answers\n  = help: forms publish {id}\n"
+        "error[form_not_published]: \"Lunch\" ({id}) is a draft: it takes no answers\n  = help: forms publish {id}\n"
     );
     assert_eq!(run.stderr, expected);
 }

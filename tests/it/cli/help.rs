@@ -110,3 +110,14 @@ fn a_key_cannot_be_given_where_other_users_see_it() {
     let help = Home::new().ok(&["--help"]);
     assert!(!help.contains("api-key "), "{help}");
 }
+
+#[test]
+fn help_on_answers_tells_what_the_command_takes() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let help = home.ok(&["responses", "list", "--help"]);
+    assert!(help.contains("Columns are id, submitted_at,"), "{help}");
+    home.ok(&["--data", "store", "responses", &id, "--columns", "id,submitted_at,q1"]);
+    let short = home.ok(&["responses", "-h"]);
+    assert!(!short.contains("see below") && short.contains("score.gte=4"), "{short}");
+}

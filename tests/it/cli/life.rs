@@ -174,3 +174,55 @@ fn what_stands_beside_answers_is_sent_and_shown() {
     let refused = home.run(&["--data", "store", "submit", &id, "--file", "answers.yaml"]).expect(6);
     assert!(refused.stderr.contains(" --> answers.yaml:2:19\n"), "{refused:?}");
 }
+
+#[test]
+fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
+    let submit = || run(&["submit", &id, "q1=x"]).expect(0);
+    submit();
+    let set = |setting: &str| run(&["edit", &id, "--set", setting]).expect(0);
+    set("settings.closed_message=Ann has gone home");
+    let (gone, early) =
+        ("Ann has gone home", format!("\"Lunch\" ({id}) takes answers from 9999-01-01T00:00:00.000Z on"));
+    let edit = |setting| ["edit", &id, "--set", setting].map(str::to_owned).to_vec();
+    for (setting, code, message, opening) in [
+        ("closed=true", "form_closed", gone, vec!["publish".to_owned(), id.clone()]),
+        ("closes_at=2020-01-01T00:00:00Z", "form_expired", gone, edit("settings.closes_at=")),
+        ("max_responses=1", "form_full", gone, edit("settings.max_responses=")),
+        ("opens_at=9999-01-01T00:00:00Z", "form_not_open_yet", &*early, edit("settings.opens_at=")),
+    ] {
+        set(&format!("settings.{setting}"));
+        // Wrong answers too: nobody need mend what is not wanted.
+        let refused = run(&["submit", &id, "q3=many"]).expect(5);
+        let expected = format!("error[{code}]: {message}\n  = help: forms {}\n", opening.join(" "));
+        assert_eq!(refused.stderr, expected);
+        run(&opening.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
+        submit();
+    }
+}
+
+#[test]
+fn what_cannot_be_restored_says_what_can() {
+    let home = Home::new();
+    home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
+    let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
+    let id = run(&["create", "--publish", "-f", "tea.yaml"]).expect(0).stdout;
+    let id = id.trim();
+    let first = run(&["submit", "tea", "q1=green"]).expect(0).stdout;
+    let first = first.trim();
+    let help = |arguments: &[&str], code, help: &str| {
+        let refused = run(arguments).expect(code);
+        assert!(refused.stderr.ends_with(&format!("  = help: {help}\n")), "{help}: {refused:?}");
+    };
+    help(&["restore", "tea"], 5, "forms show tea");
+    help(&["responses", "restore", "tea", first], 5, &format!("forms responses show tea {first}"));
+    run(&["responses", "delete", "--yes", "tea", first]).expect(0);
+    run(&["submit", "tea", "q1=black"]).expect(0);
+    run(&["edit", "tea", "--set", "settings.max_responses=1"]).expect(0);
+    help(&["responses", "restore", "tea", first], 5, "forms edit tea --set settings.max_responses=");
+    run(&["delete", "--yes", "tea"]).expect(0);
+    help(&["restore", "tea"], 3, "in the trash a form is known by its id: forms list --trashed");
+    run(&["restore", id]).expect(0);
+}

@@ -229,3 +229,13 @@ fn a_form_shown_as_a_file_makes_the_same_form_again() {
         assert!(!first.contains("frm_") && !first.contains("status") && !first.contains("created_at"));
     }
 }
+
+#[test]
+fn what_has_no_id_stays_under_its_column_in_a_pipe() {
+    let home = Home::new();
+    home.write("welcome.yaml", "title: A\nquestions:\n  - {type: statement, title: Welcome}\n  - {id: name, type: email, title: Email, required: true}\n");
+    let id = home.ok(&["--data", "store", "create", "-f", "welcome.yaml"]);
+    let shown = home.ok(&["--data", "store", "show", id.trim()]);
+    let rows = "questions:\n        statement            Welcome\n  name  email      required  Email\n";
+    assert!(shown.contains(rows), "{shown}");
+}

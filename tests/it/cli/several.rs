@@ -109,3 +109,38 @@ fn a_missing_file_is_no_unfit_one() {
     validate(&["survey.yaml", "missing.yaml", "bad.yaml"]).expect(6);
     validate(&["missing.yaml", "bad.yaml"]).expect(6);
 }
+
+#[test]
+fn who_reads_hears_which_of_several_failed() {
+    let home = Home::new();
+    let form = home.published(&DATA);
+    let submit = || home.ok(&["--data", "store", "submit", &form, "q1=x"]).trim().to_owned();
+    let (one, other) = (submit(), submit());
+    let said = run(&home, "table", &["responses", "restore", &form, &one, &other]).expect(5).stderr;
+    for id in [one, other] {
+        assert!(said.contains(&format!("error[not_in_trash]: {id}: it is not in the trash\n")), "{said}");
+    }
+    let said = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
+    assert!(said.starts_with("error[form_not_found]: no form `nope`\n"), "it names the form itself: {said}");
+}
+
+#[test]
+fn of_a_file_with_several_forms_all_are_stored_or_none() {
+    let home = Home::new();
+    home.write("one.yaml", "slug: taken\ntitle: A\n");
+    home.ok(&["--data", "store", "create", "-f", "one.yaml"]);
+    home.write("three.yaml", "slug: free\ntitle: A\n---\nslug: taken\ntitle: B\n---\ntitle: C\n");
+    let refused = run(&home, "table", &["create", "-f", "three.yaml"]).expect(5);
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    assert!(refused.stderr.contains(" --> three.yaml:4:7\n"), "{refused:?}");
+    assert!(refused.stderr.ends_with("\nnothing was stored\nerror: 1 of 3 failed\n"), "{refused:?}");
+    home.write("same.yaml", "slug: free\ntitle: A\n---\nslug: free\ntitle: B\n");
+    let offline = home.run(&["validate", "same.yaml"]).expect(6).stderr;
+    assert!(offline.contains("error[slug_taken]: two forms of the file have the slug `free`"), "{offline}");
+    for place in [" --> same.yaml:4:7\n", "first used here", "used again here"] {
+        assert!(offline.contains(place), "{offline}");
+    }
+    let refused = run(&home, "table", &["create", "-f", "same.yaml"]).expect(6);
+    assert_eq!(refused.stderr, offline);
+    assert_eq!(run(&home, "table", &["list"]).expect(0).stdout.lines().count(), 1);
+}

@@ -155,7 +155,7 @@ async fn nothing_is_left_of_what_lay_in_the_trash_too_long() {
         let checked = CheckedEdit { form, submission: id, seen_edits, edit };
         store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
     }
-    store.trash_submission(workspace(1), form, id, at(4)).await.unwrap();
+    store.trash_submission(workspace(1), form, id, Expected::Any, at(4)).await.unwrap();
     assert_eq!(store.empty_trash(at(5)).await.unwrap(), 1);
     store.close().await.unwrap();
     drop(store);
