@@ -111,7 +111,7 @@ fn retries_can_be_turned_off_and_a_no_is_not_repeated() {
     let unavailable = StandIn::answering(vec![StandIn::status("503 Service Unavailable", "", UNAVAILABLE)]);
     Home::new().run(&["--url", &unavailable.url, "--retries", "0", "list"]).expect(7);
     unavailable.finish();
-    let body = r#"{"type":"/problems/insufficient_scope","title":"The API key may not do this","status":403,"code":"insufficient_scope","detail":"The scope `read` is needed"}"#;
+    let body = r#"{"type":"/problems/insufficient_scope","title":"The API key may not do this","status":403,"code":"insufficient_scope","detail":"the scope `read` is needed"}"#;
     let refusing = StandIn::answering(vec![StandIn::status("403 Forbidden", "", body)]);
     let run = Home::new().run(&["--url", &refusing.url, "list"]).expect(4);
     assert!(run.stderr.contains("error[insufficient_scope]: the scope `read` is needed"), "{run:?}");
