@@ -11,7 +11,7 @@ use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, MAX_PAGE, SubmissionQuery};
 
 /// Move submissions to the trash, or erase them
 #[derive(Debug, Args)]
@@ -57,9 +57,9 @@ impl Delete {
     async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let (output, text) = (&session.output, || format!("{}\n", visible(id)));
         if self.dry_run {
-            client.get_submission(&self.form, id).await?;
+            self.find(client, id).await?;
             output.object(&json!({"id": id, "deleted": false}), text)?;
-            output.say("would be deleted");
+            output.say(if self.purge { "would be erased" } else { "would be deleted" });
             return Ok(());
         }
         client.delete_submission(&self.form, id, self.purge).await?;
@@ -71,6 +71,22 @@ impl Delete {
             output.say(&format!("moved to the trash; {restore} takes it out"));
         }
         Ok(())
+    }
+
+    /// Fails if there is no such submission. One that is to be erased may be in the trash.
+    async fn find(&self, client: &Client, id: &str) -> Result<(), CliError> {
+        let Err(missing) = client.get_submission(&self.form, id).await else { return Ok(()) };
+        if !self.purge || missing.problem().is_none_or(|problem| problem.status != 404) {
+            return Err(missing.into());
+        }
+        let query = SubmissionQuery { trashed: true, ..SubmissionQuery::default() };
+        let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE);
+        while let Some(page) = pages.next().await? {
+            if page.iter().any(|submission| submission.id.to_string() == id) {
+                return Ok(());
+            }
+        }
+        Err(missing.into())
     }
 
     /// The question names the form and the target.

@@ -50,7 +50,7 @@ Examples:
   forms close frm_7k2m9q4x1abz")]
 pub struct Close {
     /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM")]
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 

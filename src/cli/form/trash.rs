@@ -138,7 +138,7 @@ Examples:
   forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
 pub struct Restore {
     /// Forms, by id: `forms list --trashed` shows it
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
 }
 

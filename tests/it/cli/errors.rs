@@ -24,6 +24,8 @@ fn each_exit_code_is_reached() {
         (2, "usage", &["delete", &id]),
         (2, "usage", &["delete", "--yes", ""]),
         (2, "usage", &["publish", &id, ""]),
+        (2, "usage", &["close", ""]),
+        (2, "usage", &["restore", ""]),
         (2, "usage", &["show", ""]),
         (2, "usage", &["submit", "", "q1=x"]),
         (2, "usage", &["responses", ""]),

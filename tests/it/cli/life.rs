@@ -153,7 +153,12 @@ fn answers_go_to_the_trash_and_come_back() {
     assert!(header.starts_with("id,deleted_at,q1,"), "{header}");
     assert_eq!(run(&["responses", "restore", &id, &second]).expect(0).stdout, format!("{second}\n"));
     run(&["responses", "restore", &id, &second]).expect(5);
-    run(&["responses", "delete", "--yes", "--purge", &id, &first]).expect(0);
+    let purge = ["responses", "delete", "--purge", &id, &first];
+    let would = run(&[&purge[..], &["--dry-run"]].concat()).expect(0);
+    assert_eq!((would.stdout, would.stderr.as_str()), (format!("{first}\n"), "would be erased\n"));
+    run(&["responses", "delete", "--dry-run", &id, &first]).expect(3);
+    run(&[&purge[..], &["--yes"]].concat()).expect(0);
+    run(&[&purge[..], &["--dry-run"]].concat()).expect(3);
     assert_eq!(run(&["responses", &id, "--trashed"]).expect(0).stdout, "");
     let both = run(&["responses", "restore", &id, &first, &second, "-o", "json"]);
     assert_eq!(both.code, Some(8), "one is erased, the other is not in the trash: {both:?}");
