@@ -22,8 +22,8 @@ pub struct HistoryPage {
 }
 
 impl App {
-    /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the questions that the submission
-    /// was checked against, whatever the form is now.
+    /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the
+    /// questions that the submission was checked against, whatever the form is now.
     pub async fn edit_submission(
         &self,
         caller: &Caller,
@@ -78,7 +78,8 @@ impl App {
         Ok(HistoryPage { history: page.rows, next })
     }
 
-    /// Moves a submission at the revision expected to the trash, or erases it, which needs `admin`, and takes one from the trash too.
+    /// Moves a submission at the revision expected to the trash, or erases it, which needs `admin`, and takes one from
+    /// the trash too.
     pub async fn delete_submission(
         &self,
         caller: &Caller,

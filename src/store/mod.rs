@@ -331,7 +331,8 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError>;
 
-    /// Erases a submission at the revision expected, in the trash or not; then bit by bit, also across a restart, what its edits replaced.
+    /// Erases a submission at the revision expected, in the trash or not; then bit by bit, also across a restart, what
+    /// its edits replaced.
     async fn purge_submission(
         &self,
         workspace: WorkspaceId,

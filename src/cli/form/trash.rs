@@ -99,7 +99,8 @@ impl Delete {
         Err(missing.into())
     }
 
-    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question names the target.
+    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question
+    /// names the target.
     async fn ask(&self, session: &Session, form: &Doomed) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {} on {}?", form.name, session.target_name()?);

@@ -126,7 +126,8 @@ pub(super) fn restore(
     Ok(Step::Done(submission))
 }
 
-/// Erases a submission at the revision expected, in the trash or not, but for what edits have replaced in it. Returns what it was.
+/// Erases a submission at the revision expected, in the trash or not, but for what edits have replaced in it. Returns
+/// what it was.
 pub(super) fn purge(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
