@@ -8,10 +8,12 @@ mod forms;
 mod keys;
 mod submission_life;
 mod submissions;
+mod turns;
 mod upkeep;
 
 use std::sync::Arc;
 
+use self::turns::Turns;
 use crate::clock::{Clock, Timestamp};
 use crate::domain::admission::Refusal;
 use crate::domain::json::SyntaxError;
@@ -33,6 +35,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     limits: Limits,
+    turns: Turns,
 }
 
 /// Why a use case did not do what it was asked.
@@ -93,7 +96,7 @@ impl App {
         random: Arc<dyn Random>,
         limits: Limits,
     ) -> Self {
-        Self { store, clock, random, limits }
+        Self { store, clock, random, limits, turns: Turns::new() }
     }
 
     /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out

@@ -10,8 +10,8 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
 use crate::store::{CheckedEdit, Operation, Step};
 
-/// How often an edit is checked anew where others edit the same submission.
-const TRIES: usize = 16;
+/// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
+const TRIES: usize = 2;
 
 /// A page of what edits have replaced in a submission, newest first.
 #[derive(Debug, Clone)]
@@ -36,6 +36,7 @@ impl App {
         let (form, submission) = self.named(caller, form, id).await?;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
         let patch = Patch::read(body).map_err(unreadable)?;
+        let _turn = self.turns.at(submission).await;
         for _ in 0..TRIES {
             let found = self.store.find_submission(caller.workspace, form, submission).await?;
             let found = found.ok_or_else(missing)?;
