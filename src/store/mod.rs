@@ -216,7 +216,8 @@ pub trait Forms: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
-    /// Takes the form and its submissions out of the trash again.
+    /// Takes the form and its submissions out of the trash again. A replay gives the form as it stood last outside of
+    /// it.
     async fn restore_form(
         &self,
         workspace: WorkspaceId,
@@ -249,7 +250,7 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<SubmissionId>, StoreError>;
 
-    /// How many submissions the form has; 0 where there is no such form.
+    /// How many live submissions the form has, which may be in the trash itself; 0 where there is no such form.
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError>;
 
     /// One submission of a form outside the trash.
@@ -321,7 +322,8 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
-    /// Takes a submission out of the trash again, if there is a seat for it.
+    /// Takes a submission out of the trash again, if there is a seat for it. A replay gives the submission as it stood
+    /// last outside of it.
     async fn restore_submission(
         &self,
         workspace: WorkspaceId,

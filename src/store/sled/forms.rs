@@ -170,7 +170,8 @@ impl SledStore {
         Ok(self.form(workspace, form)?.filter(|form| form.deleted_at.is_none()))
     }
 
-    fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+    /// The form, in the trash or not.
+    pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
         self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)
     }
 

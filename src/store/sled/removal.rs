@@ -105,7 +105,8 @@ pub(super) fn restore(
     let in_trash = find_trashed(tx, form.id, id)?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(Step::Missing) };
     match retries::earlier(tx, retry, now)? {
-        Some(Ok(_)) => return Ok(Step::Replayed(submission.clone())),
+        // It may be in the trash again.
+        Some(Ok(_)) => return Ok(Step::Replayed(Submission { deleted_at: None, ..submission.clone() })),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }

@@ -44,7 +44,7 @@ impl Submissions for SledStore {
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError> {
-        match self.live_form(workspace, form)? {
+        match self.form(workspace, form)? {
             Some(form) => Ok(self.counters(form.id)?.responses),
             None => Ok(0),
         }

@@ -71,7 +71,8 @@ pub(super) fn restore(
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
     let version = present_version(tx, &form)?;
     match retries::earlier(tx, retry, now)? {
-        Some(Ok(_)) => return Ok(Step::Replayed(Current { form, version })),
+        // It may be in the trash again.
+        Some(Ok(_)) => return Ok(Step::Replayed(Current { form: Arc::new(form.outside()), version })),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }

@@ -101,6 +101,28 @@ async fn a_deleted_form_is_listed_in_the_trash_and_restored_whole() {
 }
 
 #[tokio::test]
+async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_form() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    let path = format!("{FORMS}/{form}");
+    let delete = |query: &str| server.call(Method::DELETE, format!("{path}{query}")).send();
+    let restore =
+        || server.call(Method::POST, format!("{path}/restore")).header("idempotency-key", "1").send();
+    delete("").await;
+    let restored = restore().await;
+    restored.expect(200);
+    delete("").await;
+    let again = restore().await;
+    assert_eq!((again.text(), again.header("etag")), (restored.text(), restored.header("etag")));
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(server.get(&path).send().await.code(), "form_not_found", "it is in the trash");
+    // What is erased cannot be shown.
+    delete("?purge=true").await;
+    assert_eq!(restore().await.code(), "form_not_found");
+}
+
+#[tokio::test]
 async fn the_trash_is_emptied_after_its_days() {
     let server = Server::start().await;
     let form = server.draft(questions()).await;

@@ -269,8 +269,13 @@ async fn a_deleted_submission_is_listed_in_the_trash_and_restored_whole() {
     let refused = restore("2").await;
     assert_eq!((refused.status.as_u16(), refused.code().as_str()), (409, "not_in_trash"));
     assert_eq!((count().await, server.get(&one).send().await.expect(200)), (json!(1), before));
+    // What the first one did, though it is in the trash again; but not what is erased.
+    server.call(Method::DELETE, &one).send().await;
+    let again = restore("1").await;
+    assert_eq!((again.text(), again.header("idempotency-replayed")), (restored.text(), Some("true")));
     let purge = |path: &str| server.call(Method::DELETE, format!("{path}?purge=true")).send();
     assert_eq!(purge(&one).await.status, 204);
+    assert_eq!(restore("1").await.code(), "submission_not_found");
     assert_eq!(purge(&one).await.code(), "submission_not_found");
     assert_eq!(restore("3").await.code(), "submission_not_found");
     assert_eq!(count().await, 0);

@@ -27,6 +27,7 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
     assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
     let edit = store
