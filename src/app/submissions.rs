@@ -51,6 +51,9 @@ pub struct SubmissionsWanted {
     pub count: bool,
 }
 
+/// Versions before the present one that a filter is held against; fewer where they are large.
+const EARLIER_VERSIONS: usize = 1_000;
+
 impl App {
     /// Stores the answers in the body if the form takes them.
     pub async fn create_submission(
@@ -189,8 +192,7 @@ impl App {
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let current = self.current(caller, form).await?;
         let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
-        let filter = SubmissionFilter::new(&query, &current.version.questions);
-        let filter = filter.map_err(AppError::InvalidQuery)?;
+        let filter = self.filter(&current, &query).await?;
         let (workspace, id) = (caller.workspace, current.form.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
@@ -201,6 +203,22 @@ impl App {
             false => None,
         };
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
+    }
+
+    /// Makes `query` ready. Where it does not fit what the form asks now, it may fit what the form asked when answers
+    /// were stored.
+    async fn filter(&self, current: &Current, query: &SubmissionQuery) -> Result<SubmissionFilter, AppError> {
+        let Current { form, version } = current;
+        if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
+            return Ok(filter);
+        }
+        let before = Some(version.number);
+        let earlier = self.store.list_versions(form.workspace, form.id, before, EARLIER_VERSIONS).await?;
+        let mut questions = version.questions.clone();
+        for earlier in earlier.into_iter().flat_map(|page| page.rows) {
+            query.fall_back(&mut questions, &earlier.questions);
+        }
+        SubmissionFilter::new(query, &questions).map_err(AppError::InvalidQuery)
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.

@@ -6,6 +6,7 @@ use crate::cli::answers;
 use crate::cli::exit::CliError;
 use crate::cli::spelling::similar_option;
 use crate::client::ClientError;
+use crate::domain::json::Value;
 use crate::domain::question::{Kind, Question};
 
 /// Question, operator and value.
@@ -23,27 +24,26 @@ pub fn parse(text: &str) -> Result<Test, String> {
     Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
 }
 
-/// Refuses the first of `tests` that is about none of the questions with these `ids`, of the form called `title`.
-pub fn expect(tests: &[Test], ids: &[String], title: &str) -> Result<(), CliError> {
-    let Some((unknown, ..)) = tests.iter().find(|(question, ..)| !ids.contains(question)) else {
-        return Ok(());
-    };
-    let message = format!("--where: `{unknown}` is not a question of \"{title}\"");
-    Err(CliError::usage_with_help(message, answers::instead(ids, unknown)))
-}
-
-/// The failure of a list in terms of the flags that were given: the server names parameters.
-pub fn in_flags(error: CliError, tests: &[Test], questions: &[Question]) -> CliError {
+/// The failure of a list in terms of the flags that were given: the server names parameters. The form is called `title`
+/// and has these `questions`; it may have had others.
+pub fn in_flags(error: CliError, tests: &[Test], questions: &[Value], title: &str) -> CliError {
     let CliError::Client { error: ClientError::Problem(mut problem), notes, mut help } = error else {
         return error;
     };
     if let Some(detail) = problem.detail.as_mut().filter(|_| problem.code == Code::InvalidQuery) {
         for test in tests {
+            if detail.starts_with(&format!("`filter[{}]` names no question", test.0)) {
+                let message = format!("--where: `{}` is not a question of \"{title}\"", test.0);
+                return CliError::usage_with_help(
+                    message,
+                    answers::instead(&answers::ids(questions), &test.0),
+                );
+            }
             let (parameter, flag) =
                 (format!("`filter[{}][{}]`", test.0, test.1), format!("`{}`", flag(test)));
             if detail.contains(&parameter) {
                 *detail = detail.replace(&parameter, &flag);
-                help = help.or_else(|| instead(test, questions));
+                help = help.or_else(|| instead(test, &answers::known(questions)));
             }
         }
         for name in ["since", "until"] {

@@ -222,7 +222,6 @@ impl ResponsesList {
         let mut pages = client.list_submissions(&self.form, &query, want.page(session.output.format));
         let listed = answers::questions(&form.questions);
         let ids = answers::ids(&listed);
-        filter::expect(&query.answers, &ids, &form.title)?;
         let now = session.now();
         let others = std::cell::Cell::new(false);
         let row = |submission: &SubmissionDetail| {
@@ -248,7 +247,7 @@ impl ResponsesList {
         let headers = fixed.chain(ids.iter().cloned()).collect();
         let output = &*session.output;
         let listing = Listing { output, want, raw: self.raw, headers, row: &row, body: &body };
-        let in_flags = |error| filter::in_flags(error, &query.answers, &answers::known(&listed));
+        let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
         if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
             // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let of = if query.is_empty() {

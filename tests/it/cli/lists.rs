@@ -102,10 +102,18 @@ fn answers_are_listed_by_what_was_answered_and_when() {
 fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
     let home = Home::new();
     let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
-    home.write("colours.yaml", &format!("title: Colours\nquestions:\n  - {choice}\n"));
+    let questions = format!("[{choice}, {{type: number, title: Age}}]");
+    home.write("colours.yaml", &format!("title: Colours\nquestions: {questions}\n"));
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
     let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
     assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
+    // One that there was is no mistake.
+    home.ok(&["--data", "store", "submit", id.trim(), "q1=red"]);
+    for change in ["questions.q1.options=[green, blue]", "questions.q1="] {
+        home.ok(&["--data", "store", "edit", id.trim(), "--set", change]);
+        let found = home.ok(&["--data", "store", "responses", id.trim(), "--where", "q1=red", "-o", "jsonl"]);
+        assert_eq!(found.lines().count(), 1, "{change}: {found}");
+    }
 }
 
 #[test]
