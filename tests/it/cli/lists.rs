@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Home;
 use super::stand_in::{StandIn, operator_key, post, send};
+use super::terminal::Session;
 
 /// A file of `count` forms.
 fn many(count: usize) -> String {
@@ -131,7 +132,24 @@ fn forms_can_be_listed_with_their_slugs() {
     home.ok(&["--data", "store", "create", "-f", "form.yaml"]);
     let list = |arguments: &[&str]| home.ok(&[&["--data", "store", "list"], arguments].concat());
     assert_eq!(list(&["--columns", "slug,title"]), "lunch\tLunch\n");
-    assert!(list(&["-o", "csv"]).starts_with("id,status,responses,updated,title\n"));
+    assert!(list(&["-o", "csv"]).starts_with("id,status,response_count,updated_at,title\n"));
+}
+
+#[test]
+fn a_list_tells_which_published_forms_take_no_answers() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let command = ["--data", "store", "list"];
+    let chosen = || home.ok(&[&command[..], &["--columns", "status,accepting_reason"]].concat());
+    let seen = || Session::start(&home, &[("NO_COLOR", "1")], &command).end().1;
+    assert_eq!(chosen(), "published\t\n");
+    assert!(seen().contains("  published  "));
+    home.ok(&["--data", "store", "edit", &id, "--set", "settings.opens_at=9999-01-01T00:00:00Z"]);
+    assert_eq!(chosen(), "published\tnot_open_yet\n");
+    let seen = seen();
+    assert!(seen.contains("  not open yet  ") && seen.contains("  RESPONSES  UPDATED  "), "{seen}");
+    let listed = home.run(&[&command[..], &["-o", "json"]].concat()).expect(0).json();
+    assert_eq!(listed["forms"][0]["accepting_reason"], "not_open_yet");
 }
 
 #[test]
@@ -238,4 +256,59 @@ fn what_has_no_id_stays_under_its_column_in_a_pipe() {
     let shown = home.ok(&["--data", "store", "show", id.trim()]);
     let rows = "questions:\n        statement            Welcome\n  name  email      required  Email\n";
     assert!(shown.contains(rows), "{shown}");
+}
+
+#[test]
+fn a_form_is_shown_with_all_that_its_questions_ask_for_in_80_columns() {
+    let home = Home::new();
+    home.write(
+        "survey.yaml",
+        "\
+title: Customer feedback
+slug: feedback
+questions:
+  - {id: score, type: rating, title: How did we do?, required: true, labels: {1: bad, 5: good}}
+  - {type: page, title: What went wrong, show_if: {score: {lte: 2}}}
+  - id: reasons
+    type: multiple_choice
+    title: Which of all the things that can go wrong with a delivery were they?
+    description: |
+      Choose as many as you like.
+      We read every answer.
+    options: [late, {value: broken, label: 'Broken, torn'}, \"wrong, again\"]
+    allow_other: true
+    max_selected: 2
+    required_if: {any: [{score: 1}, {score: {answered: false}}]}
+  - id: parts
+    type: matrix
+    title: How was each?
+    rows: [food, {value: place, label: The place}]
+    columns: [a rather long name of a column, another rather long name of a column, good]
+",
+    );
+    let id = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
+    let shown = home.ok(&["--data", "store", "show", id.trim()]);
+    let (_, questions) = shown.split_once("\nquestions:\n").unwrap();
+    let expected = "  \
+  score    rating           required  How did we do?
+      labels: 1 = bad, 5 = good
+           page                       What went wrong
+      shown if score is 2 or less
+  reasons  multiple_choice            Which of all the things that can go wrong
+                                      with a delivery were they?
+      Choose as many as you like.
+      We read every answer.
+      required if score is 1 or score is not answered
+      options: late, broken \"Broken, torn\", \"wrong, again\"
+      max_selected: 2, allow_other: yes
+  parts    matrix                     How was each?
+      rows: food, place \"The place\"
+      columns: a rather long name of a column, another rather long name of a
+        column, good
+";
+    assert_eq!(questions, expected, "{questions}");
+    assert!(
+        shown.contains("accepting:  no: draft\n") && !shown.lines().any(|line| line.len() > 80),
+        "{shown}"
+    );
 }
