@@ -219,6 +219,46 @@ fn text_of_strangers_cannot_steer_the_terminal() {
 }
 
 #[test]
+fn what_old_stores_hold_cannot_steer_a_terminal_in_any_format() {
+    let evil = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}\r";
+    let time = "2026-11-20T09:00:00.000Z";
+    let question = serde_json::json!({
+        "id": "q1", "type": "single_choice", "title": evil, "required": true, "description": evil,
+        "options": [evil, {"value": "a", "label": evil}], "show_if": {"q0": evil},
+    });
+    let form = serde_json::json!({
+        "id": "frm_7k2m9q4x1abz", "title": evil, "description": evil, "status": "published", "version": 1,
+        "accepting": true, "questions": [question], "settings": {"closed_message": evil},
+        "response_count": 1, "created_at": time, "updated_at": time,
+    });
+    let submission = serde_json::json!({
+        "id": "sub_01k3v8m2f4q6s8t0w2y4z6a8bc", "form_id": "frm_7k2m9q4x1abz", "status": "completed",
+        "answers": {"q1": evil}, "metadata": {"from": evil}, "submitted_at": time, "form_version": 1,
+    });
+    let list = serde_json::json!({ "forms": [form] });
+    let submissions = serde_json::json!({ "submissions": [submission], "next_cursor": null });
+    let id = submission["id"].as_str().unwrap();
+    let commands: [(&[&str], &[&serde_json::Value]); 5] = [
+        (&["list"], &[&list]),
+        (&["show", "f"], &[&form]),
+        (&["responses", "f"], &[&form, &submissions]),
+        (&["responses", "show", "f", id], &[&submission, &form]),
+        (&["submit", "f", "q1=x"], &[&form]),
+    ];
+    for (command, bodies) in commands {
+        for format in ["table", "json", "jsonl", "yaml", "csv"] {
+            let replies = bodies.iter().map(|body| StandIn::ok(&body.to_string())).collect();
+            let server = StandIn::answering(replies);
+            let arguments = [&["--url", &server.url, "--retries", "0", "-o", format], command].concat();
+            let (_, seen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).end();
+            let seen = seen.replace("\u{1b}[?25h", "").replace("\r\n", "\n");
+            let is_steered = seen.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r']);
+            assert!(!is_steered && seen.contains("pwn"), "{command:?} -o {format}: {seen:?}");
+        }
+    }
+}
+
+#[test]
 fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     let home = Home::new();
     let server = home.serve();
