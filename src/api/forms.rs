@@ -63,6 +63,10 @@ pub struct FormEntry {
     pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
     pub status: Status,
+    /// Why a published form takes no answers now; only where it takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "closed")]
+    pub accepting_reason: Option<Shut>,
     pub response_count: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -159,13 +163,16 @@ impl FormTried {
 }
 
 impl FormEntry {
-    /// `form` with its number of submissions.
-    pub fn new(form: &Form, response_count: u64) -> Self {
+    /// `form` with its number of submissions, at the time `now`.
+    pub fn new(form: &Form, response_count: u64, now: Timestamp) -> Self {
+        // That a draft takes no answers is what its status says.
+        let reason = accepting(form, response_count, now).err().filter(|why| *why != Shut::Draft);
         Self {
             id: form.id,
             title: form.title.clone(),
             slug: form.slug.clone(),
             status: form.status,
+            accepting_reason: reason,
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,

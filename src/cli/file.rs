@@ -113,7 +113,7 @@ impl Validate {
         if self.format != Some(Told::Github) {
             return error;
         }
-        match (session.output.write(&github::commands(&error)), error) {
+        match (session.output.data(&github::commands(&error)), error) {
             (Err(unwritten), _) => unwritten,
             (Ok(()), CliError::Rejected(report)) => Report { findings: Vec::new(), ..*report }.into(),
             (Ok(()), other) => other,

@@ -224,7 +224,8 @@ impl Output {
                 if let Some(found) = self.found.take() {
                     document["found"] = found;
                 }
-                self.talk(&document.to_string());
+                let text = document.to_string();
+                self.talk(&if self.talk.is_terminal { visible(&text) } else { text });
             }
             CliError::Rejected(report) => self.report(report),
             // The terminal shows the ^C already.

@@ -31,7 +31,13 @@ impl Cell {
 
     /// A time: people read how long ago it was.
     pub fn time(time: Timestamp, now: Timestamp) -> Self {
-        Self { text: time.to_string(), shown: Some(ago(time, now)), is_text: false }
+        Self::number(time).shown(ago(time, now))
+    }
+
+    /// The same, of which people read `text`.
+    #[must_use]
+    pub fn shown(self, text: impl Into<String>) -> Self {
+        Self { shown: Some(text.into()), ..self }
     }
 
     /// What people read, with nothing that steers a terminal.
@@ -147,18 +153,6 @@ impl Table {
         is_id || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
     }
 
-    /// Plain columns without a header, as wide as they need be: for text that has a table in it.
-    pub fn aligned(&self) -> String {
-        let mut columns = Columns::new();
-        columns.load_style(presets::NOTHING);
-        columns.set_content_arrangement(ContentArrangement::Disabled);
-        for row in &self.rows {
-            columns.add_row(row.iter().map(|cell| visible(&cell.text)).collect::<Vec<_>>());
-        }
-        let line = |line: String| format!("{}\n", line.strip_prefix(' ').unwrap_or(&line).trim_end());
-        columns.lines().map(line).collect()
-    }
-
     /// For a pipe: tabs between cells, no header, nothing cut off.
     pub fn tabs(&self) -> String {
         self.rows
@@ -182,7 +176,10 @@ impl Table {
 
 /// A header as people read it.
 fn shown(header: &str) -> String {
-    header.trim_end_matches("_at").to_uppercase()
+    match header {
+        "response_count" => "RESPONSES".to_owned(),
+        header => header.trim_end_matches("_at").to_uppercase(),
+    }
 }
 
 fn one_line(cells: Vec<String>) -> Row {

@@ -50,6 +50,17 @@ pub enum Shut {
 }
 
 impl Shut {
+    /// The reason's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Closed => "closed",
+            Self::NotOpenYet => "not_open_yet",
+            Self::Expired => "expired",
+            Self::Full => "full",
+        }
+    }
+
     /// What the author of a form with these settings has to say about it. `closed_message` is for those who come too
     /// late, not for those who come too early.
     pub fn message(self, settings: &Settings) -> Option<String> {

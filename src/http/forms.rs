@@ -134,7 +134,8 @@ pub(super) async fn list_forms(
 ) -> Result<Response, Failure> {
     let filter = FormFilter { trashed, status, title: q };
     let found = shared.app.list_forms(&caller, FormsWanted { filter, cursor, limit, count }).await?;
-    let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count)).collect();
+    let now = shared.app.now();
+    let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
     let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
     Ok(counted(page, found.total))
 }

@@ -21,14 +21,15 @@ use crate::domain::json::Value;
 Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
 file that `forms show -o yaml` prints. It is the whole form: what you take out
 is taken out. If something is wrong with it the editor opens again, with the
-problems as comments at the top; an empty file changes nothing.
+problems as comments at the top, and likewise with what somebody else has
+changed meanwhile; an empty file changes nothing.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
 question's id. VALUE is YAML: a number, true, a [list]; where text is asked for
 it is the text as typed. An empty value, or null, takes the member out, and
 questions.ID= takes out the question.
 
-If somebody else changes the form meanwhile nothing is overwritten. Prints the
+What somebody else changes meanwhile is not overwritten unseen. Prints the
 form's id.
 
 Examples:

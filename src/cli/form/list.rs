@@ -9,6 +9,8 @@ use crate::cli::listing::{Listing, Want};
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
 use crate::client::FormQuery;
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
 use crate::domain::json::Value;
 
 /// List forms
@@ -16,12 +18,15 @@ use crate::domain::json::Value;
 #[command(
     visible_alias = "ls",
     after_long_help = "\
-Newest first: id, status, responses, updated, title. Of forms in the trash the
-time is that of their deletion. --columns can choose slug too.
+Newest first. The columns are id, status, response_count, updated_at and title;
+--columns can choose slug, created_at and accepting_reason too: why a published
+form takes no answers now. On a terminal that stands in place of its status. Of
+forms in the trash the time is deleted_at.
 
 Examples:
   forms list
   forms list --status published
+  forms list --columns slug,accepting_reason
   forms list --trashed
   forms list -o jsonl | jq -r .title"
 )]
@@ -44,35 +49,48 @@ impl List {
     /// Lists the forms.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
+        let output = &*session.output;
         let want = Want::of(self.limit, self.all);
-        let format = session.output.format;
         let status = self.status.as_deref();
-        let query = FormQuery { status, trashed: self.trashed, count: want.may_be_cut(format) };
-        let mut pages = client.list_forms(&query, want.page(format));
+        let query = FormQuery { status, trashed: self.trashed, count: want.may_be_cut(output.format) };
+        let mut pages = client.list_forms(&query, want.page(output.format));
         let now = session.now();
-        // The last is only for those who choose it.
-        let count = if session.output.columns.is_empty() { 5 } else { 6 };
-        let row = |form: &FormEntry| {
-            let cells = [
-                Cell::text(form.id.to_string()),
-                Cell::text(form.status.name()),
-                Cell::number(form.response_count),
-                Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
-                Cell::text(&*form.title),
-                Cell::text(form.slug.as_deref().unwrap_or_default()),
-            ];
-            cells.into_iter().take(count).collect()
-        };
+        // The others are only for those who choose them.
+        let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
+        let row = |form: &FormEntry| cells(form, now).into_iter().take(count).collect();
+        let moment = if self.trashed { "deleted_at" } else { "updated_at" };
+        let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
+        let headers = COLUMNS.iter().take(count).map(name).collect();
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
-        let moment = if self.trashed { "deleted" } else { "updated" };
-        let names = ["id", "status", "responses", moment, "title", "slug"];
-        let headers = names.iter().take(count).map(|name| (*name).to_owned()).collect();
-        let listing = Listing { output: &session.output, want, raw: false, headers, row: &row, body: &body };
+        let listing = Listing { output, want, raw: false, headers, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
             let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));
             let of = of.unwrap_or_default();
-            session.output.say(&format!("showing {shown}{of} — use --all or --limit N"));
+            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         Ok(())
     }
+}
+
+/// The columns there are, by the names that the API has for them.
+const COLUMNS: [&str; 8] =
+    ["id", "status", "response_count", "updated_at", "title", "slug", "created_at", "accepting_reason"];
+
+/// How many of them are shown unless others are chosen.
+const USUAL: usize = 5;
+
+/// A cell for each of the columns.
+fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
+    let shut = form.accepting_reason.map(Shut::name);
+    let status = form.status.name();
+    [
+        Cell::text(form.id.to_string()),
+        Cell::text(status).shown(shut.unwrap_or(status).replace('_', " ")),
+        Cell::number(form.response_count),
+        Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
+        Cell::text(&*form.title),
+        Cell::text(form.slug.as_deref().unwrap_or_default()),
+        Cell::time(form.created_at, now),
+        Cell::text(shut.unwrap_or_default()),
+    ]
 }

@@ -4,6 +4,7 @@ mod change;
 mod create;
 mod edit;
 mod list;
+mod outline;
 mod questions;
 mod rounds;
 mod set;

@@ -1,6 +1,6 @@
 //! Editing a form in the person's editor, round by round until what they wrote is taken, or they give up.
 
-use super::change::patch;
+use super::change::{patch, summary};
 use super::create::in_file;
 use super::edit::{tell, unchanged};
 use crate::api::FormDetail;
@@ -33,9 +33,10 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
     let (form, revision) = client.get_revision(name).await?;
     let before = document::authoring(&form)?;
     let given = document::yaml(&before)?;
-    let draft = Draft::create(session, &form.id.to_string(), &(greeting(session, &form)? + &given))?;
-    let seen = Seen { client, form, revision, before, dry_run };
-    let mut text = given.clone();
+    let mut text = greeting(session, &form)? + &given;
+    let draft = Draft::create(session, &form.id.to_string(), &text)?;
+    let mut seen = Seen { client, form, revision, before, dry_run };
+    let mut conflict: Option<CliError> = None;
     loop {
         let edited = draft.edit(session).await?;
         let own = without_ours(&edited);
@@ -43,22 +44,30 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
             draft.discard();
             return tell(session, &seen.before, &seen.form, dry_run);
         }
+        // Closed as it was, with its problems: the person gives up.
+        let is_left = edited == text;
+        if let Some(error) = conflict.take().filter(|_| is_left) {
+            return Err(error);
+        }
         let error = match seen.attempt(&draft.name(), &edited).await {
-            Ok(form) => {
-                tell(session, &seen.before, &form, dry_run)?;
-                if !dry_run {
-                    draft.discard();
-                }
-                return Ok(());
-            }
+            Ok(form) => return saved(session, draft, &seen, &form),
             Err(error) => error,
         };
-        // Closed as it was, with its problems: the person gives up.
-        let is_the_same = own == text;
-        let Some(comments) = problems(&error, &edited).filter(|_| !is_the_same) else { return Err(error) };
-        draft.write(&(comments + &own))?;
-        text = own;
+        let is_conflict = is_conflict(&error);
+        let comments = if is_conflict { Some(seen.catch_up().await?) } else { problems(&error, &edited) };
+        let Some(comments) = comments.filter(|_| !is_left) else { return Err(error) };
+        text = comments + &own;
+        draft.write(&text)?;
+        conflict = Some(error).filter(|_| is_conflict);
     }
+}
+
+fn saved(session: &Session, draft: Draft, seen: &Seen<'_>, form: &FormDetail) -> Result<(), CliError> {
+    tell(session, &seen.before, form, seen.dry_run)?;
+    if !seen.dry_run {
+        draft.discard();
+    }
+    Ok(())
 }
 
 impl Seen<'_> {
@@ -77,6 +86,39 @@ impl Seen<'_> {
             _ => unchanged(error, &id, overtaken(file, &id)),
         })
     }
+
+    /// Looks at the form again, which somebody else has changed, and tells how, as comments.
+    async fn catch_up(&mut self) -> Result<String, CliError> {
+        let (form, revision) = self.client.get_revision(&self.form.id.to_string()).await?;
+        let now = document::authoring(&form)?;
+        let mut changes = summary(&self.before, &now);
+        if changes.is_empty() {
+            changes.push("whether it is published".to_owned());
+        }
+        let line = |change: &String| match member(&now, change) {
+            Some(value) => format!("{OURS}   {}\n", visible(&format!("{change}: {value}"))),
+            None => format!("{OURS}   {}\n", visible(change)),
+        };
+        let lines: String = changes.iter().map(line).collect();
+        (self.form, self.revision, self.before) = (form, revision, now);
+        let head = "Not saved yet: somebody else has changed the form meanwhile, as follows.";
+        let help = "To save yours in its place, take out this line. To give up, close the file as it is.";
+        Ok(format!("{OURS} {head}\n{lines}{OURS} {help}\n"))
+    }
+}
+
+/// What `form` has now where a line of a [`summary`] says that it has changed.
+fn member<'a>(form: &'a Value, change: &str) -> Option<&'a Value> {
+    let (_, name) = change.split_once(' ')?;
+    let Some(id) = name.strip_prefix("question ") else {
+        return name.split('.').try_fold(form, |value, name| value.get(name));
+    };
+    let Some(Value::Array(questions)) = form.get("questions") else { return None };
+    questions.iter().find(|question| question.get("id") == Some(&id.into()))
+}
+
+fn is_conflict(error: &CliError) -> bool {
+    matches!(error, CliError::Client { error: ClientError::Problem(problem), .. } if problem.status == 412)
 }
 
 /// What to do with the text in `file` once somebody else has changed the form `id`.

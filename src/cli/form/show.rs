@@ -3,14 +3,14 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use super::state::state;
+use super::outline::outline;
 use crate::api::FormDetail;
 use crate::cli::answers;
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, value_of, visible};
 use crate::cli::session::Session;
-use crate::cli::table::{Cell, Table};
+use crate::domain::admission::Shut;
 use crate::domain::json::Value;
 
 /// Show one form
@@ -46,7 +46,8 @@ impl Show {
 }
 
 fn summary(form: &FormDetail) -> String {
-    let accepting = if form.accepting { "yes".to_owned() } else { format!("no, it {}", state(form)) };
+    let shut = |why: Shut| format!("no: {}", why.name().replace('_', " "));
+    let accepting = form.accepting_reason.map_or_else(|| "yes".to_owned(), shut);
     let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
     if let Some(description) = &form.description {
         let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
@@ -63,7 +64,7 @@ fn summary(form: &FormDetail) -> String {
     if let Some(published) = form.published_at {
         text += &format!("published:  {published}\n");
     }
-    text + "questions:\n" + &question_lines(form) + &setting_lines(form)
+    text + "questions:\n" + &outline(&answers::questions(&form.questions)) + &setting_lines(form)
 }
 
 fn setting_lines(form: &FormDetail) -> String {
@@ -74,15 +75,4 @@ fn setting_lines(form: &FormDetail) -> String {
         other => format!("  {name}: {}\n", visible(&other.to_string())),
     };
     settings.into_iter().map(line).fold(title.to_owned(), |text, line| text + &line)
-}
-
-fn question_lines(form: &FormDetail) -> String {
-    let cell = |question: &Value, name| question.get(name).map_or_else(|| Cell::text(""), Cell::value);
-    let mut table = Table::default();
-    for question in &answers::questions(&form.questions) {
-        let required = question.get("required") == Some(&Value::Bool(true));
-        let mark = Cell::text(if required { "required" } else { "" });
-        table.rows.push(vec![cell(question, "id"), cell(question, "type"), mark, cell(question, "title")]);
-    }
-    table.aligned().lines().map(|line| format!("  {line}\n")).collect()
 }

@@ -8,6 +8,7 @@ mod possible;
 mod read;
 mod schema;
 mod wanted;
+mod words;
 
 use regex::Regex;
 use serde::{Serialize, Serializer};

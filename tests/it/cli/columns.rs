@@ -33,9 +33,10 @@ fn a_column_that_there_is_not_is_told_before_anything_is_done() {
     let run = |arguments: &[&str]| home.run(&[&DATA[..], arguments].concat()).expect(2);
     let said = run(&["list", "--columns", "id,titel"]).stderr;
     assert!(said.starts_with("error: there is no column `titel`\n"), "{said}");
-    for line in
-        ["a column with a similar name exists: `title`", "columns are id, status, responses, updated, title"]
-    {
+    for line in [
+        "a column with a similar name exists: `title`",
+        "columns are id, status, response_count, updated_at, title,",
+    ] {
         assert!(said.contains(line), "{said}");
     }
     let said = run(&["responses", &id, "--columns", "q4", "-o", "csv"]);

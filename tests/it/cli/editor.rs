@@ -173,6 +173,43 @@ fn a_change_by_others_while_the_editor_is_open_is_not_overwritten() {
 }
 
 #[test]
+fn a_change_by_others_comes_back_as_comments_and_is_overwritten_only_on_purpose() {
+    let binary = env!("CARGO_BIN_EXE_forms");
+    let theirs = "--title Theirs --set questions.q3.required=true --set settings.max_responses=9";
+    let script = format!(
+        "cp $file round$round.yaml
+         case $round in
+         1) sed -i s/Lunch/Mine/ $file; {binary} edit $FORM {theirs} > theirs 2>&1;;
+         2) sed -i '/take out this line/d' $file; {binary} unpublish $FORM > theirs 2>&1;;
+         3) sed -i 's/Your email/Address/; /take out this line/d' $file;;
+         esac"
+    );
+    let (home, _) = with_editor(&script);
+    let _server = home.serve();
+    let id = home.published(&[]);
+    let script = fs::read_to_string(home.path().join("editor")).unwrap();
+    home.write("editor", &script.replace("$FORM", &id));
+    let (code, seen) = start(&home, &["edit", &id]).end();
+    assert!(code == Some(0) && seen.contains("~ title"), "{seen}");
+    let round = |number| fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap();
+    let expected = "\
+#> Not saved yet: somebody else has changed the form meanwhile, as follows.
+#>   ~ title: \"Theirs\"
+#>   ~ question q3: {\"id\":\"q3\",\"type\":\"rating\",\"title\":\"How was it?\",\"required\":true}
+#>   + settings.max_responses: 9
+#> To save yours in its place, take out this line. To give up, close the file as it is.
+title: Mine
+";
+    assert!(round(2).starts_with(expected), "{}", round(2));
+    let third = round(3);
+    assert!(third.lines().nth(1) == Some("#>   whether it is published"), "{third}");
+    let after = home.ok(&["show", &id, "-o", "yaml"]);
+    assert!(after.starts_with("title: Mine\n") && !after.contains("max_responses"), "{after}");
+    assert!(after.contains("title: Address\n"), "{after}");
+    assert!(kept(&home).is_empty());
+}
+
+#[test]
 fn ctrl_c_in_the_editor_ends_with_130_and_keeps_the_text() {
     for (script, kept_texts) in [("", 0), ("sed -i s/Lunch/Dinner/ $file;", 1)] {
         let (home, id) = with_editor(&format!("{script} echo open; exec sleep 60"));

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Home;
 use super::stand_in::{StandIn, operator_key, post, send};
+use super::terminal::Session;
 
 /// A file of `count` forms.
 fn many(count: usize) -> String {
@@ -139,7 +140,24 @@ fn forms_can_be_listed_with_their_slugs() {
     home.ok(&["--data", "store", "create", "-f", "form.yaml"]);
     let list = |arguments: &[&str]| home.ok(&[&["--data", "store", "list"], arguments].concat());
     assert_eq!(list(&["--columns", "slug,title"]), "lunch\tLunch\n");
-    assert!(list(&["-o", "csv"]).starts_with("id,status,responses,updated,title\n"));
+    assert!(list(&["-o", "csv"]).starts_with("id,status,response_count,updated_at,title\n"));
+}
+
+#[test]
+fn a_list_tells_which_published_forms_take_no_answers() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let command = ["--data", "store", "list"];
+    let chosen = || home.ok(&[&command[..], &["--columns", "status,accepting_reason"]].concat());
+    let seen = || Session::start(&home, &[("NO_COLOR", "1")], &command).end().1;
+    assert_eq!(chosen(), "published\t\n");
+    assert!(seen().contains("  published  "));
+    home.ok(&["--data", "store", "edit", &id, "--set", "settings.opens_at=9999-01-01T00:00:00Z"]);
+    assert_eq!(chosen(), "published\tnot_open_yet\n");
+    let seen = seen();
+    assert!(seen.contains("  not open yet  ") && seen.contains("  RESPONSES  UPDATED  "), "{seen}");
+    let listed = home.run(&[&command[..], &["-o", "json"]].concat()).expect(0).json();
+    assert_eq!(listed["forms"][0]["accepting_reason"], "not_open_yet");
 }
 
 #[test]
@@ -209,6 +227,46 @@ fn text_of_strangers_cannot_steer_the_terminal() {
 }
 
 #[test]
+fn what_old_stores_hold_cannot_steer_a_terminal_in_any_format() {
+    let evil = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}\r";
+    let time = "2026-11-20T09:00:00.000Z";
+    let question = serde_json::json!({
+        "id": "q1", "type": "single_choice", "title": evil, "required": true, "description": evil,
+        "options": [evil, {"value": "a", "label": evil}], "show_if": {"q0": evil},
+    });
+    let form = serde_json::json!({
+        "id": "frm_7k2m9q4x1abz", "title": evil, "description": evil, "status": "published", "version": 1,
+        "accepting": true, "questions": [question], "settings": {"closed_message": evil},
+        "response_count": 1, "created_at": time, "updated_at": time,
+    });
+    let submission = serde_json::json!({
+        "id": "sub_01k3v8m2f4q6s8t0w2y4z6a8bc", "form_id": "frm_7k2m9q4x1abz", "status": "completed",
+        "answers": {"q1": evil}, "metadata": {"from": evil}, "submitted_at": time, "form_version": 1,
+    });
+    let list = serde_json::json!({ "forms": [form] });
+    let submissions = serde_json::json!({ "submissions": [submission], "next_cursor": null });
+    let id = submission["id"].as_str().unwrap();
+    let commands: [(&[&str], &[&serde_json::Value]); 5] = [
+        (&["list"], &[&list]),
+        (&["show", "f"], &[&form]),
+        (&["responses", "f"], &[&form, &submissions]),
+        (&["responses", "show", "f", id], &[&submission, &form]),
+        (&["submit", "f", "q1=x"], &[&form]),
+    ];
+    for (command, bodies) in commands {
+        for format in ["table", "json", "jsonl", "yaml", "csv"] {
+            let replies = bodies.iter().map(|body| StandIn::ok(&body.to_string())).collect();
+            let server = StandIn::answering(replies);
+            let arguments = [&["--url", &server.url, "--retries", "0", "-o", format], command].concat();
+            let (_, seen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).end();
+            let seen = seen.replace("\u{1b}[?25h", "").replace("\r\n", "\n");
+            let is_steered = seen.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r']);
+            assert!(!is_steered && seen.contains("pwn"), "{command:?} -o {format}: {seen:?}");
+        }
+    }
+}
+
+#[test]
 fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     let home = Home::new();
     let server = home.serve();
@@ -246,4 +304,59 @@ fn what_has_no_id_stays_under_its_column_in_a_pipe() {
     let shown = home.ok(&["--data", "store", "show", id.trim()]);
     let rows = "questions:\n        statement            Welcome\n  name  email      required  Email\n";
     assert!(shown.contains(rows), "{shown}");
+}
+
+#[test]
+fn a_form_is_shown_with_all_that_its_questions_ask_for_in_80_columns() {
+    let home = Home::new();
+    home.write(
+        "survey.yaml",
+        "\
+title: Customer feedback
+slug: feedback
+questions:
+  - {id: score, type: rating, title: How did we do?, required: true, labels: {1: bad, 5: good}}
+  - {type: page, title: What went wrong, show_if: {score: {lte: 2}}}
+  - id: reasons
+    type: multiple_choice
+    title: Which of all the things that can go wrong with a delivery were they?
+    description: |
+      Choose as many as you like.
+      We read every answer.
+    options: [late, {value: broken, label: 'Broken, torn'}, \"wrong, again\"]
+    allow_other: true
+    max_selected: 2
+    required_if: {any: [{score: 1}, {score: {answered: false}}]}
+  - id: parts
+    type: matrix
+    title: How was each?
+    rows: [food, {value: place, label: The place}]
+    columns: [a rather long name of a column, another rather long name of a column, good]
+",
+    );
+    let id = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
+    let shown = home.ok(&["--data", "store", "show", id.trim()]);
+    let (_, questions) = shown.split_once("\nquestions:\n").unwrap();
+    let expected = "  \
+  score    rating           required  How did we do?
+      labels: 1 = bad, 5 = good
+           page                       What went wrong
+      shown if score is 2 or less
+  reasons  multiple_choice            Which of all the things that can go wrong
+                                      with a delivery were they?
+      Choose as many as you like.
+      We read every answer.
+      required if score is 1 or score is not answered
+      options: late, broken \"Broken, torn\", \"wrong, again\"
+      max_selected: 2, allow_other: yes
+  parts    matrix                     How was each?
+      rows: food, place \"The place\"
+      columns: a rather long name of a column, another rather long name of a
+        column, good
+";
+    assert_eq!(questions, expected, "{questions}");
+    assert!(
+        shown.contains("accepting:  no: draft\n") && !shown.lines().any(|line| line.len() > 80),
+        "{shown}"
+    );
 }

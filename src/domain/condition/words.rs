@@ -1,0 +1,123 @@
+//! A condition in words: `score is 2 or less and colour is red or blue`.
+
+use super::{About, Clause, Clauses, Condition, Test};
+use crate::domain::json::Value;
+
+impl Condition {
+    /// What must hold, as a person says it, with questions by their ids.
+    pub fn words(&self) -> String {
+        all(&self.all).0
+    }
+}
+
+/// What is said, and whether it needs brackets to stand beside something else.
+type Said = (String, bool);
+
+fn all(clauses: &Clauses) -> Said {
+    join(clauses.iter().map(clause).collect(), " and ")
+}
+
+fn clause(clause: &Clause) -> Said {
+    match clause {
+        Clause::All(conditions) => join(conditions.iter().map(all).collect(), " and "),
+        Clause::Any(conditions) => join(conditions.iter().map(all).collect(), " or "),
+        Clause::Not(conditions) => (format!("not ({})", all(conditions).0), false),
+        Clause::Question(About { question, tests, .. }) => {
+            let tests = tests.iter().map(|test| (format!("{question} {}", test.words()), false));
+            join(tests.collect(), " and ")
+        }
+    }
+}
+
+fn join(mut said: Vec<Said>, word: &str) -> Said {
+    if said.len() == 1 {
+        return said.remove(0);
+    }
+    let bracketed =
+        said.into_iter().map(|(text, is_several)| if is_several { format!("({text})") } else { text });
+    (bracketed.collect::<Vec<_>>().join(word), true)
+}
+
+impl Test {
+    fn words(&self) -> String {
+        match self {
+            Self::Eq(value) => format!("is {}", written(value)),
+            Self::Ne(value) => format!("is not {}", written(value)),
+            Self::Lt(value) => {
+                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, written(value))
+            }
+            Self::Lte(value) => {
+                format!("is {} or {}", written(value), if is_text(value) { "before" } else { "less" })
+            }
+            Self::Gt(value) => {
+                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, written(value))
+            }
+            Self::Gte(value) => {
+                format!("is {} or {}", written(value), if is_text(value) { "after" } else { "more" })
+            }
+            Self::In(values) => format!("is {}", one_of(values)),
+            Self::Includes(value) => format!("includes {}", written(value)),
+            Self::Matches(pattern) => format!("matches {}", pattern.as_str()),
+            Self::Answered(true) => "is answered".to_owned(),
+            Self::Answered(false) => "is not answered".to_owned(),
+        }
+    }
+}
+
+/// Dates, times and other texts come before and after each other; numbers are less and more.
+fn is_text(value: &Value) -> bool {
+    matches!(value, Value::String(_))
+}
+
+fn one_of(values: &[Value]) -> String {
+    let written: Vec<_> = values.iter().map(written).collect();
+    match &written[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        written => written.concat(),
+    }
+}
+
+/// A text without its quotes, where it is one plain word.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_word(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|character| character.is_alphanumeric() || "-_:.@+".contains(character))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::condition::Condition;
+    use crate::domain::fields::Fields;
+    use crate::domain::json::parse;
+
+    #[test]
+    fn a_condition_is_said_in_words() {
+        for (written, expected) in [
+            (r#"{"a":"red"}"#, "a is red"),
+            (r#"{"a":["red","dark blue",1.10]}"#, "a is red, \"dark blue\" or 1.10"),
+            (r#"{"a":true,"b":{"ne":"dark blue"}}"#, "a is true and b is not \"dark blue\""),
+            (r#"{"a":{"gte":2,"lt":4.5}}"#, "a is 2 or more and a is less than 4.5"),
+            (r#"{"a":{"gt":2,"lte":4}}"#, "a is more than 2 and a is 4 or less"),
+            (r#"{"a":{"gte":"2027-01-31"}}"#, "a is 2027-01-31 or after"),
+            (r#"{"a":{"lt":"2027-01-31"}}"#, "a is before 2027-01-31"),
+            (r#"{"a":{"in":["x"]}}"#, "a is x"),
+            (r#"{"a":{"includes":"x"},"b":{"matches":"^A b"}}"#, "a includes x and b matches ^A b"),
+            (r#"{"a":{"answered":true},"b":{"answered":false}}"#, "a is answered and b is not answered"),
+            (r#"{"any":[{"a":1,"b":2},{"c":3}]}"#, "(a is 1 and b is 2) or c is 3"),
+            (r#"{"any":[{"a":1},{"b":2}],"c":3}"#, "(a is 1 or b is 2) and c is 3"),
+            (r#"{"not":{"all":[{"a":1},{"b":2}]}}"#, "not (a is 1 and b is 2)"),
+        ] {
+            let question = parse(&format!("{{\"show_if\":{written}}}")).unwrap();
+            let mut violations = Vec::new();
+            let mut fields = Fields::open(&question, "", "here".to_owned(), &mut violations).unwrap();
+            let condition = Condition::read(&mut fields, "show_if").unwrap();
+            assert_eq!(condition.words(), expected);
+        }
+    }
+}
