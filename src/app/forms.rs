@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::slow::elsewhere;
 use super::{App, AppError, Attempt, Cursors, What, require};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
@@ -14,7 +15,7 @@ use crate::domain::revision::Expected;
 use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
-use crate::store::{Current, NewForm, Operation, Step, StoreError};
+use crate::store::{Current, NewForm, Operation, Step};
 
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
@@ -58,8 +59,7 @@ impl App {
             read(&value, &limits)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
         };
-        let joined = tokio::task::spawn_blocking(work).await;
-        joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string()).into()))
+        elsewhere(work).await
     }
 
     /// Makes a draft from the definition in the body. True if an earlier attempt had made it.

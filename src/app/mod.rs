@@ -6,12 +6,15 @@
 mod cursor;
 mod forms;
 mod keys;
+mod slow;
 mod submission_life;
 mod submissions;
 mod turns;
 mod upkeep;
 
 use std::sync::Arc;
+
+use tokio::sync::Semaphore;
 
 use self::turns::Turns;
 use crate::clock::{Clock, Timestamp};
@@ -36,6 +39,8 @@ pub struct App {
     random: Arc<dyn Random>,
     limits: Limits,
     turns: Turns,
+    /// Held by what takes long, one after the other.
+    slow: Arc<Semaphore>,
 }
 
 /// Why a use case did not do what it was asked.
@@ -96,7 +101,8 @@ impl App {
         random: Arc<dyn Random>,
         limits: Limits,
     ) -> Self {
-        Self { store, clock, random, limits, turns: Turns::new() }
+        let slow = Arc::new(Semaphore::new(1));
+        Self { store, clock, random, limits, turns: Turns::new(), slow }
     }
 
     /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out

@@ -1,9 +1,13 @@
 //! What becomes of a submission after it was stored: editing, deleting and restoring it, and what edits replaced.
 
+use std::sync::Arc;
+
+use super::slow::PATIENCE;
 use super::submissions::unreadable;
 use super::{App, AppError, Attempt, What, require};
 use crate::domain::admission::Refusal;
-use crate::domain::edit::Patch;
+use crate::domain::edit::{Edit, Patch};
+use crate::domain::form::Version;
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
@@ -42,8 +46,7 @@ impl App {
             let found = found.ok_or_else(missing)?;
             expected.check(found.revision()).map_err(AppError::Refused)?;
             let version = self.store.find_version(caller.workspace, form, found.form_version).await?;
-            let edit = patch.apply(&found, &*version.ok_or_else(missing)?, &self.limits);
-            let edit = edit.map_err(|violations| AppError::Refused(Refusal::InvalidAnswers(violations)))?;
+            let edit = self.merged(&patch, &found, version.ok_or_else(missing)?).await?;
             let Some(edit) = edit else { return Ok(found) };
             let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
             match self.store.edit_submission(caller.workspace, checked, self.now()).await? {
@@ -54,6 +57,21 @@ impl App {
             }
         }
         Err(AppError::Contended)
+    }
+
+    /// What `patch` makes of a submission that was checked against `version`.
+    async fn merged(
+        &self,
+        patch: &Patch,
+        submission: &Submission,
+        version: Arc<Version>,
+    ) -> Result<Option<Edit>, AppError> {
+        let refused = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
+        if patch.work(submission, &version) <= PATIENCE {
+            return patch.apply(submission, &version, &self.limits).map_err(refused);
+        }
+        let (patch, submission, limits) = (patch.clone(), submission.clone(), self.limits);
+        self.aside(move || patch.apply(&submission, &version, &limits).map_err(refused)).await
     }
 
     /// A page of what edits have replaced, `limit` at most, from `cursor` on.

@@ -1,8 +1,14 @@
 //! Taking in submissions and reading them.
 
+use std::sync::Arc;
+
+use super::slow::PATIENCE;
 use super::{App, AppError, Attempt, Cursors, What, require};
+use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, accepting};
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
+use crate::domain::form::Version;
+use crate::domain::limits::Limits;
 use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{self, Replaced, Sent, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
@@ -118,16 +124,14 @@ impl App {
         let now = self.now();
         let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
-        let (mut sent, dropped) = kept(current, sent);
-        let defaults = current.version.check(sent.answers.values(), &self.limits, now);
-        let defaults = defaults.unwrap_or_else(|violations| {
-            sent.faults.extend(violations);
-            Vec::new()
-        });
-        if !sent.faults.is_empty() {
-            return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
-        }
-        Ok((Sent { answers: sent.answers.with(defaults), ..sent }, dropped))
+        let (sent, dropped) = kept(current, sent);
+        let sent = if current.version.work(sent.answers.values()) > PATIENCE {
+            let (version, limits) = (Arc::clone(&current.version), self.limits);
+            self.aside(move || fitting(&version, sent, &limits, now)).await?
+        } else {
+            fitting(&current.version, sent, &self.limits, now)?
+        };
+        Ok((sent, dropped))
     }
 
     /// What an earlier attempt stored: as it was kept, before any edit; or as it was sent, if it is gone since.
@@ -270,6 +274,18 @@ fn kept(current: &Current, sent: Sent) -> (Sent, Vec<String>) {
             (Sent { answers, ..sent }, dropped)
         }
     }
+}
+
+/// `sent` with what is kept besides it, if it fits the questions.
+fn fitting(version: &Version, mut sent: Sent, limits: &Limits, now: Timestamp) -> Result<Sent, AppError> {
+    let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
+        sent.faults.extend(violations);
+        Vec::new()
+    });
+    if !sent.faults.is_empty() {
+        return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
+    }
+    Ok(Sent { answers: sent.answers.with(defaults), ..sent })
 }
 
 fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::condition::{Asked, refuse_impossible};
+use super::cost::{Budget, refuse_costly};
 use super::fields::Fields;
 use super::form::{Status, give_ids};
 use super::json::Value;
@@ -186,7 +187,9 @@ fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation
         .zip(&ids)
         .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::asked));
     refuse_impossible(asked, violations);
-    questions.into_iter().collect()
+    let questions = questions.into_iter().collect::<Option<Vec<_>>>()?;
+    refuse_costly(&questions, violations);
+    Some(questions)
 }
 
 /// The items of the list of questions, and each as far as it can be read.
@@ -205,8 +208,11 @@ fn read_drafts<'a>(
         violations.push(Violation::new("/questions", Rule::TooMany, message));
         return None;
     }
+    let mut budget = Budget::default();
     let read = |(place, item): (usize, &Value)| {
-        QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)
+        let draft =
+            QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)?;
+        budget.takes(place, draft.patterned(), violations).then_some(draft)
     };
     let drafts = items.iter().enumerate().map(read).collect();
     find_twins(items, violations);

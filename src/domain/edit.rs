@@ -15,11 +15,11 @@ const MERGED: &str = "what two texts of JSON merge to is one, no deeper than the
 
 /// A merge patch (RFC 7396) of a submission, as it was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Patch<'a> {
+pub struct Patch {
     /// A JSON object.
-    answers: Option<&'a str>,
+    answers: Option<Box<str>>,
     /// A JSON object or `null`.
-    metadata: Option<&'a str>,
+    metadata: Option<Box<str>>,
     /// What else it has, or has instead.
     faults: Vec<Violation>,
 }
@@ -31,20 +31,27 @@ pub struct Edit {
     pub metadata: Option<Box<str>>,
 }
 
-impl<'a> Patch<'a> {
+impl Patch {
     /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none. What
     /// else it has is told where it is applied, with whatever is wrong there.
-    pub fn read(body: &'a str) -> Result<Self, Unreadable> {
+    pub fn read(body: &str) -> Result<Self, Unreadable> {
         let mut patch = Self::default();
         for (key, value, range) in members(body)? {
             match (key.as_str(), value) {
-                ("answers", Value::Object(_)) => patch.answers = Some(&body[range]),
-                ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(&body[range]),
+                ("answers", Value::Object(_)) => patch.answers = Some(body[range].into()),
+                ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(body[range].into()),
                 (name @ ("answers" | "metadata"), other) => patch.faults.push(no_object(name, &other)),
                 (name, _) => patch.faults.push(unknown_field(name)),
             }
         }
         Ok(patch)
+    }
+
+    /// Nanoseconds that it takes at worst to hold what it makes of `submission` against the patterns of `version`.
+    pub fn work(&self, submission: &Submission, version: &Version) -> usize {
+        // Each text of the outcome is from one of both.
+        let both = [Some(&submission.answers), self.answers.as_ref()].into_iter().flatten();
+        both.filter_map(|text| Some(version.work(Answers::read(text).ok()?.values()))).sum()
     }
 
     /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way
@@ -55,9 +62,9 @@ impl<'a> Patch<'a> {
         version: &Version,
         limits: &Limits,
     ) -> Result<Option<Edit>, Vec<Violation>> {
-        let answers = self.answers.and_then(|patch| json::merge(&submission.answers, patch));
+        let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch));
         let kept = submission.metadata.as_deref();
-        let metadata = self.metadata.and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
+        let metadata = self.metadata.as_ref().and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
         if answers.is_none() && metadata.is_none() && self.faults.is_empty() {
             return Ok(None);
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::Refusal;
 use super::condition::refuse_impossible;
+use super::cost::refuse_costly;
 use super::definition::{Change, Definition};
 use super::limits::MAX_RETIRED_IDS;
 use super::question::{Question, QuestionDraft};
@@ -179,6 +180,7 @@ impl Version {
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
         let mut violations = Vec::new();
         refuse_impossible(questions.iter().map(Question::asked), &mut violations);
+        refuse_costly(&questions, &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 

@@ -3,6 +3,11 @@
 /// Ids of removed questions that a form remembers, so that none is given again: ten times what a form may ask.
 pub const MAX_RETIRED_IDS: usize = 5_000;
 
+/// What the patterns of a form may cost: bytes times characters of the longest answers, as `cost` counts them.
+///
+/// That is 4 MiB of patterns for short answers, and about four seconds for a submission made to take long.
+pub const MAX_PATTERN_COST: usize = 1_000 * (4 << 20);
+
 /// Bounds on what a client may send, beyond the size of the body itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

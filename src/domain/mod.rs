@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod check;
 pub mod condition;
+pub mod cost;
 pub mod definition;
 pub mod edit;
 pub mod fields;
@@ -14,6 +15,7 @@ pub mod form;
 pub mod json;
 pub mod limits;
 pub mod metadata;
+pub mod pattern;
 pub mod question;
 pub mod revision;
 pub mod schema;

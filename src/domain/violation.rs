@@ -38,7 +38,7 @@ rules! {
     TooLong "too_long" "The text has more characters or bytes than allowed; the message says how many are.";
     TooMany "too_many" "There are more items than allowed; the message says how many are.";
     InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other.";
-    InvalidPattern "invalid_pattern" "`pattern` is no regular expression in the syntax of Rust's `regex`, or a too large one. Look-around and back-references do not exist: matching takes linear time.";
+    InvalidPattern "invalid_pattern" "`pattern` is no regular expression in the syntax of Rust's `regex`, or a too large one, alone or with those of the form's other questions: the longer the answers may be, the smaller it must be. Look-around and back-references do not exist: matching takes linear time.";
     UnknownQuestionType "unknown_question_type" "The question's `type` is none of those there are. The message lists them.";
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";

@@ -10,10 +10,10 @@ mod schema;
 mod wanted;
 mod words;
 
-use regex::Regex;
 use serde::{Serialize, Serializer};
 
 use super::json::Value;
+use super::pattern::Pattern;
 
 pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
@@ -63,7 +63,7 @@ enum Test {
     Gte(Value),
     In(Vec<Value>),
     Includes(Value),
-    Matches(Regex),
+    Matches(Pattern),
     Answered(bool),
 }
 
@@ -77,6 +77,25 @@ impl Condition {
     /// times for each `matches`.
     pub fn searches(&self) -> usize {
         self.searches
+    }
+
+    /// Shows `see` the pattern of each `matches`, with the id of the question it is asked of.
+    pub fn each_pattern<'a>(&'a self, see: &mut dyn FnMut(&'a str, &'a Pattern)) {
+        each_pattern(&self.all, see);
+    }
+}
+
+fn each_pattern<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, &'a Pattern)) {
+    for clause in clauses {
+        match clause {
+            Clause::All(conditions) | Clause::Any(conditions) => {
+                conditions.iter().for_each(|all| each_pattern(all, see));
+            }
+            Clause::Not(all) => each_pattern(all, see),
+            Clause::Question(About { question, tests, .. }) => {
+                tests.iter().filter_map(Test::pattern).for_each(|pattern| see(question, pattern));
+            }
+        }
     }
 }
 
@@ -115,6 +134,10 @@ impl Test {
         }
     }
 
+    fn pattern(&self) -> Option<&Pattern> {
+        if let Self::Matches(pattern) = self { Some(pattern) } else { None }
+    }
+
     fn holds(&self, answer: Option<Answer<'_>>) -> bool {
         let Some(answer) = answer else { return matches!(self, Self::Ne(_) | Self::Answered(false)) };
         match self {
@@ -127,7 +150,7 @@ impl Test {
             Self::In(values) => values.iter().any(|value| answer.equals(value)),
             Self::Includes(value) => answer.includes(value),
             Self::Matches(pattern) => {
-                matches!(answer.value, Value::String(text) if pattern.is_match(text))
+                matches!(answer.value, Value::String(text) if pattern.finds(text))
             }
             Self::Answered(is_answered) => *is_answered,
         }

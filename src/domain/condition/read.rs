@@ -1,10 +1,9 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
-use regex::{Regex, RegexBuilder};
-
 use super::{About, Clause, Clauses, Condition, Test};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
+use crate::domain::pattern::Pattern;
 use crate::domain::question::is_empty;
 use crate::domain::violation::{Rule, Violation, join};
 
@@ -12,7 +11,7 @@ use crate::domain::violation::{Rule, Violation, join};
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
 
 impl Condition {
-    /// Bytes that a compiled `matches` may take. Its syntax is that of the crate `regex`, which matches in linear time.
+    /// Bytes that a compiled `matches` may take.
     const PATTERN_BYTES: usize = 1 << 16;
 
     /// What a `matches` counts among the searches.
@@ -174,7 +173,7 @@ impl Reading {
         }
     }
 
-    fn pattern(&mut self, operand: &Value, at: &str) -> Option<Regex> {
+    fn pattern(&mut self, operand: &Value, at: &str) -> Option<Pattern> {
         let Value::String(text) = operand else {
             self.report(at, Rule::TypeMismatch, format!("`matches` is text, not {}", operand.kind()));
             return None;
@@ -184,17 +183,10 @@ impl Reading {
         if self.searches > Condition::MAX_SEARCHES {
             return None;
         }
-        let bytes = Condition::PATTERN_BYTES;
-        match RegexBuilder::new(text).size_limit(bytes).dfa_size_limit(bytes).build() {
-            Ok(pattern) => Some(pattern),
-            Err(error) => {
-                let why = match error {
-                    regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-                    other => other.to_string().lines().last().unwrap_or_default().replace("error: ", ""),
-                };
-                self.report(at, Rule::InvalidPattern, format!("`matches` is no regular expression: {why}"));
-                None
-            }
+        let pattern = Pattern::compile(text, Condition::PATTERN_BYTES);
+        if let Err(why) = &pattern {
+            self.report(at, Rule::InvalidPattern, format!("`matches` is no regular expression: {why}"));
         }
+        pattern.ok()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Kind, Question};
 use crate::domain::condition::Condition;
+use crate::domain::cost::Patterned;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -55,6 +56,11 @@ impl QuestionDraft {
     /// Whether it needs an id: answers are kept under it.
     pub fn takes_answer(&self) -> bool {
         self.kind.rules().takes_answer()
+    }
+
+    /// What it has patterns in.
+    pub fn patterned(&self) -> Patterned<'_> {
+        (&self.kind, [&self.show_if, &self.required_if])
     }
 
     /// The question under its final id.

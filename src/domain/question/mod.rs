@@ -31,6 +31,7 @@ use serde::{Serialize, Serializer};
 use super::condition::{Asked, Condition, Sense};
 use super::json::Value;
 use super::limits::Limits;
+use super::pattern::Pattern;
 use super::violation::{Rule, join};
 use crate::clock::Timestamp;
 
@@ -71,6 +72,16 @@ pub trait Rules {
     /// The least and the greatest number that can be an answer, where numbers are asked for.
     fn range(&self) -> Option<(f64, f64)> {
         None
+    }
+
+    /// The pattern that an answer must match.
+    fn pattern(&self) -> Option<&Pattern> {
+        None
+    }
+
+    /// Characters that an answer may have if it is text: as many as in any answer, unless it is said otherwise.
+    fn longest(&self) -> usize {
+        Limits::default().answer
     }
 
     /// Whether there can be an answer.

@@ -1,12 +1,11 @@
 //! `short_text` and `long_text`: one line of text, or several.
 
-use regex::{Regex, RegexBuilder};
-
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
+use crate::domain::pattern::Pattern;
 use crate::domain::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
@@ -15,7 +14,7 @@ pub struct Text {
     lines: Lines,
     min_length: Option<i64>,
     max_length: Option<i64>,
-    pattern: Option<Pattern>,
+    pattern: Option<Whole>,
     pattern_message: Option<String>,
     placeholder: Option<String>,
 }
@@ -64,35 +63,26 @@ impl Lines {
 
 /// A regular expression that an answer must match as a whole.
 #[derive(Debug, Clone)]
-struct Pattern {
+struct Whole {
     text: String,
-    whole: Regex,
+    pattern: Pattern,
 }
 
-impl Pattern {
-    /// Bytes a compiled pattern may take. The syntax is that of the crate `regex`, which matches in linear time.
+impl Whole {
+    /// Bytes that it may take compiled, whatever the form's other patterns cost.
     const SIZE_LIMIT: usize = 1 << 20;
 
     /// Compiles `text`, or says what is wrong with it.
-    fn compile(text: &str) -> Result<Self, String> {
-        let compile = |text: &str| {
-            RegexBuilder::new(text).size_limit(Self::SIZE_LIMIT).dfa_size_limit(Self::SIZE_LIMIT).build()
-        };
+    fn compile(text: String) -> Result<Self, String> {
         // Alone first: `a)|(b` would make sense only inside our own parentheses.
-        let whole = compile(text).and_then(|_| compile(&format!("^(?:{text})$")));
-        match whole {
-            Ok(whole) => Ok(Self { text: text.to_owned(), whole }),
-            Err(regex::Error::CompiledTooBig(_)) => Err("the pattern is too large".to_owned()),
-            Err(error) => {
-                let text = error.to_string();
-                Err(text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
-            }
-        }
+        Pattern::compile(&text, Self::SIZE_LIMIT)?;
+        let pattern = Pattern::compile(&format!("^(?:{text})$"), Self::SIZE_LIMIT)?;
+        Ok(Self { text, pattern })
     }
 
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
         let text = fields.text("pattern", 1_000)?;
-        let pattern = Self::compile(&text);
+        let pattern = Self::compile(text);
         if let Err(why) = &pattern {
             let message = format!("`pattern` is no regular expression: {why}");
             fields.refuse("pattern", Rule::InvalidPattern, message);
@@ -119,7 +109,7 @@ impl Text {
         let longest = 64 * 1024;
         let min_length = fields.integer("min_length", 0..=longest);
         let max_length = fields.integer("max_length", 1..=longest);
-        let pattern = Pattern::read(fields);
+        let pattern = Whole::read(fields);
         let pattern_message = fields.text("pattern_message", 300);
         let placeholder = fields.text("placeholder", 300);
         let text = Self { lines, min_length, max_length, pattern, pattern_message, placeholder };
@@ -145,6 +135,15 @@ impl Text {
             faults.push(Fault::new(Rule::TooLong, format!("Enter {max} characters at most, not {length}")));
         }
     }
+
+    fn check_pattern(&self, text: &str, faults: &mut Vec<Fault>) {
+        let Some(whole) = self.pattern.as_ref().filter(|whole| !whole.pattern.finds(text)) else { return };
+        let message = match &self.pattern_message {
+            Some(message) => message.clone(),
+            None => format!("Enter text that matches {}", whole.text),
+        };
+        faults.push(Fault::new(Rule::PatternMismatch, message));
+    }
 }
 
 impl Rules for Text {
@@ -155,12 +154,9 @@ impl Rules for Text {
         };
         let mut faults = Vec::new();
         self.check_length(text, &mut faults);
-        if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.whole.is_match(text)) {
-            let message = match &self.pattern_message {
-                Some(message) => message.clone(),
-                None => format!("Enter text that matches {}", pattern.text),
-            };
-            faults.push(Fault::new(Rule::PatternMismatch, message));
+        // What a pattern may cost counts on `max_length`.
+        if !faults.iter().any(|fault| fault.rule == Rule::TooLong) {
+            self.check_pattern(text, &mut faults);
         }
         faults
     }
@@ -186,6 +182,14 @@ impl Rules for Text {
             ("pattern_message", self.pattern_message.as_deref().map(Value::from)),
             ("placeholder", self.placeholder.as_deref().map(Value::from)),
         ])
+    }
+
+    fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref().map(|whole| &whole.pattern)
+    }
+
+    fn longest(&self) -> usize {
+        usize::try_from(self.lengths().1).unwrap_or(usize::MAX)
     }
 
     fn example(&self) -> Value {

@@ -11,6 +11,7 @@ mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
 mod malformed; // requests that are no HTTP, or that two readers read differently
 mod serving; // connections, times, shutdown
+mod slow; // what takes long holds up nobody else
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
 mod submission_life; // metadata, edits, history, the trash of submissions

@@ -9,6 +9,7 @@ mod contact;
 mod everything;
 mod matrix;
 mod number;
+mod patterns;
 mod scale;
 pub(crate) mod schema;
 mod text;

@@ -11,6 +11,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Bytes of bodies kept. Decoded they take several times as much.
 const CAPACITY: usize = 4 << 20;
 
+/// How many bytes are kept decoded for each byte of a body.
+const GROWTH: usize = 4;
+
+/// A row that can be kept decoded.
+pub trait Keep: Send + Sync + 'static {
+    /// Bytes that it takes beyond what is in proportion to its body.
+    fn beyond(&self) -> usize {
+        0
+    }
+}
+
 /// A bounded memory of decoded rows.
 #[derive(Default)]
 pub(crate) struct Hot {
@@ -31,7 +42,7 @@ pub(crate) struct Moment(u64);
 
 impl Hot {
     /// The row under `key`, if it is known.
-    pub(crate) fn find<T: Send + Sync + 'static>(&self, key: &[u8]) -> Option<Arc<T>> {
+    pub(crate) fn find<T: Keep>(&self, key: &[u8]) -> Option<Arc<T>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Arc::downcast(Arc::clone(known.rows.get(key)?)).ok()
     }
@@ -44,11 +55,12 @@ impl Hot {
     /// Keeps a row whose body has `size` bytes and was read after `read`, unless rows have changed since or are
     /// changing. A full memory
     /// is emptied first, which is rare, simple and bounded.
-    pub(crate) fn keep<T: Send + Sync + 'static>(&self, key: &[u8], row: &Arc<T>, size: usize, read: Moment) {
+    pub(crate) fn keep<T: Keep>(&self, key: &[u8], row: &Arc<T>, size: usize, read: Moment) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if read.0 % 2 == 1 || self.turns.load(Ordering::SeqCst) != read.0 {
             return;
         }
+        let size = size + row.beyond() / GROWTH;
         if known.bytes + size > CAPACITY {
             *known = Known::default();
         }
@@ -86,6 +98,12 @@ impl Hot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Keep for u32 {
+        fn beyond(&self) -> usize {
+            *self as usize
+        }
+    }
 
     fn change(hot: &Hot, key: &[u8], change: impl FnOnce()) {
         let made = hot.around([key].into_iter(), || {
@@ -130,5 +148,9 @@ mod tests {
         hot.keep(b"a", &Arc::new(1_u32), CAPACITY, hot.now());
         hot.keep(b"b", &Arc::new(2_u32), 1, hot.now());
         assert_eq!((hot.find::<u32>(b"a"), hot.find::<u32>(b"b")), (None, Some(Arc::new(2))));
+        let large = u32::try_from(CAPACITY * GROWTH).unwrap();
+        hot.keep(b"c", &Arc::new(large), 1, hot.now());
+        hot.keep(b"d", &Arc::new(3_u32), 1, hot.now());
+        assert_eq!((hot.find::<u32>(b"c"), hot.find::<u32>(b"d")), (None, Some(Arc::new(3))));
     }
 }

@@ -19,7 +19,7 @@ mod cell;
 pub mod fatal;
 mod frame;
 mod group;
-mod hot;
+pub mod hot;
 pub mod job;
 mod journal;
 mod lock;
@@ -45,6 +45,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
 use self::disk::{Disk, HeldLock, RealDisk};
+use self::hot::Keep;
 use self::index::{OpenIndex, SledIndexes};
 use self::job::Progress;
 use self::operation::{Call, Kind};
@@ -173,11 +174,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::get`], and those of `decode`.
-    pub fn get_decoded<T: Send + Sync + 'static>(
-        &self,
-        key: &[u8],
-        decode: Decode<T>,
-    ) -> Result<Option<Arc<T>>, StoreError> {
+    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
         self.heeding(self.inner.reader.get_decoded(key, decode))
     }
 

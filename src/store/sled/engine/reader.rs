@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell;
-use super::hot::Hot;
+use super::hot::{Hot, Keep};
 use super::index::Index;
 use super::tx::{Decode, Direction, Rows, is_empty};
 use crate::store::StoreError;
@@ -38,11 +38,7 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Reader::get`], and those of `decode`.
-    pub fn get_decoded<T: Send + Sync + 'static>(
-        &self,
-        key: &[u8],
-        decode: Decode<T>,
-    ) -> Result<Option<Arc<T>>, StoreError> {
+    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
         match self.shared.hot.find(key) {
             Some(row) => Ok(Some(row)),
             None => self.noting(decoded(&self.shared.hot, &*self.index()?, key, decode)),
@@ -117,7 +113,7 @@ impl Reader {
 }
 
 /// Reads a row of an index, decodes it and keeps it.
-pub(crate) fn decoded<T: Send + Sync + 'static>(
+pub(crate) fn decoded<T: Keep>(
     hot: &Hot,
     index: &dyn Index,
     key: &[u8],

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cell;
 use super::group::Group;
-use super::hot::Hot;
+use super::hot::{Hot, Keep};
 use super::index::Index;
 use super::reader;
 use crate::store::StoreError;
@@ -86,11 +86,7 @@ impl<'a> Tx<'a> {
     ///
     /// # Errors
     /// As [`Tx::get`], and those of `decode`.
-    pub fn get_decoded<T: Send + Sync + 'static>(
-        &self,
-        key: &[u8],
-        decode: Decode<T>,
-    ) -> Result<Option<Arc<T>>, StoreError> {
+    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
         if self.own.contains_key(key) || self.group.get(key).is_some() {
             return self.get(key)?.map(|body| decode(&body).map(Arc::new)).transpose();
         }

@@ -1,0 +1,103 @@
+//! What patterns cost: the room they take, and the time in which answers are held against them.
+//!
+//! At worst a pattern of so many bytes takes so many nanoseconds for each byte of a text: a step of 20 for each of its
+//! states, which have 24 bytes at least. Most take a thousandth of that.
+
+use super::condition::Condition;
+use super::form::Version;
+use super::json::Value;
+use super::limits::MAX_PATTERN_COST;
+use super::pattern::Pattern;
+use super::question::{Kind, Question};
+use super::violation::{Rule, Violation};
+
+/// Characters that every answer counts as at least: a pattern takes room, however short its answers are.
+const SHORTEST: usize = 1_000;
+
+/// What a question has patterns in.
+pub type Patterned<'a> = (&'a Kind, [&'a Option<Condition>; 2]);
+
+/// Shows `see` every pattern of a question, and the id of the question whose answers are held against it: `None` is itself.
+fn each_of<'a>((kind, conditions): Patterned<'a>, see: &mut dyn FnMut(Option<&'a str>, &'a Pattern)) {
+    kind.rules().pattern().into_iter().for_each(|pattern| see(None, pattern));
+    for condition in conditions.into_iter().flatten() {
+        condition.each_pattern(&mut |question, pattern| see(Some(question), pattern));
+    }
+}
+
+/// The same of all `questions`, with the place of each.
+fn each_pattern<'a>(questions: &'a [Question], mut see: impl FnMut(usize, &'a str, &'a Pattern)) {
+    for (place, asked) in questions.iter().enumerate() {
+        let own = asked.id.as_deref().unwrap_or_default();
+        let patterned = (&asked.kind, [&asked.show_if, &asked.required_if]);
+        each_of(patterned, &mut |question, pattern| see(place, question.unwrap_or(own), pattern));
+    }
+}
+
+/// Bytes that what runs a pattern takes besides it.
+const ENGINE: usize = 4_000;
+
+impl Version {
+    /// Bytes that its patterns take.
+    pub fn pattern_bytes(&self) -> usize {
+        let mut bytes = 0;
+        each_pattern(&self.questions, |_, _, pattern| bytes += pattern.size() + ENGINE);
+        bytes
+    }
+
+    /// Nanoseconds that it takes at worst to hold `answers` against the patterns.
+    pub fn work(&self, answers: &[(String, Value)]) -> usize {
+        let mut work = 0_usize;
+        each_pattern(&self.questions, |_, question, pattern| {
+            let answer = answers.iter().find(|(id, _)| id == question);
+            if let Some((_, Value::String(text))) = answer {
+                work = work.saturating_add(pattern.size().saturating_mul(text.len()));
+            }
+        });
+        work
+    }
+}
+
+/// What is left of what the patterns of a form may cost, while its questions are read.
+pub struct Budget(Option<usize>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Some(MAX_PATTERN_COST))
+    }
+}
+
+impl Budget {
+    /// Whether there is room for the patterns of the question at `place`, whose answers may be short; reports the first for
+    /// which there is none. It is not to be kept: hundreds of large patterns take hundreds of megabytes.
+    pub fn takes(&mut self, place: usize, patterned: Patterned<'_>, violations: &mut Vec<Violation>) -> bool {
+        let mut bytes = 0;
+        each_of(patterned, &mut |_, pattern| bytes += pattern.size());
+        bytes == 0 || self.spend(place, bytes.saturating_mul(SHORTEST), violations)
+    }
+
+    fn spend(&mut self, place: usize, cost: usize, violations: &mut Vec<Violation>) -> bool {
+        let Some(left) = self.0 else { return false };
+        self.0 = left.checked_sub(cost);
+        if self.0.is_none() {
+            let message = "the patterns of this form, up to this question, are too large for answers as long as theirs; \
+                           say lengths by `max_length` and not by `{1,80}`, write `[0-9]` for `\\d`, or ask for shorter \
+                           answers";
+            let pointer = format!("/questions/{place}");
+            violations.push(Violation::new(pointer, Rule::InvalidPattern, message));
+        }
+        self.0.is_some()
+    }
+}
+
+/// Reports the question with which the patterns of `questions`, the questions of a form, become too costly.
+pub fn refuse_costly(questions: &[Question], violations: &mut Vec<Violation>) {
+    let longest = |id: &str| {
+        let named = questions.iter().find(|question| question.id.as_deref() == Some(id));
+        named.map_or(0, |question| question.kind.rules().longest()).max(SHORTEST)
+    };
+    let mut budget = Budget::default();
+    each_pattern(questions, |place, question, pattern| {
+        budget.spend(place, pattern.size().saturating_mul(longest(question)), violations);
+    });
+}

@@ -1,0 +1,54 @@
+//! Answers that take long to be held against a pattern: nobody else waits for them.
+
+use std::cell::RefCell;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Call, Server};
+
+/// A text that is slow to be found not to match the pattern of [`form`].
+fn slow() -> String {
+    "ab".repeat(2_500)
+}
+
+async fn form(server: &Server) -> String {
+    let pattern = "[ab]*a[ab]{20}";
+    server.published(json!([{"type": "long_text", "title": "Tale", "pattern": pattern}])).await
+}
+
+fn trial(server: &Server, form: &str, answer: &str) -> Call {
+    let answers: Value = json!({"answers": {"q1": answer}});
+    server.post(format!("/api/v1/forms/{form}/submissions?dry_run=true"), answers)
+}
+
+/// Which of `call`, which is refused, and a later look at the server's health is answered first. There is one thread.
+async fn first(server: &Server, call: Call) -> &'static str {
+    let order = RefCell::new(Vec::new());
+    let call = async {
+        call.send().await.expect(422);
+        order.borrow_mut().push("it");
+    };
+    let health = async {
+        server.open_call(axum::http::Method::GET, "/healthz").send().await.expect(200);
+        order.borrow_mut().push("health");
+    };
+    tokio::join!(biased; call, health);
+    order.into_inner()[0]
+}
+
+#[tokio::test]
+async fn others_are_served_while_a_long_answer_is_held_against_a_pattern() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    assert_eq!(
+        first(&server, trial(&server, &form, "abc")).await,
+        "it",
+        "a short one is quicker done than handed over"
+    );
+    assert_eq!(first(&server, trial(&server, &form, &slow())).await, "health");
+    let id = server.submit(&form, json!({})).await;
+    let path = format!("/api/v1/forms/{form}/submissions/{id}");
+    let edit = |answer: &str| server.patch(&path, json!({"answers": {"q1": answer}}));
+    assert_eq!(first(&server, edit("abc")).await, "it");
+    assert_eq!(first(&server, edit(&slow())).await, "health");
+}
