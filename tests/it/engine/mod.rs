@@ -24,3 +24,4 @@ mod hole;
 mod purge;
 mod real;
 mod scenes;
+mod sweep;
