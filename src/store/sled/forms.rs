@@ -200,7 +200,8 @@ impl SledStore {
         Ok(forms)
     }
 
-    /// The form of a list entry, if the list is to have it: it may have gone in or out of the trash since the scan.
+    /// The form of a list entry, if the list is to have it there: it may have gone in or out of the trash since the
+    /// scan, or both.
     fn listed_form(
         &self,
         workspace: WorkspaceId,
@@ -208,7 +209,7 @@ impl SledStore {
         entry: &[u8],
     ) -> Result<Option<Arc<Form>>, StoreError> {
         let form = self.form(workspace, layout::listed_form(entry)?)?;
-        Ok(form.filter(|form| filter.matches(form)))
+        Ok(form.filter(|form| filter.matches(form) && place(filter, form) == entry))
     }
 
     fn count(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
@@ -249,6 +250,12 @@ fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp,
         true => layout::trashed_forms(workspace, after),
         false => layout::live_forms(workspace, after),
     }
+}
+
+/// Where `form` stands in the list of which `filter` takes some.
+fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
+    let list = if filter.trashed { layout::trashed } else { layout::live };
+    list(form.workspace, filter.moment(form), form.id)
 }
 
 /// The form as the writer sees it, in the trash or not.
@@ -363,5 +370,38 @@ fn update(
             Ok(Step::Done(Current { form: Arc::from(form), version }))
         }
         Err(why) => Ok(Step::Refused(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::definition::Definition;
+    use crate::domain::json;
+    use crate::domain::limits::Limits;
+    use crate::secret::SystemRandomness;
+    use crate::store::sled::engine::options::Options;
+
+    #[tokio::test]
+    async fn an_entry_that_is_not_the_forms_place_any_more_shows_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let random = Arc::new(SystemRandomness::new());
+        let store = SledStore::open(folder.path(), Options::default(), random, Arc::new(|_| ())).unwrap();
+        let (ws, id) = (WorkspaceId::from_bytes([1; 8]), FormId::from_bytes([2; 8]));
+        let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
+        let definition = Definition::read(&value, &Limits::default()).unwrap();
+        let at = Timestamp::from_millis;
+        store.insert_form(ws, NewForm { id, definition, retry: None }, at(1)).await.unwrap();
+        for deleted in [2, 3] {
+            store.trash_form(ws, id, Expected::Any, at(deleted)).await.unwrap();
+            store.restore_form(ws, id, None, at(deleted)).await.unwrap();
+        }
+        store.trash_form(ws, id, Expected::Any, at(4)).await.unwrap();
+        let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
+        let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
+        assert!(shown(layout::trashed(ws, at(4), id)));
+        // A reader may have met it there before.
+        assert!(!shown(layout::trashed(ws, at(2), id)), "it would be seen twice, and the cursor go back");
+        assert!(!shown(layout::live(ws, at(1), id)));
     }
 }

@@ -1,8 +1,7 @@
 //! Stores that earlier versions wrote open in this one, and show what they showed.
 //!
 //! `fixtures/store-1` was written by the first whole version: a form that was published, answered by several clients at
-//! once, then robbed of a question, and a form in the trash. The journal lacks the zeros at its end, and there is no
-//! index.
+//! once, then robbed of a question, and a form in the trash. The journal and the index lack the zeros at their ends.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -10,24 +9,50 @@ use std::path::Path;
 use axum::body::Body;
 use axum::http::Request;
 use forms::server::{Local, open_local};
+use forms::store::sled::engine::index::{OpenIndex, SledIndexes};
+use forms::store::sled::engine::options::Event;
 use serde_json::{Value, json};
 
+use crate::engine::real;
 use crate::harness::Call;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/store-1");
 
 /// Bytes of the journal's segment, as it was.
 const SEGMENT: u64 = 256 << 10;
+/// Bytes of the index's file, as it was.
+const INDEX: u64 = (512 << 10) - 1;
 
 fn restore(data: &Path) {
     let journal = data.join("journal");
     fs::create_dir_all(&journal).unwrap();
     let segment = journal.join("00000001.log");
     fs::copy(Path::new(KEPT).join("00000001.log"), &segment).unwrap();
-    OpenOptions::new().write(true).open(&segment).unwrap().set_len(SEGMENT).unwrap();
+    lengthen(&segment, SEGMENT);
     for name in ["state", "operator-key"] {
         fs::copy(Path::new(KEPT).join(name), data.join(name)).unwrap();
     }
+}
+
+fn lengthen(file: &Path, length: u64) {
+    OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+/// Puts the index beside it, to be believed as if it had been closed in this place.
+fn restore_index(data: &Path) {
+    fs::create_dir(data.join("index")).unwrap();
+    for file in fs::read_dir(Path::new(KEPT).join("index")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), data.join("index").join(file.file_name())).unwrap();
+    }
+    lengthen(&data.join("index/db"), INDEX);
+    let identity = SledIndexes::at(data, 4 << 20).unwrap().identity("index").unwrap();
+    let state = fs::read_to_string(data.join("state")).unwrap();
+    let (until, _) = state.rsplit_once("checksum ").unwrap();
+    let (until, _) = until.rsplit_once(' ').unwrap();
+    let state = format!("{until} {}\n", identity.text);
+    let checksum = crc32c::crc32c(state.as_bytes());
+    fs::write(data.join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
 }
 
 fn expected(name: &str) -> Value {
@@ -47,7 +72,24 @@ fn get(local: &Local, path: &str) -> Call {
 async fn a_store_of_the_first_version_shows_what_it_showed() {
     let folder = tempfile::tempdir().unwrap();
     restore(folder.path());
-    let local = open_local(folder.path()).await.unwrap();
+    shows_what_it_showed(folder.path()).await;
+}
+
+#[tokio::test]
+async fn the_index_of_the_first_version_is_read_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    restore(folder.path());
+    restore_index(folder.path());
+    let (engine, heard) = real::open(folder.path());
+    engine.close().unwrap();
+    // Copies are open to others; but nothing is built anew.
+    let told = heard.events();
+    assert!(told.iter().all(|event| matches!(event, Event::ModeMended { .. })), "{told:?}");
+    shows_what_it_showed(folder.path()).await;
+}
+
+async fn shows_what_it_showed(data: &Path) {
+    let local = open_local(data).await.unwrap();
     let form = expected("form.json");
     let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
     assert_eq!(get(&local, &path).send().await.expect(200), form);

@@ -1,6 +1,7 @@
 //! The API over HTTP: bodies, codes, scopes, headers, and the loop that serves it.
 
 mod access; // who may do what, and what foreign ids look like
+mod apart; // long work, and those who do not wait for it
 mod codes; // every problem code is reached
 mod damage; // values that cannot be read
 mod earlier; // stores of earlier versions
@@ -10,6 +11,7 @@ mod headers; // what every answer bears
 mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
 mod malformed; // requests that are no HTTP, or that two readers read differently
+mod paging; // lists followed by their links while things change
 mod serving; // connections, times, shutdown
 mod slow; // what takes long holds up nobody else
 mod specification; // the specification's bodies, over a socket

@@ -11,6 +11,7 @@
 )]
 
 pub(crate) mod random;
+pub(crate) mod real;
 
 mod fate;
 mod model_disk;
@@ -22,5 +23,5 @@ mod damage;
 mod deaths;
 mod hole;
 mod purge;
-mod real;
 mod scenes;
+mod sweep;

@@ -3,6 +3,7 @@
 mod edits; // edits of submissions, and what they replaced
 mod form; // forms: made, listed, changed, named, in versions
 mod order; // ids and counters, whatever the clock does
+mod paging; // lists that are read while others write
 mod reading; // submissions come back as they were sent
 mod removal; // submissions in the trash, out of it, and gone
 mod search; // lists of what a filter takes
@@ -11,8 +12,11 @@ mod taking_in; // what is stored once, refused, checked again
 mod trash; // forms in the trash and out of it
 mod whole; // workspaces, keys, the end
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use forms::clock::Timestamp;
 use forms::domain::definition::{Change, Definition};
@@ -46,6 +50,11 @@ impl Random for Scrambled {
             chunk.copy_from_slice(&(state ^ (state >> 31)).to_be_bytes()[..chunk.len()]);
         }
     }
+}
+
+/// Lets `future` go as far as it can at once: whether that is to its end.
+pub(crate) async fn is_done(future: &mut (impl Future + Unpin)) -> bool {
+    poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context).is_ready())).await
 }
 
 /// A kind of store under test: opens the same one again and again, as long as it lives.
@@ -111,6 +120,9 @@ conformance! { sled:
         submissions_are_paged_without_gaps_while_others_write
         a_page_of_large_submissions_ends_early
         submissions_that_come_together_are_paged_one_by_one
+    }
+    paging {
+        what_stays_is_seen_once_in_every_list_whatever_others_do
     }
     search {
         a_search_has_what_its_filter_takes_in_either_order
@@ -201,7 +213,7 @@ pub(crate) fn draft(form: u64) -> NewForm {
     NewForm { id: form_id(form), definition: lunch(), retry: None }
 }
 
-async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
+pub(crate) async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
     let step = store.insert_form(workspace(ws), draft(form), at(millis)).await.unwrap();
     assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
@@ -241,11 +253,16 @@ pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: 
     }
 }
 
-async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
+pub(crate) async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
     store.trash_submission(workspace(1), form, id, Expected::Any, at(millis)).await.unwrap()
 }
 
-async fn put_back(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<Submission> {
+pub(crate) async fn put_back(
+    store: &dyn Store,
+    form: FormId,
+    id: SubmissionId,
+    millis: i64,
+) -> Step<Submission> {
     store.restore_submission(workspace(1), form, id, None, at(millis)).await.unwrap()
 }
 
@@ -254,7 +271,7 @@ async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> Step<()> {
 }
 
 /// Puts `text` in place of the answers of a submission that was edited `seen` times.
-async fn edit(
+pub(crate) async fn edit(
     store: &dyn Store,
     form: FormId,
     id: SubmissionId,
@@ -267,12 +284,12 @@ async fn edit(
     store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
 }
 
-async fn found(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
+pub(crate) async fn found(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
     store.find_submission(workspace(1), form, id).await.unwrap()
 }
 
 /// The trash of a form, read by pages of `limit`.
-async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
+pub(crate) async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
         let page = store.list_trashed_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
@@ -284,7 +301,7 @@ async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submissi
     }
 }
 
-async fn trash(store: &dyn Store, form: FormId, millis: i64) {
+pub(crate) async fn trash(store: &dyn Store, form: FormId, millis: i64) {
     let step = store.trash_form(workspace(1), form, Expected::Any, at(millis)).await.unwrap();
     assert!(matches!(step, Step::Done(())), "{step:?}");
 }

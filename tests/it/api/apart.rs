@@ -1,0 +1,97 @@
+//! Long work is done apart from the requests of others, and given up with its own.
+//!
+//! There is one spare thread, and it is taken: what needs it does not go on, all else does. Nothing is timed.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::runtime::Builder;
+use tokio::task::{spawn_blocking, yield_now};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::harness::{Server, Wire, questions};
+use crate::store::is_done;
+
+/// Long enough that only a server that hangs makes a test wait for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs `test` where there is one thread for requests and one for long work.
+fn with_one_spare_thread(test: impl Future<Output = ()>) {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(test);
+}
+
+/// Takes the spare thread until what this returns is dropped.
+fn take_the_spare_thread() -> Sender<()> {
+    let (taken, let_go) = channel();
+    spawn_blocking(move || let_go.recv());
+    taken
+}
+
+#[test]
+fn nobody_waits_for_a_definition_that_is_read() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let form = server.draft(questions()).await;
+        let path = format!("/api/v1/forms/{form}");
+        for call in [
+            server.post("/api/v1/forms", json!({"title": ""})),
+            server.post("/api/v1/forms?dry_run=true", json!({"title": ""})),
+            server.patch(&path, json!({"title": ""})),
+        ] {
+            let taken = take_the_spare_thread();
+            let mut reading = pin!(call.send());
+            assert!(!is_done(&mut reading).await, "it is read where others wait");
+            server.get(&path).send().await.expect(200);
+            drop(taken);
+            reading.await.expect(422);
+        }
+    });
+}
+
+/// Yields until it is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("it comes to be so");
+}
+
+#[test]
+fn a_search_ends_when_its_caller_hangs_up() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let form = server.published(questions()).await;
+        server.submit(&form, json!({"q1": "Ada"})).await;
+        // Whatever serves a request holds this for as long as somebody waits for the answer.
+        let (held, api) = (Arc::new(()), server.api.clone());
+        let served = held.clone();
+        let router = Router::new().fallback(async move |request: Request| {
+            let _held = served.clone();
+            api.into_router().oneshot(request).await
+        });
+        let idle = Arc::strong_count(&held);
+        let wire = Wire::listen(router, server.limits.clone()).await;
+        let path = format!("/api/v1/forms/{form}/submissions?q=nobody");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n", server.key);
+        let taken = take_the_spare_thread();
+        let mut stream = wire.connect().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        until(|| Arc::strong_count(&held) > idle).await;
+        drop(stream);
+        until(|| Arc::strong_count(&held) == idle).await;
+        // Its turn is free again for the next.
+        drop(taken);
+        assert_eq!(server.get(&path).send().await.expect(200)["submissions"], json!([]));
+    });
+}

@@ -1,0 +1,193 @@
+//! Emptying the trash, while others take things out of it, and with a stop in the midst.
+
+use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use forms::domain::workspace::Workspace;
+use forms::id::{FormId, Random, SubmissionId};
+use forms::store::sled::SledStore;
+use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::tx::Direction;
+use forms::store::{Forms, Keys, Step, Upkeep};
+
+use tokio::time::timeout;
+
+use super::machine::Rows;
+use super::real::{Heard, open, options};
+use crate::store::{
+    Scrambled, at, edit, found, in_trash, is_done, make, published, put_back, remove, submit, trash,
+    workspace,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Randomness that, once it is told to, holds up who asks for it: the writer, when it makes an id.
+struct Gate {
+    random: Scrambled,
+    is_shut: AtomicBool,
+    reached: Sender<()>,
+    opened: Mutex<Receiver<()>>,
+}
+
+impl Random for Gate {
+    fn fill(&self, bytes: &mut [u8]) {
+        if self.is_shut.swap(false, Ordering::SeqCst) {
+            self.reached.send(()).unwrap();
+            self.opened.lock().unwrap().recv().unwrap();
+        }
+        self.random.fill(bytes);
+    }
+}
+
+/// A store with a form that nobody has answered, whose writer can be held up.
+struct Scene {
+    store: SledStore,
+    gate: Arc<Gate>,
+    reached: Receiver<()>,
+    open: Sender<()>,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let (folder, (told, reached), (open, opened)) = (tempfile::tempdir().unwrap(), channel(), channel());
+        let (random, is_shut) = (Scrambled::new(1), AtomicBool::new(false));
+        let gate = Arc::new(Gate { random, is_shut, reached: told, opened: Mutex::new(opened) });
+        let store = open_store(folder.path(), gate.clone());
+        let workspace = Workspace { id: workspace(1), name: "w".into(), created_at: at(0) };
+        store.insert_workspace(workspace).await.unwrap();
+        published(&store, 1).await;
+        Self { store, gate, reached, open, _folder: folder }
+    }
+
+    /// Empties the trash of what went there before 10, but after it has looked what that is, and before it does so,
+    /// `others` has its turn. How many it erased.
+    async fn empty_behind(&self, others: impl Future<Output = ()>) -> usize {
+        self.gate.is_shut.store(true, Ordering::SeqCst);
+        let mut first = pin!(submit(&self.store, FormId::from_bytes(1_u64.to_be_bytes()), "{}", 0));
+        assert!(!is_done(&mut first).await);
+        self.reached.recv().unwrap();
+        // All of this waits for the writer, in this order.
+        let (mut others, mut emptying) = (pin!(others), pin!(self.store.empty_trash(at(10))));
+        assert!(!is_done(&mut others).await && !is_done(&mut emptying).await);
+        self.open.send(()).unwrap();
+        tokio::join!(first, others, emptying).2.unwrap()
+    }
+}
+
+fn open_store(path: &Path, random: Arc<dyn Random>) -> SledStore {
+    let options = Options { prove: false, ..options() };
+    SledStore::open(path, options, random, Heard::default().report()).unwrap()
+}
+
+#[tokio::test]
+async fn a_submission_that_went_out_of_the_trash_meanwhile_stays() {
+    let scene = Scene::set().await;
+    let store = &scene.store;
+    let form = published(store, 2).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = submit(store, form, "{}", 0).await;
+        remove(store, form, id, 5).await;
+        ids.push(id);
+    }
+    let others = async {
+        let (back, out, anew) = tokio::join!(
+            put_back(store, form, ids[0], 20),
+            put_back(store, form, ids[1], 20),
+            remove(store, form, ids[1], 30)
+        );
+        assert!(matches!((back, out, anew), (Step::Done(_), Step::Done(_), Step::Done(()))));
+    };
+    assert_eq!(scene.empty_behind(others).await, 1);
+    assert!(found(store, form, ids[0]).await.is_some());
+    let left: Vec<_> = in_trash(store, form, 9).await.iter().map(|left| (left.id, left.deleted_at)).collect();
+    assert_eq!(left, [(ids[1], Some(at(30)))]);
+}
+
+#[tokio::test]
+async fn a_form_that_went_out_of_the_trash_meanwhile_stays() {
+    let scene = Scene::set().await;
+    let store = &scene.store;
+    let mut forms = Vec::new();
+    for number in 2..6 {
+        let form = make(store, 1, number, 0).await;
+        trash(store, form, 5).await;
+        forms.push(form);
+    }
+    let restore = |form| store.restore_form(workspace(1), form, None, at(20));
+    let others = async {
+        let purge = store.purge_form(workspace(1), forms[3], Default::default());
+        let (back, out, (), gone) =
+            tokio::join!(restore(forms[0]), restore(forms[1]), trash(store, forms[1], 30), purge);
+        assert!(matches!((back.unwrap(), out.unwrap()), (Step::Done(_), Step::Done(_))));
+        assert!(matches!(gone.unwrap(), Step::Done(())));
+    };
+    assert_eq!(scene.empty_behind(others).await, 1);
+    assert!(store.find_form(workspace(1), forms[0]).await.unwrap().is_some());
+    let back = restore(forms[1]).await.unwrap();
+    assert!(matches!(&back, Step::Done(_)), "{back:?}");
+    assert!(matches!(restore(forms[2]).await.unwrap(), Step::Missing));
+}
+
+/// All rows of the store at `path`, which is closed, but those with one of `ids` in their key.
+fn rows_without(path: &Path, ids: &[SubmissionId]) -> Rows {
+    let (engine, _) = open(path);
+    let rows = engine.scan(.., Direction::Ascending, usize::MAX).unwrap();
+    engine.close().unwrap();
+    let is_of = |key: &[u8], id: &SubmissionId| key.windows(16).any(|part| part == id.to_bytes());
+    rows.into_iter().filter(|(key, _)| !ids.iter().any(|id| is_of(key, id))).collect()
+}
+
+#[tokio::test]
+async fn a_stop_in_the_midst_of_emptying_the_trash_leaves_nothing_behind_and_touches_nothing_else() {
+    const EDITS: u32 = 130;
+    let folder = tempfile::tempdir().unwrap();
+    let reopened = || open_store(folder.path(), Arc::new(Scrambled::new(1)));
+    let store = reopened();
+    let form = published(&store, 1).await;
+    let (mut due, mut others) = (Vec::new(), Vec::new());
+    // More than are swept at once; and histories of more than is forgotten at once, one in each sweep, one that stays.
+    for number in 0..32 {
+        let id = submit(&store, form, "{}", number).await;
+        for seen in 0..if [0, 29, 30].contains(&number) { EDITS } else { 0 } {
+            assert!(matches!(edit(&store, form, id, seen, "{}", number).await, Step::Done(_)));
+        }
+        if number < 30 { due.push(id) } else { others.push(id) }
+    }
+    for (id, deleted) in due.iter().map(|id| (*id, 40)).chain([(others[1], 50)]) {
+        assert!(matches!(remove(&store, form, id, deleted).await, Step::Done(())));
+    }
+    store.close().await.unwrap();
+    drop(store);
+    let expected = rows_without(folder.path(), &due);
+    let all = rows_without(folder.path(), &[]).len();
+
+    let store = reopened();
+    // The first are swept, and who was to go on with what edits had replaced in them is no more.
+    assert!(!is_done(&mut pin!(store.empty_trash(at(45)))).await);
+    store.close().await.unwrap();
+    drop(store);
+    let left = rows_without(folder.path(), &[]).len();
+    assert!(
+        expected.len() < left && left < all,
+        "{left} of {all} are left, and {} in the end",
+        expected.len()
+    );
+
+    let store = reopened();
+    assert_eq!(store.empty_trash(at(45)).await.unwrap(), 5);
+    store.close().await.unwrap();
+    drop(store);
+    let gone = async {
+        while rows_without(folder.path(), &[]).len() > expected.len() {
+            reopened().close().await.unwrap();
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
+    assert_eq!(rows_without(folder.path(), &[]), expected);
+}
