@@ -7,6 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+/// Milliseconds of a day.
+pub const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
 /// A moment in milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// Written as RFC 3339 in UTC with exactly three decimals: `2026-11-20T09:00:00.000Z`.

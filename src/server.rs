@@ -14,6 +14,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
 
 use crate::app::{App, bootstrap};
 use crate::clock::{Clock, SystemClock};
@@ -23,7 +24,7 @@ use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{Event, Options};
-use crate::store::{Health, Keys, OpenError, Store, StoreError, Upkeep};
+use crate::store::{Health, Keys, OpenError, Store, StoreError, Upkeep, is_held_by_the_dead};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,7 @@ pub async fn run(
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
     config.check()?;
-    let listener = listen(config.listen).await?;
+    let listener = listen(&config).await?;
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
     let mut shutdown = pin!(shutdown);
@@ -127,8 +128,23 @@ pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
     assemble(&config, store).await
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
-    TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })
+/// Listens on the address of `config`. A server of the same store that was killed keeps its address for as long as the
+/// store: it is waited for, likewise.
+async fn listen(config: &Config) -> Result<TcpListener, ServerError> {
+    let (address, given_up) = (config.listen, Instant::now() + options(config).lock_wait);
+    let mut bound = TcpListener::bind(address).await;
+    if is_in_use(&bound) && is_held_by_the_dead(&config.data) {
+        tracing::warn!(%address, "a server that was killed still has the address; waiting for it to end");
+        while is_in_use(&bound) && Instant::now() < given_up {
+            sleep(Duration::from_millis(20)).await;
+            bound = TcpListener::bind(address).await;
+        }
+    }
+    bound.map_err(|source| ServerError::Listen { address, source })
+}
+
+fn is_in_use(bound: &io::Result<TcpListener>) -> bool {
+    matches!(bound, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// Where commands on this machine reach a server that listens on `address`.

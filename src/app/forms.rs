@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::slow::elsewhere;
-use super::{App, AppError, Attempt, Cursors, What, require};
+use super::{App, AppError, Attempt, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
@@ -74,13 +74,12 @@ impl App {
         for _ in 0..3 {
             let id = FormId::draw(self.random());
             let new = NewForm { id, definition: definition.clone(), retry };
-            let (made, replayed) = match self.store.insert_form(caller.workspace, new, self.now()).await? {
-                Step::Done(made) => (made, false),
-                Step::Replayed(made) => (made, true),
-                Step::Refused(why) => return Err(AppError::Refused(why)),
+            let step = self.store.insert_form(caller.workspace, new, self.now()).await?;
+            if matches!(step, Step::Recheck) {
                 // The id is taken, one chance in a billion billion: draw another.
-                Step::Recheck | Step::Missing => continue,
-            };
+                continue;
+            }
+            let (made, replayed) = settled(step, What::Form(id.to_string()))?;
             // The same body makes the same form, so a replay needs no more than what was given to it.
             let (form, version) = Form::create(made.0, caller.workspace, definition, made.1);
             return Ok((form, version, replayed));
@@ -154,15 +153,9 @@ impl App {
         } else {
             self.store.update_form(caller.workspace, id, change, expected, self.now()).await?
         };
-        match step {
-            Step::Done(current) | Step::Replayed(current) => {
-                let count = self.store.count_submissions(caller.workspace, id).await?;
-                Ok((current, count))
-            }
-            Step::Refused(why) => Err(AppError::Refused(why)),
-            Step::Recheck => Err(AppError::Contended),
-            Step::Missing => Err(AppError::NotFound(What::Form(form.to_owned()))),
-        }
+        let (current, _) = settled(step, What::Form(form.to_owned()))?;
+        let count = self.store.count_submissions(caller.workspace, id).await?;
+        Ok((current, count))
     }
 
     /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too), if it is at
@@ -175,19 +168,13 @@ impl App {
         expected: Expected,
     ) -> Result<(), AppError> {
         require(caller, if purge { Scope::Admin } else { Scope::Write })?;
-        let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id = self.form_id(caller, form).await?;
         let step = if purge {
             self.store.purge_form(caller.workspace, id, expected).await?
         } else {
             self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        match step {
-            Step::Done(()) | Step::Replayed(()) => Ok(()),
-            Step::Refused(why) => Err(AppError::Refused(why)),
-            Step::Recheck => Err(AppError::Contended),
-            Step::Missing => Err(missing()),
-        }
+        settled(step, What::Form(form.to_owned())).map(drop)
     }
 
     /// Takes the form out of the trash again.
@@ -198,17 +185,10 @@ impl App {
         attempt: Attempt<'_>,
     ) -> Result<(Current, u64, bool), AppError> {
         require(caller, Scope::Write)?;
-        let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id = self.form_id(caller, form).await?;
         let retry = attempt.retry(caller, Operation::RestoreForm(id));
-        let (current, replayed) =
-            match self.store.restore_form(caller.workspace, id, retry, self.now()).await? {
-                Step::Done(current) => (current, false),
-                Step::Replayed(current) => (current, true),
-                Step::Refused(why) => return Err(AppError::Refused(why)),
-                Step::Recheck => return Err(AppError::Contended),
-                Step::Missing => return Err(missing()),
-            };
+        let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
+        let (current, replayed) = settled(step, What::Form(form.to_owned()))?;
         let count = self.store.count_submissions(caller.workspace, id).await?;
         Ok((current, count, replayed))
     }

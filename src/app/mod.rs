@@ -24,7 +24,7 @@ use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random};
-use crate::store::{Current, Operation, Retry, Store, StoreError};
+use crate::store::{Current, Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
@@ -163,6 +163,17 @@ impl Attempt<'_> {
         body.update(&[0]);
         body.update(self.body.as_bytes());
         Some(Retry { caller: caller.id, operation, key, body: body.digest128() })
+    }
+}
+
+/// What a step gave, and whether an earlier attempt had done it. `missing` is what there is not, if that is so.
+fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
+    match step {
+        Step::Done(value) => Ok((value, false)),
+        Step::Replayed(value) => Ok((value, true)),
+        Step::Refused(why) => Err(AppError::Refused(why)),
+        Step::Recheck => Err(AppError::Contended),
+        Step::Missing => Err(AppError::NotFound(missing)),
     }
 }
 

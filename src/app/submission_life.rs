@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::slow::PATIENCE;
 use super::submissions::unreadable;
-use super::{App, AppError, Attempt, What, require};
+use super::{App, AppError, Attempt, What, require, settled};
 use crate::domain::admission::Refusal;
 use crate::domain::edit::{Edit, Patch};
 use crate::domain::form::Version;
@@ -49,11 +49,9 @@ impl App {
             let edit = self.merged(&patch, &found, version.ok_or_else(missing)?).await?;
             let Some(edit) = edit else { return Ok(found) };
             let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
-            match self.store.edit_submission(caller.workspace, checked, self.now()).await? {
-                Step::Done(edited) | Step::Replayed(edited) => return Ok(edited),
-                Step::Refused(why) => return Err(AppError::Refused(why)),
-                Step::Missing => return Err(missing()),
-                Step::Recheck => {}
+            let step = self.store.edit_submission(caller.workspace, checked, self.now()).await?;
+            if !matches!(step, Step::Recheck) {
+                return settled(step, What::Submission(id.to_owned())).map(|(edited, _)| edited);
             }
         }
         Err(AppError::Contended)
@@ -115,12 +113,7 @@ impl App {
             let now = self.now();
             self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
         };
-        match step {
-            Step::Done(()) | Step::Replayed(()) => Ok(()),
-            Step::Refused(why) => Err(AppError::Refused(why)),
-            Step::Recheck => Err(AppError::Contended),
-            Step::Missing => Err(AppError::NotFound(What::Submission(id.to_owned()))),
-        }
+        settled(step, What::Submission(id.to_owned())).map(drop)
     }
 
     /// Takes a submission out of the trash again. True if an earlier attempt had done it.
@@ -134,13 +127,9 @@ impl App {
         require(caller, Scope::Write)?;
         let (form, submission) = self.named(caller, form, id).await?;
         let retry = attempt.retry(caller, Operation::RestoreSubmission(form, submission));
-        match self.store.restore_submission(caller.workspace, form, submission, retry, self.now()).await? {
-            Step::Done(restored) => Ok((restored, false)),
-            Step::Replayed(restored) => Ok((restored, true)),
-            Step::Refused(why) => Err(AppError::Refused(why)),
-            Step::Recheck => Err(AppError::Contended),
-            Step::Missing => Err(AppError::NotFound(What::Submission(id.to_owned()))),
-        }
+        let now = self.now();
+        let step = self.store.restore_submission(caller.workspace, form, submission, retry, now).await?;
+        settled(step, What::Submission(id.to_owned()))
     }
 
     /// The form and the submission that `form` and `id` name; the form is there, outside the trash.

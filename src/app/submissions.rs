@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::slow::PATIENCE;
-use super::{App, AppError, Attempt, Cursors, What, require};
+use super::{App, AppError, Attempt, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, accepting};
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
@@ -85,16 +85,15 @@ impl App {
                 metadata: sent.metadata.as_deref(),
                 retry,
             };
-            match self.store.accept_submission(caller.workspace, new, self.now()).await? {
-                Step::Done(id) => {
-                    let submission = completed(id, &current, sent);
-                    return Ok(Accepted { submission, replayed: false, dropped });
-                }
-                Step::Replayed(id) => return self.replayed(caller, id, &current, sent).await,
-                Step::Refused(why) => return Err(AppError::Refused(why)),
-                Step::Missing => return Err(AppError::NotFound(What::Form(form.to_owned()))),
-                Step::Recheck => {}
+            let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
+            if matches!(step, Step::Recheck) {
+                continue;
             }
+            let (id, replayed) = settled(step, What::Form(form.to_owned()))?;
+            if replayed {
+                return self.replayed(caller, id, &current, sent).await;
+            }
+            return Ok(Accepted { submission: completed(id, &current, sent), replayed, dropped });
         }
         Err(AppError::Contended)
     }

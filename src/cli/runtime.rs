@@ -15,6 +15,7 @@ use crate::cli::context::is_loopback;
 use crate::cli::environment::Environment;
 use crate::client::Url;
 use crate::secret::Secret;
+use crate::store::has_ended;
 
 /// A server of this user that is running.
 #[derive(Debug, Clone)]
@@ -110,7 +111,7 @@ fn read(path: PathBuf) -> Option<Live> {
 }
 
 /// Whether somebody holds the store in `data`, as its server does from before it tells of itself until it ends. The
-/// process of a file's number may be another by now, or be dead and not yet buried.
+/// process of a file's number may be another by now.
 fn is_held(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)))
@@ -119,7 +120,7 @@ fn is_held(data: &Path) -> bool {
 /// Whether the process lives and belongs to this user.
 fn lives(pid: u32) -> bool {
     let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if test_kill_process(known).is_err() {
+    if test_kill_process(known).is_err() || has_ended(pid) {
         return false;
     }
     // Only the superuser may signal the processes of others: there the signal proves nothing.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::form::{Form, Status};
 use super::settings::Settings;
 use super::violation::{Rule, Violation};
-use crate::clock::Timestamp;
+use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::id::FormId;
 
 /// An expected "no". Nothing has happened, and the caller is told why.
@@ -94,7 +94,7 @@ pub struct Remembered {
 }
 
 /// How long the success of a request with an idempotency key is remembered.
-pub const MEMORY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+pub const MEMORY_MILLIS: i64 = DAY_MILLIS;
 
 impl Remembered {
     /// What to do with a request whose body and query have the hash `body`: `None` if this memory has expired, else

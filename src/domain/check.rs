@@ -74,7 +74,8 @@ impl Version {
         self.questions.iter().map(step).collect()
     }
 
-    fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
+    /// Reports those of `answers` whose keys are no ids of questions.
+    pub(super) fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
         let ids: HashSet<&str> = self.ids().collect();
         for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
             let message =

@@ -13,6 +13,9 @@ use super::violation::Violation;
 /// Why the outcome of a merge can be read.
 const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";
 
+/// Why the answers can be read again.
+const READ: &str = "reading the body found an object";
+
 /// A merge patch (RFC 7396) of a submission, as it was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
@@ -62,13 +65,14 @@ impl Patch {
         version: &Version,
         limits: &Limits,
     ) -> Result<Option<Edit>, Vec<Violation>> {
+        let mut violations = self.faults.clone();
+        self.refuse_unknown_removals(version, &mut violations);
         let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch));
         let kept = submission.metadata.as_deref();
         let metadata = self.metadata.as_ref().and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
-        if answers.is_none() && metadata.is_none() && self.faults.is_empty() {
+        if answers.is_none() && metadata.is_none() && violations.is_empty() {
             return Ok(None);
         }
-        let mut violations = self.faults.clone();
         let answers = match answers {
             Some(merged) => check_answers(&merged, submission, version, limits, &mut violations),
             None => submission.answers.clone(),
@@ -78,6 +82,14 @@ impl Patch {
             None => submission.metadata.clone(),
         };
         if violations.is_empty() { Ok(Some(Edit { answers, metadata })) } else { Err(violations) }
+    }
+
+    /// Refuses to take away answers to what is no question of `version`: the merge would pass them over.
+    fn refuse_unknown_removals(&self, version: &Version, violations: &mut Vec<Violation>) {
+        let members = self.answers.as_deref().map(|answers| json::parse_object(answers).expect(READ));
+        let taken_away = members.into_iter().flatten().filter(|(_, value, _)| *value == Value::Null);
+        let taken_away: Vec<_> = taken_away.map(|(key, value, _)| (key, value)).collect();
+        version.refuse_unknown(&taken_away, violations);
     }
 }
 

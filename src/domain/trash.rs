@@ -2,9 +2,7 @@
 
 use super::admission::{Refusal, Shut};
 use super::form::Form;
-use crate::clock::Timestamp;
-
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+use crate::clock::{DAY_MILLIS, Timestamp};
 
 /// What went to the trash before this moment is to be erased at `now`, if it stays for `days`.
 pub fn horizon(now: Timestamp, days: u32) -> Timestamp {

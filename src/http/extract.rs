@@ -12,6 +12,9 @@ use super::Shared;
 use super::body::read_body;
 use super::problem::Failure;
 use crate::api::Code;
+use crate::app::AppError;
+use crate::domain::fields::Fields;
+use crate::domain::json;
 
 /// The parameters in a request's path.
 pub(super) struct Segments<T>(pub(super) T);
@@ -60,6 +63,11 @@ impl JsonText {
     /// The body, which is to have `limit` bytes at most and to be declared as one of `types`.
     async fn read(request: Request, limit: usize, types: &[&str], shared: &Shared) -> Result<Self, Failure> {
         check_type(request.headers(), types)?;
+        Self::read_any(request, limit, shared).await
+    }
+
+    /// The body, whatever it is declared as.
+    async fn read_any(request: Request, limit: usize, shared: &Shared) -> Result<Self, Failure> {
         let body = read_body(request, limit, &shared.limits).await?;
         match std::str::from_utf8(&body) {
             Ok(_) => Ok(Self(body)),
@@ -116,6 +124,28 @@ impl FromRequest<Shared> for EditText {
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
         JsonText::read(request, shared.limits.max_body, &[JSON, MERGE_PATCH], shared).await.map(Self)
+    }
+}
+
+/// Nothing in the body, which may as well be an object without members: what it says is not to be passed over.
+pub(super) struct NoBody;
+
+impl FromRequest<Shared> for NoBody {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        let body = JsonText::read_any(request, shared.limits.max_body, shared).await?;
+        if body.as_str().is_empty() {
+            return Ok(Self);
+        }
+        let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
+        if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
+            fields.close(&[]);
+        }
+        if violations.is_empty() {
+            return Ok(Self);
+        }
+        Err(Failure::invalid("this operation takes no body".to_owned(), violations))
     }
 }
 

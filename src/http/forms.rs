@@ -12,7 +12,7 @@ use super::answer::{counted, created, json, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
-use super::extract::{DefinitionText, IdempotencyKey, PatchText, Segments};
+use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments};
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
@@ -227,6 +227,7 @@ pub(super) async fn restore_form(
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
+    NoBody: NoBody,
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
     let (current, count, again) = shared.app.restore_form(&caller, &form, attempt).await?;

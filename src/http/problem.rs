@@ -67,7 +67,8 @@ impl Failure {
         Self::because(why.into(), message.unwrap_or_else(|| detail.to_owned()))
     }
 
-    fn invalid(detail: String, violations: Vec<Violation>) -> Self {
+    /// What was sent breaks rules.
+    pub(super) fn invalid(detail: String, violations: Vec<Violation>) -> Self {
         let mut failure = Self::because(Code::ValidationFailed, detail);
         failure.problem.errors = violations;
         failure

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 use super::Shared;
 use super::problem::Failure;
@@ -27,7 +28,7 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
-        let mut query = Query::read(parts.uri.query().unwrap_or_default());
+        let mut query = Query::read(parts.uri.query().unwrap_or_default())?;
         let parameters = T::take(&mut query)?;
         query.end()?;
         Ok(Self(parameters))
@@ -52,9 +53,15 @@ pub(super) struct Query {
 }
 
 impl Query {
-    fn read(text: &str) -> Self {
+    fn read(text: &str) -> Result<Self, Failure> {
+        // The parser would put another character in the place of what is no UTF-8.
+        let is_broken = |pair: &&str| percent_decode_str(pair).decode_utf8().is_err();
+        if let Some(broken) = text.split('&').find(is_broken) {
+            let name = percent_decode_str(broken.split('=').next().unwrap_or_default()).decode_utf8_lossy();
+            return Err(invalid(format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))));
+        }
         let left = form_urlencoded::parse(text.as_bytes()).into_owned().collect();
-        Self { left, known: Vec::new() }
+        Ok(Self { left, known: Vec::new() })
     }
 
     /// The value of `name`, if it is there.

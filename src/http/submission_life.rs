@@ -11,7 +11,7 @@ use super::answer::{page, replayed, written};
 use super::auth::Signed;
 use super::conditional::IfMatch;
 use super::document::AnyProblem;
-use super::extract::{EditText, IdempotencyKey, Segments};
+use super::extract::{EditText, IdempotencyKey, NoBody, Segments};
 use super::forms::Purging;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
@@ -83,6 +83,7 @@ pub(super) async fn restore_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
+    NoBody: NoBody,
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;

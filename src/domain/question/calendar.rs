@@ -6,7 +6,7 @@ use time::{Date, Month, OffsetDateTime, Time};
 use super::json::{object, present};
 use super::text::one_line;
 use super::{Fault, Rules};
-use crate::clock::Timestamp;
+use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::Sense;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
@@ -45,7 +45,7 @@ enum Point {
     Today(i64),
 }
 
-const DAY: i128 = 24 * 60 * 60 * 1_000_000_000;
+const DAY: i128 = DAY_MILLIS as i128 * 1_000_000;
 
 impl Unit {
     fn read(self, text: &str) -> Option<i128> {
@@ -141,7 +141,7 @@ impl Bound {
 
     /// Where it lies if it is `now`, at the beginning of its day; `None` if nobody says what day it is.
     fn begin(&self, now: Option<Timestamp>) -> Option<i128> {
-        let today = |now: Timestamp| i128::from(now.millis().div_euclid(24 * 60 * 60 * 1_000)) * DAY;
+        let today = |now: Timestamp| i128::from(now.millis().div_euclid(DAY_MILLIS)) * DAY;
         match self.point {
             Point::Fixed(point) => Some(point),
             Point::Today(days) => now.map(|now| today(now) + i128::from(days) * DAY),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::counters::Counters;
 use super::engine::tx::{Direction, Tx};
-use super::layout::{self, Counters};
-use super::{PAGE_BYTES, SledStore, retries, slugs, trash};
+use super::layout;
+use super::{LARGE, PAGE_BYTES, SledStore, form_trash, retries, slugs};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::filter::FormFilter;
@@ -15,9 +16,6 @@ use crate::domain::form::{Edit, Form, Retired, Version};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Forms, NewForm, Page, Retry, Step, StoreError};
-
-/// Bytes of questions from which on a new form gets a group of its own.
-const LARGE: usize = 256 * 1024;
 
 #[async_trait]
 impl Forms for SledStore {
@@ -132,7 +130,7 @@ impl Forms for SledStore {
         expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
-        self.engine.write_freeing(move |tx| trash::put_in(tx, workspace, form, &expected, now)).await
+        self.engine.write_freeing(move |tx| form_trash::put_in(tx, workspace, form, &expected, now)).await
     }
 
     async fn restore_form(
@@ -142,7 +140,7 @@ impl Forms for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Current>, StoreError> {
-        self.engine.write(move |tx| trash::restore(tx, workspace, form, retry.as_ref(), now)).await
+        self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
     async fn purge_form(
@@ -151,8 +149,10 @@ impl Forms for SledStore {
         form: FormId,
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
-        let begun =
-            self.engine.write_freeing(move |tx| trash::begin_purge(tx, workspace, form, &expected)).await?;
+        let begun = self
+            .engine
+            .write_freeing(move |tx| form_trash::begin_purge(tx, workspace, form, &expected))
+            .await?;
         if matches!(begun, Step::Done(())) {
             self.go_on_purging(form);
         }
@@ -254,7 +254,7 @@ fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp,
 
 /// Where `form` stands in the list of which `filter` takes some.
 fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
-    let list = if filter.trashed { layout::trashed } else { layout::live };
+    let list = if filter.trashed { layout::trashed_form } else { layout::live };
     list(form.workspace, filter.moment(form), form.id)
 }
 
@@ -399,9 +399,9 @@ mod tests {
         store.trash_form(ws, id, Expected::Any, at(4)).await.unwrap();
         let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
         let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
-        assert!(shown(layout::trashed(ws, at(4), id)));
+        assert!(shown(layout::trashed_form(ws, at(4), id)));
         // A reader may have met it there before.
-        assert!(!shown(layout::trashed(ws, at(2), id)), "it would be seen twice, and the cursor go back");
+        assert!(!shown(layout::trashed_form(ws, at(2), id)), "it would be seen twice, and the cursor go back");
         assert!(!shown(layout::live(ws, at(1), id)));
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn live(workspace: WorkspaceId, created: Timestamp, form: FormId) -> 
     key(b'f', &[&workspace.to_bytes(), &sortable(created), &form.to_bytes()])
 }
 
-pub(super) fn trashed(workspace: WorkspaceId, deleted: Timestamp, form: FormId) -> Vec<u8> {
+pub(super) fn trashed_form(workspace: WorkspaceId, deleted: Timestamp, form: FormId) -> Vec<u8> {
     key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
 }
 
@@ -88,7 +88,7 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
-/// The form in a key of [`live`] or [`trashed`], or in the body of a [`slug`].
+/// The form in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
     Ok(FormId::from_bytes(*id))
@@ -268,7 +268,7 @@ pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormI
 /// The forms in the trash of `workspace`, those deleted before `after` if it is given.
 pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
     let (start, end) = below(key(b't', &[&workspace.to_bytes()]));
-    (start, after.map_or(end, |(deleted, form)| Bound::Excluded(trashed(workspace, deleted, form))))
+    (start, after.map_or(end, |(deleted, form)| Bound::Excluded(trashed_form(workspace, deleted, form))))
 }
 
 /// The purges under way.
@@ -299,36 +299,6 @@ pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
 
 pub(super) fn damaged(what: &str) -> StoreError {
     StoreError::Damaged(format!("{what} has a form this version does not know"))
-}
-
-/// Counters of a form.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counters {
-    /// Live submissions.
-    pub(super) responses: u64,
-    /// The last id given in this form.
-    pub(super) last: Option<SubmissionId>,
-    /// The highest id given; another than the last only after the clock was set back.
-    pub(super) highest: Option<SubmissionId>,
-    /// No run begins above this id. If one begins here, it is where higher ones than all before belong.
-    pub(super) run: Option<SubmissionId>,
-}
-
-impl Counters {
-    pub(super) fn encode(self) -> Vec<u8> {
-        let ids = [self.last, self.highest, self.run].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
-        [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
-    }
-
-    /// The counters in the row `body`; a form that nobody has answered has none.
-    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
-        let Some(body) = body else { return Ok(Self::default()) };
-        let (responses, ids) = body.split_first_chunk().ok_or_else(|| damaged("a counter"))?;
-        let ([last, highest, run], []) = ids.as_chunks() else { return Err(damaged("a counter")) };
-        let [last, highest, run] =
-            [last, highest, run].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
-        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, run })
-    }
 }
 
 pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {

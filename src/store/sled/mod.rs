@@ -5,20 +5,21 @@
 
 pub mod engine;
 
+mod counters;
 mod edits;
 mod entry;
+mod form_trash;
 mod forms;
 mod held;
 mod keys;
 mod layout;
 mod recount;
-mod removal;
 mod retries;
 mod run;
 mod search;
 mod slugs;
+mod submission_trash;
 mod submissions;
-mod trash;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ use crate::id::Random;
 
 /// Rows up to which a page is read on the caller's own thread.
 const SHORT_SCAN: usize = 100;
+
+/// Rows that one step of background work looks at.
+const SLICE: usize = 100;
+
+/// Bytes from which on what is written gets a group of its own.
+const LARGE: usize = 256 * 1024;
 
 /// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
 const PAGE_BYTES: usize = 4 << 20;
@@ -107,7 +114,7 @@ impl Upkeep for SledStore {
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
-        Ok(self.erase_trashed(horizon).await? + self.erase_trashed_submissions(horizon).await?)
+        Ok(self.erase_trashed_forms(horizon).await? + self.erase_trashed_submissions(horizon).await?)
     }
 
     fn announce(&self, address: &str) {

@@ -3,23 +3,20 @@
 
 use std::ops::Bound;
 
+use super::counters::Counters;
 use super::engine::tx::{Direction, Tx};
-use super::layout::{self, Counters};
-use super::run;
+use super::{SLICE, layout, run};
 use crate::id::FormId;
 use crate::store::StoreError;
-
-/// Runs looked at together.
-const SLICE: usize = 100;
 
 /// Counts the submissions of every form, and puts the counters right that are wrong.
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
         let form = layout::listed_form(&key)?;
-        let kept = Counters::decode(tx.get(&layout::counters(form))?)?;
+        let kept = Counters::of(tx, form)?;
         let counted = Counters { responses: count(tx, form)?, ..kept };
         if counted != kept {
-            tx.put_last(layout::counters(form), counted.encode());
+            counted.put(tx, form);
         }
     }
     Ok(())

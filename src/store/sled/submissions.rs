@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::counters::Counters;
 use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
 use super::forms::find_live;
-use super::layout::{self, Counters};
+use super::layout;
 use super::search::{Goal, Search};
-use super::{SledStore, edits, held, removal, retries, run};
+use super::{LARGE, SledStore, edits, held, retries, run, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
@@ -17,9 +18,6 @@ use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, Submissions};
-
-/// Bytes of text from which on an edit gets a group of its own.
-const LARGE: usize = 256 * 1024;
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
 const RIDDEN_OUT_MILLIS: i64 = 60_000;
@@ -135,7 +133,8 @@ impl Submissions for SledStore {
         expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
-        let work = move |tx: &mut Tx<'_>| removal::put_in(tx, workspace, form, submission, &expected, now);
+        let work =
+            move |tx: &mut Tx<'_>| submission_trash::put_in(tx, workspace, form, submission, &expected, now);
         self.engine.write_freeing(work).await
     }
 
@@ -147,8 +146,9 @@ impl Submissions for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
-        let work =
-            move |tx: &mut Tx<'_>| removal::restore(tx, workspace, form, submission, retry.as_ref(), now);
+        let work = move |tx: &mut Tx<'_>| {
+            submission_trash::restore(tx, workspace, form, submission, retry.as_ref(), now)
+        };
         self.engine.write(work).await
     }
 
@@ -159,7 +159,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
-        let work = move |tx: &mut Tx<'_>| removal::purge(tx, workspace, form, submission, &expected);
+        let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
         let purged = self.engine.write_freeing(work).await?;
         if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
             self.go_on_forgetting(form, submission);
@@ -205,7 +205,7 @@ fn accept(
         Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
     };
-    let counters = Counters::decode(tx.get(&layout::counters(new.form))?)?;
+    let counters = Counters::of(tx, new.form)?;
     let seen = Seen { form: &form, responses: counters.responses, checked_revision: new.revision, earlier };
     match admit(&seen, now) {
         Ok(Verdict::Store) => write(tx, random, new, counters, now).map(Step::Done),
@@ -236,7 +236,7 @@ fn write(
         highest: counters.highest.max(Some(id)),
         run: counters.run.max(Some(run)),
     };
-    tx.put_last(layout::counters(new.form), counters.encode());
+    counters.put(tx, new.form);
     if let Some(retry) = &new.retry {
         retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
     }

@@ -200,6 +200,12 @@ async fn queries_are_taken_only_as_they_are_known() {
         (Method::GET, format!("{FORMS}?limit=1&sort=title"), unknown("sort", KNOWN)),
         (Method::GET, format!("{FORMS}?{}", "x".repeat(90)), unknown(&"x".repeat(80), KNOWN)),
         (Method::GET, format!("{FORMS}/{form}?x"), unknown("x", "none")),
+        (Method::GET, format!("{FORMS}?q=caf%E9"), "`q` is no UTF-8 once it is percent-decoded".to_owned()),
+        (
+            Method::GET,
+            format!("{FORMS}?%FF=1"),
+            "`\u{fffd}` is no UTF-8 once it is percent-decoded".to_owned(),
+        ),
         (
             Method::GET,
             format!("{FORMS}?status=open"),
@@ -232,7 +238,9 @@ async fn queries_are_taken_only_as_they_are_known() {
         assert_eq!(answer.code(), "invalid_query", "{path}");
         assert_eq!(answer.json()["detail"], detail, "{path}");
     }
-    server.get(format!("{FORMS}?limit=1000")).send().await.expect(200);
+    for fine in ["limit=1000", "q=%EF%BF%BD", "q=%zz+%C3%A9&&", ""] {
+        server.get(format!("{FORMS}?{fine}")).send().await.expect(200);
+    }
 }
 
 #[tokio::test]

@@ -101,6 +101,26 @@ async fn a_deleted_form_is_listed_in_the_trash_and_restored_whole() {
 }
 
 #[tokio::test]
+async fn a_restore_has_nothing_to_say() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let (one, submission) = (format!("{FORMS}/{form}"), server.submit(&form, json!({"q1": "Ada"})).await);
+    for path in [format!("{one}/submissions/{submission}"), one] {
+        server.call(Method::DELETE, &path).send().await;
+        let restore =
+            |body: &'static str| server.call(Method::POST, format!("{path}/restore")).body(body).send();
+        let refused = restore(r#"{"status":"draft"}"#).await;
+        let error = &refused.expect(422)["errors"][0];
+        assert_eq!([&error["pointer"], &error["code"]], ["/status", "unknown_field"]);
+        assert_eq!(restore("[]").await.expect(422)["errors"][0]["code"], "type_mismatch");
+        assert_eq!(restore("{").await.code(), "malformed_json");
+        restore(" {} ").await.expect(200);
+        server.call(Method::DELETE, &path).send().await;
+        restore("").await.expect(200);
+    }
+}
+
+#[tokio::test]
 async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_form() {
     let server = Server::start().await;
     let form = server.published(questions()).await;

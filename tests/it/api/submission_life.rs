@@ -139,6 +139,11 @@ async fn every_problem_of_an_edit_is_told_at_its_place() {
         ),
         (json!({"status": "completed"}), vec![("/status", "unknown_field")]),
         (json!({"answers": {"q1": null}}), vec![("/answers/q1", "required")]),
+        (json!({"answers": {"q2": null, "emial": null}}), vec![("/answers/emial", "unknown_question")]),
+        (
+            json!({"answers": {"q8": 1, "q9": null}}),
+            vec![("/answers/q9", "unknown_question"), ("/answers/q8", "unknown_question")],
+        ),
         (
             json!({"answers": {"q1": null}, "status": "completed"}),
             vec![("/status", "unknown_field"), ("/answers/q1", "required")],

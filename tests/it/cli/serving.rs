@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use serde_json::json;
 
 use super::stand_in::{operator_key, send};
 use super::{Home, Served};
@@ -139,6 +140,43 @@ fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
 }
 
 #[test]
+fn a_server_that_was_killed_and_is_not_yet_gone_is_waited_for() {
+    let home = Home::new();
+    home.empty_store();
+    // Of a process that has gigabytes all is left for a while but what it does: it cannot be asked, and it holds things.
+    let (mut killed, listener) = (unburied(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (pid, address) = (killed.id(), listener.local_addr().unwrap());
+    let (data, url) = (fs::canonicalize(home.path().join("store")).unwrap(), format!("http://{address}"));
+    fs::write(data.join("lock"), format!("{pid} {url}\n")).unwrap();
+    let lock = fs::File::open(data.join("lock")).unwrap();
+    lock.lock().unwrap();
+    fs::create_dir_all(folder(&home)).unwrap();
+    let file = folder(&home).join(format!("127.0.0.1-{}.json", address.port()));
+    let content = json!({"url": url, "key": "fk_", "pid": pid, "data": data});
+    fs::write(&file, content.to_string()).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+
+    let mut command = home.command(&["serve", "--data", "store", "--listen", &address.to_string()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("waiting for it to end")), "it does not wait");
+    drop((listener, lock));
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert_eq!(ready.trim(), url);
+    let _server = Served { child, url };
+    killed.wait().unwrap();
+}
+
+/// A process that has ended, whose parent has not heard of it.
+fn unburied() -> std::process::Child {
+    let child = std::process::Command::new("true").spawn().unwrap();
+    let id = WaitId::Pid(Pid::from_child(&child));
+    waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    child
+}
+
+#[test]
 fn an_address_in_use_is_refused() {
     let home = Home::new();
     let server = home.serve();
@@ -235,7 +273,7 @@ fn a_second_ctrl_c_does_not_wait_for_requests() {
     let mut asked = [0; 12];
     stuck.read_exact(&mut asked).unwrap();
     assert_eq!(&asked, b"HTTP/1.1 100");
-    let pid = rustix::process::Pid::from_child(&server.child);
+    let pid = Pid::from_child(&server.child);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
     assert!(log.any(|line| line.contains("stopping after the requests under way")));
     assert_eq!(server.stop(Signal::INT), Some(130));

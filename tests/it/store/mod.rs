@@ -2,14 +2,14 @@
 
 mod edits; // edits of submissions, and what they replaced
 mod form; // forms: made, listed, changed, named, in versions
+mod form_trash; // forms in the trash and out of it
 mod order; // ids and counters, whatever the clock does
 mod paging; // lists that are read while others write
 mod reading; // submissions come back as they were sent
-mod removal; // submissions in the trash, out of it, and gone
 mod search; // lists of what a filter takes
 mod stories; // random lives of submissions, against a model
+mod submission_trash; // submissions in the trash, out of it, and gone
 mod taking_in; // what is stored once, refused, checked again
-mod trash; // forms in the trash and out of it
 mod whole; // workspaces, keys, the end
 
 use std::future::poll_fn;
@@ -149,7 +149,7 @@ conformance! { sled:
         edits_that_outgrow_their_row_come_back
         history_is_paged_newest_first
     }
-    removal {
+    submission_trash {
         a_trashed_submission_is_gone_from_sight_and_comes_back
         a_purged_submission_is_gone_for_good
         one_group_may_hold_the_whole_life_of_a_submission
@@ -164,7 +164,7 @@ conformance! { sled:
     stories {
         random_lives_agree_with_a_model
     }
-    trash {
+    form_trash {
         a_trashed_form_is_gone_from_sight
         a_restored_form_is_back_with_all_it_had
         the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it

@@ -1,5 +1,8 @@
 //! One process holds a store at a time, and tells the others who it is.
 
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -29,8 +32,28 @@ pub(crate) fn text(address: Option<&str>) -> String {
 
 fn holder(disk: &dyn Disk) -> Option<Holder> {
     let bytes = disk.open("lock").and_then(|file| read_all(&*file)).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
+    read(&String::from_utf8(bytes).ok()?)
+}
+
+fn read(text: &str) -> Option<Holder> {
     let (pid, address) = text.trim_end_matches('\n').split_once(' ')?;
     let address = (!address.is_empty()).then(|| address.to_owned());
     Some(Holder { pid: pid.parse().ok()?, address })
+}
+
+/// Whether the process `pid` has ended, at least so far that its memory is going.
+///
+/// Of one that was killed that goes first, for seconds if it is gigabytes, and its locks and its sockets after that.
+/// False where nothing tells.
+pub fn has_ended(pid: u32) -> bool {
+    let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    !has_memory && Path::new("/proc/self").exists()
+}
+
+/// Whether the store in the folder `data` is held by a process that [has ended](has_ended): it will soon be free.
+pub fn is_held_by_the_dead(data: &Path) -> bool {
+    let Ok(file) = File::open(data.join("lock")) else { return false };
+    let holder = || read(&io::read_to_string(&file).ok()?);
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+        && holder().is_some_and(|holder| has_ended(holder.pid))
 }

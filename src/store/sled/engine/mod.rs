@@ -22,7 +22,7 @@ mod group;
 pub mod hot;
 pub mod job;
 mod journal;
-mod lock;
+pub mod lock;
 mod mend;
 mod open;
 mod prove;

@@ -1,23 +1,20 @@
-//! The trash in the embedded store, and the way out of it: back, or bit by bit for ever.
+//! Forms on their way into the trash, out of it, and for good out of the store, bit by bit.
 
 use std::sync::Arc;
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, present_version};
-use super::{SledStore, layout, retries, slugs};
+use super::{SLICE, SledStore, layout, retries, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Retry, Step, StoreError};
 
-/// Keys a slice of a purge deletes at most.
-const SLICE: usize = 100;
-
 impl SledStore {
     /// Erases the forms that went to the trash before `horizon`: how many.
-    pub(super) async fn erase_trashed(&self, horizon: Timestamp) -> Result<usize, StoreError> {
+    pub(super) async fn erase_trashed_forms(&self, horizon: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
             let workspace = layout::listed_workspace(&key)?;
@@ -56,7 +53,7 @@ pub(super) fn put_in(
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
-    tx.put(layout::trashed(workspace, now, form.id), Vec::new());
+    tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
     Ok(Step::Done(()))
 }
 
@@ -86,7 +83,7 @@ pub(super) fn restore(
     tx.put(layout::form(workspace, form.id), layout::encode_form(&restored)?);
     tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
     if let Some(deleted) = form.deleted_at {
-        tx.delete(layout::trashed(workspace, deleted, form.id));
+        tx.delete(layout::trashed_form(workspace, deleted, form.id));
     }
     if let Some(retry) = retry {
         retries::remember(tx, retry, made(form.id), now)?;
@@ -130,7 +127,7 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::counters(form.id));
     tx.delete(layout::retired(form.id));
     match form.deleted_at {
-        Some(deleted) => tx.delete(layout::trashed(form.workspace, deleted, form.id)),
+        Some(deleted) => tx.delete(layout::trashed_form(form.workspace, deleted, form.id)),
         None => {
             slugs::free(tx, form);
             tx.delete(layout::live(form.workspace, form.created_at, form.id));

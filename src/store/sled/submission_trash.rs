@@ -1,11 +1,11 @@
 //! Submissions on their way into the trash, out of it, and for good out of the store.
 
+use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::layout::{self, Counters};
-use super::{PAGE_BYTES, SledStore, held, retries};
+use super::{PAGE_BYTES, SLICE, SledStore, held, layout, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
@@ -15,9 +15,6 @@ use crate::store::{Page, Retry, Step, StoreError};
 
 /// Submissions that are swept together; each is three keys, and more where it is large.
 const SWEPT: usize = 25;
-
-/// Keys that are deleted together where a history is erased.
-const SLICE: usize = 100;
 
 impl SledStore {
     /// Reads the trash of a form, in the order of the live list.
@@ -111,7 +108,7 @@ pub(super) fn restore(
         None => {}
     }
     let Some(submission) = in_trash else { return Ok(Step::Refused(Refusal::NotInTrash)) };
-    let counters = Counters::decode(tx.get(&layout::counters(form.id))?)?;
+    let counters = Counters::of(tx, form.id)?;
     if let Err(why) = form.seat(counters.responses) {
         return Ok(Step::Refused(why));
     }
@@ -120,7 +117,7 @@ pub(super) fn restore(
     let run = held::put_back(tx, &submission)?;
     // New submissions go to the last run, or behind it.
     let counters = Counters { responses: counters.responses + 1, run: counters.run.max(run), ..counters };
-    tx.put_last(layout::counters(form.id), counters.encode());
+    counters.put(tx, form.id);
     if let Some(retry) = retry {
         retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
     }
@@ -203,8 +200,8 @@ fn take_out(tx: &mut Tx<'_>, submission: &Submission) {
 }
 
 fn count(tx: &mut Tx<'_>, form: FormId, change: impl FnOnce(u64) -> u64) -> Result<(), StoreError> {
-    let counters = Counters::decode(tx.get(&layout::counters(form))?)?;
+    let counters = Counters::of(tx, form)?;
     let counters = Counters { responses: change(counters.responses), ..counters };
-    tx.put_last(layout::counters(form), counters.encode());
+    counters.put(tx, form);
     Ok(())
 }

@@ -1,0 +1,47 @@
+//! What is counted of a form: its submissions, and where the next one goes. Readers see it last of all that a group
+//! changes.
+
+use super::engine::tx::Tx;
+use super::layout;
+use crate::id::{FormId, SubmissionId};
+use crate::store::StoreError;
+
+/// Counters of a form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Live submissions.
+    pub(super) responses: u64,
+    /// The last id given in this form.
+    pub(super) last: Option<SubmissionId>,
+    /// The highest id given; another than the last only after the clock was set back.
+    pub(super) highest: Option<SubmissionId>,
+    /// No run begins above this id. If one begins here, it is where higher ones than all before belong.
+    pub(super) run: Option<SubmissionId>,
+}
+
+impl Counters {
+    /// Those of `form`, as the writer sees them.
+    pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self, StoreError> {
+        Self::decode(tx.get(&layout::counters(form))?)
+    }
+
+    /// Makes them those of `form`.
+    pub(super) fn put(self, tx: &mut Tx<'_>, form: FormId) {
+        tx.put_last(layout::counters(form), self.encode());
+    }
+
+    fn encode(self) -> Vec<u8> {
+        let ids = [self.last, self.highest, self.run].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
+        [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
+    }
+
+    /// The counters in the row `body`; a form that nobody has answered has none.
+    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
+        let Some(body) = body else { return Ok(Self::default()) };
+        let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::damaged("a counter"))?;
+        let ([last, highest, run], []) = ids.as_chunks() else { return Err(layout::damaged("a counter")) };
+        let [last, highest, run] =
+            [last, highest, run].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
+        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, run })
+    }
+}
