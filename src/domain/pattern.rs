@@ -6,29 +6,48 @@
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Regex};
 
-/// A compiled regular expression.
+/// A regular expression.
 #[derive(Debug, Clone)]
-pub struct Pattern(Regex);
+pub struct Pattern {
+    text: String,
+    compiled: Regex,
+}
 
 impl Pattern {
-    /// Compiles `text` to `limit` bytes at most, or says what is wrong with it.
-    pub fn compile(text: &str, limit: usize) -> Result<Self, String> {
-        // A lazy DFA is faster on long texts, but takes four times the room, and a megabyte more once it is used.
-        let config =
-            Regex::config().nfa_size_limit(Some(limit)).onepass_size_limit(Some(1 << 16)).hybrid(false);
-        Regex::builder().configure(config).build(text).map(Self).map_err(|error| why(&error))
+    /// Compiles `text`, which is to be found somewhere in a text, to `limit` bytes at most; or says what is wrong with it.
+    pub fn anywhere(text: &str, limit: usize) -> Result<Self, String> {
+        Ok(Self { text: text.to_owned(), compiled: compile(text, limit)? })
     }
 
-    /// Whether it is found in `text`.
-    pub fn finds(&self, text: &str) -> bool {
+    /// The same of what a text is to match as a whole.
+    pub fn whole(text: &str, limit: usize) -> Result<Self, String> {
+        // Alone first: `a)|(b` would make sense only inside our own parentheses.
+        compile(text, limit)?;
+        Ok(Self { text: text.to_owned(), compiled: compile(&format!("^(?:{text})$"), limit)? })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether `text` matches.
+    pub fn matches(&self, text: &str) -> bool {
         // With a cache of its own: one that is kept would stay as large as the longest text has made it.
-        self.0.search_half_with(&mut self.0.create_cache(), &Input::new(text).earliest(true)).is_some()
+        let mut cache = self.compiled.create_cache();
+        self.compiled.search_half_with(&mut cache, &Input::new(text).earliest(true)).is_some()
     }
 
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
-        self.0.memory_usage()
+        self.compiled.memory_usage()
     }
+}
+
+fn compile(text: &str, limit: usize) -> Result<Regex, String> {
+    // A lazy DFA is faster on long texts, but takes four times the room, and a megabyte more once it is used.
+    let config = Regex::config().nfa_size_limit(Some(limit)).onepass_size_limit(Some(1 << 16)).hybrid(false);
+    Regex::builder().configure(config).build(text).map_err(|error| why(&error))
 }
 
 fn why(error: &BuildError) -> String {

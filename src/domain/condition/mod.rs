@@ -150,7 +150,7 @@ impl Test {
             Self::In(values) => values.iter().any(|value| answer.equals(value)),
             Self::Includes(value) => answer.includes(value),
             Self::Matches(pattern) => {
-                matches!(answer.value, Value::String(text) if pattern.finds(text))
+                matches!(answer.value, Value::String(text) if pattern.matches(text))
             }
             Self::Answered(is_answered) => *is_answered,
         }

@@ -183,7 +183,7 @@ impl Reading {
         if self.searches > Condition::MAX_SEARCHES {
             return None;
         }
-        let pattern = Pattern::compile(text, Condition::PATTERN_BYTES);
+        let pattern = Pattern::anywhere(text, Condition::PATTERN_BYTES);
         if let Err(why) = &pattern {
             self.report(at, Rule::InvalidPattern, format!("`matches` is no regular expression: {why}"));
         }

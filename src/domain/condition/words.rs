@@ -57,7 +57,7 @@ impl Test {
             }
             Self::In(values) => format!("is {}", one_of(values)),
             Self::Includes(value) => format!("includes {}", written(value)),
-            Self::Matches(pattern) => format!("matches {}", pattern.as_str()),
+            Self::Matches(pattern) => format!("matches {}", pattern.text()),
             Self::Answered(true) => "is answered".to_owned(),
             Self::Answered(false) => "is not answered".to_owned(),
         }

@@ -14,7 +14,7 @@ pub struct Text {
     lines: Lines,
     min_length: Option<i64>,
     max_length: Option<i64>,
-    pattern: Option<Whole>,
+    pattern: Option<Pattern>,
     pattern_message: Option<String>,
     placeholder: Option<String>,
 }
@@ -61,47 +61,28 @@ impl Lines {
     }
 }
 
-/// A regular expression that an answer must match as a whole.
-#[derive(Debug, Clone)]
-struct Whole {
-    text: String,
-    pattern: Pattern,
+/// Bytes that a pattern may take compiled, whatever the form's others cost.
+const PATTERN_BYTES: usize = 1 << 20;
+
+fn read_pattern(fields: &mut Fields<'_, '_>) -> Option<Pattern> {
+    let pattern = Pattern::whole(&fields.text("pattern", 1_000)?, PATTERN_BYTES);
+    if let Err(why) = &pattern {
+        fields.refuse("pattern", Rule::InvalidPattern, format!("`pattern` is no regular expression: {why}"));
+    }
+    pattern.ok()
 }
 
-impl Whole {
-    /// Bytes that it may take compiled, whatever the form's other patterns cost.
-    const SIZE_LIMIT: usize = 1 << 20;
-
-    /// Compiles `text`, or says what is wrong with it.
-    fn compile(text: String) -> Result<Self, String> {
-        // Alone first: `a)|(b` would make sense only inside our own parentheses.
-        Pattern::compile(&text, Self::SIZE_LIMIT)?;
-        let pattern = Pattern::compile(&format!("^(?:{text})$"), Self::SIZE_LIMIT)?;
-        Ok(Self { text, pattern })
-    }
-
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        let text = fields.text("pattern", 1_000)?;
-        let pattern = Self::compile(text);
-        if let Err(why) = &pattern {
-            let message = format!("`pattern` is no regular expression: {why}");
-            fields.refuse("pattern", Rule::InvalidPattern, message);
-        }
-        pattern.ok()
-    }
-
-    /// For JSON Schema, whose dialect is ECMAScript's: `None` where the two may differ, as in `\d`, which is any digit
-    /// for us and an ASCII one there, in flags and names of groups, in sets within sets, and in `.` where a text has
-    /// lines.
-    fn portable(&self, lines: Lines) -> Option<String> {
-        let text = self.text.replace("(?:", "(");
-        let same_escape = |rest: &str| rest.starts_with(|next| r"^$.*+?()[]{}|/".contains(next));
-        let odd = ["(?", "[]", "[^]", "&&", "--", "~~", "{,"].iter().any(|odd| text.contains(odd));
-        let nested = text.split(']').any(|part| part.matches('[').count() > 1);
-        let dot = lines == Lines::Many && text.contains('.');
-        let portable = text.split('\\').skip(1).all(same_escape) && !odd && !nested && !dot;
-        portable.then(|| format!("^(?:{})$", self.text))
-    }
+/// For JSON Schema, whose dialect is ECMAScript's: `None` where the two may differ, as in `\d`, which is any digit
+/// for us and an ASCII one there, in flags and names of groups, in sets within sets, and in `.` where a text has
+/// lines.
+fn portable(pattern: &str, lines: Lines) -> Option<String> {
+    let text = pattern.replace("(?:", "(");
+    let same_escape = |rest: &str| rest.starts_with(|next| r"^$.*+?()[]{}|/".contains(next));
+    let odd = ["(?", "[]", "[^]", "&&", "--", "~~", "{,"].iter().any(|odd| text.contains(odd));
+    let nested = text.split(']').any(|part| part.matches('[').count() > 1);
+    let dot = lines == Lines::Many && text.contains('.');
+    let portable = text.split('\\').skip(1).all(same_escape) && !odd && !nested && !dot;
+    portable.then(|| format!("^(?:{pattern})$"))
 }
 
 impl Text {
@@ -109,7 +90,7 @@ impl Text {
         let longest = 64 * 1024;
         let min_length = fields.integer("min_length", 0..=longest);
         let max_length = fields.integer("max_length", 1..=longest);
-        let pattern = Whole::read(fields);
+        let pattern = read_pattern(fields);
         let pattern_message = fields.text("pattern_message", 300);
         let placeholder = fields.text("placeholder", 300);
         let text = Self { lines, min_length, max_length, pattern, pattern_message, placeholder };
@@ -137,10 +118,10 @@ impl Text {
     }
 
     fn check_pattern(&self, text: &str, faults: &mut Vec<Fault>) {
-        let Some(whole) = self.pattern.as_ref().filter(|whole| !whole.pattern.finds(text)) else { return };
+        let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
         let message = match &self.pattern_message {
             Some(message) => message.clone(),
-            None => format!("Enter text that matches {}", whole.text),
+            None => format!("Enter text that matches {}", pattern.text()),
         };
         faults.push(Fault::new(Rule::PatternMismatch, message));
     }
@@ -163,7 +144,7 @@ impl Rules for Text {
 
     fn schema(&self) -> Value {
         let (min, max) = self.lengths();
-        let pattern = self.pattern.as_ref().and_then(|pattern| pattern.portable(self.lines));
+        let pattern = self.pattern.as_ref().and_then(|pattern| portable(pattern.text(), self.lines));
         let matches = pattern.map(|pattern| object([("pattern", Some(pattern.as_str().into()))]));
         object([
             ("type", Some("string".into())),
@@ -178,14 +159,14 @@ impl Rules for Text {
         present([
             ("min_length", self.min_length.map(Value::from)),
             ("max_length", self.max_length.map(Value::from)),
-            ("pattern", self.pattern.as_ref().map(|pattern| pattern.text.as_str().into())),
+            ("pattern", self.pattern.as_ref().map(|pattern| pattern.text().into())),
             ("pattern_message", self.pattern_message.as_deref().map(Value::from)),
             ("placeholder", self.placeholder.as_deref().map(Value::from)),
         ])
     }
 
     fn pattern(&self) -> Option<&Pattern> {
-        self.pattern.as_ref().map(|whole| &whole.pattern)
+        self.pattern.as_ref()
     }
 
     fn longest(&self) -> usize {
