@@ -69,7 +69,7 @@
 //!
 //! | Add | Touch | Who tells you what is missing |
 //! |---|---|---|
-//! | a kind of question | a file in `domain/question/`, a variant and its arms in `kind.rs`; if it takes a list or needs settings, `cli/answers.rs` and `cli/form/questions.rs` | the compiler; the tests over all kinds, but not for those two |
+//! | a kind of question | a file in `domain/question/`, a variant and its arms in `kind.rs` | the compiler; the tests over all kinds |
 //! | a route | a handler in `http/`, its name in the `routes!` list, a use case in `app/`, a method in `client` once a command needs it | the golden OpenAPI document |
 //! | a command | a variant and an arm in `cli/` | clap's own checks; the help sweep; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |

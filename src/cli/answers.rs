@@ -263,7 +263,7 @@ pub fn known(questions: &[Value]) -> Vec<Question> {
 
 /// The answer that `values` make for a question of this kind; `None` is one that this version does not know.
 fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, CliError> {
-    let several = matches!(kind, Some(Kind::MultipleChoice(_) | Kind::Ranking(_)));
+    let several = kind.is_some_and(Kind::answer_is_list);
     match values {
         [Input::Json(value)] => Ok(value.clone()),
         [Input::Text(text)] if !several => {

@@ -159,3 +159,32 @@ pub fn grouped(number: u64) -> String {
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::tell;
+    use crate::cli::exit::CliError;
+    use crate::client::ClientError;
+
+    #[test]
+    fn how_often_and_how_long_a_server_was_tried_is_told_unless_it_was_once() {
+        for (tries, tried) in [(1, ""), (3, ", tried 3 times in 2.1 s")] {
+            let error = ClientError::Unreachable {
+                url: "http://127.0.0.1:8787".to_owned(),
+                why: "connection refused".to_owned(),
+                tries,
+                after: Duration::from_millis(2_130),
+            };
+            let notes = vec!["address from: --url".to_owned()];
+            let help = Some("start one: forms serve --data ./store".to_owned());
+            let told = tell(&CliError::Client { error, notes, help });
+            let expected = format!(
+                "error: no server answers at http://127.0.0.1:8787 (connection refused{tried})\n  \
+                 = note: address from: --url\n  = help: start one: forms serve --data ./store"
+            );
+            assert_eq!(told.draw(false, 100), expected);
+        }
+    }
+}

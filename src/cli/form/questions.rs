@@ -3,23 +3,20 @@
 use crate::domain::json::Value;
 use crate::domain::question::Kind;
 
-/// The lists that a question of this type must have, and what they are called.
-pub(super) fn lists(kind: &str) -> &'static [(&'static str, &'static str)] {
-    match kind {
-        "single_choice" | "multiple_choice" | "ranking" => &[("options", "Options")],
-        "matrix" => &[("rows", "Rows"), ("columns", "Columns")],
-        _ => &[],
-    }
+/// What a question of this type must have besides its title: of every type these are lists.
+pub(super) fn lists(kind: &str) -> Vec<String> {
+    Kind::bare(kind).map(|(_, lists)| lists).unwrap_or_default()
 }
 
-/// Whether a question of this type is answered by whoever sees it.
-pub(super) fn is_answered(kind: &str) -> bool {
-    !matches!(kind, "statement" | "page" | "hidden")
+/// Whether a question of this type takes an answer.
+pub(super) fn takes_answer(kind: &str) -> bool {
+    Kind::bare(kind).is_some_and(|(kind, _)| kind.rules().takes_answer())
 }
 
-/// The types a person may choose from: a hidden question is of use only with a file.
+/// The types a person may choose from: what nobody sees is of use only with a file.
 pub(super) fn kinds() -> Vec<&'static str> {
-    Kind::NAMES.into_iter().filter(|kind| *kind != "hidden").collect()
+    let is_shown = |name: &&str| Kind::bare(name).is_some_and(|(kind, _)| kind.rules().is_shown());
+    Kind::NAMES.into_iter().filter(is_shown).collect()
 }
 
 /// The question with the items of its lists, each list in text with commas between.
@@ -28,10 +25,10 @@ pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[Stri
     if is_required {
         members.push(("required".to_owned(), true.into()));
     }
-    let lists = lists(kind).iter().zip(items);
-    members.extend(lists.map(|((name, _), items)| {
+    let lists = lists(kind).into_iter().zip(items);
+    members.extend(lists.map(|(name, items)| {
         let items = items.split(',').map(str::trim).filter(|item| !item.is_empty());
-        ((*name).to_owned(), items.collect())
+        (name, items.collect())
     }));
     Value::Object(members)
 }
@@ -41,10 +38,10 @@ pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[Stri
 pub(super) fn parse(argument: &str) -> Result<Value, String> {
     let (kind, mut rest) = argument.split_once(':').ok_or("expected TYPE:TITLE")?;
     let mut items = Vec::new();
-    for (_, what) in lists(kind).iter().rev() {
-        let (before, list) = rest.rsplit_once(':').ok_or_else(|| {
-            format!("{} of a {kind} follow behind a colon: {argument}:one,two", what.to_lowercase())
-        })?;
+    for name in lists(kind).into_iter().rev() {
+        let (before, list) = rest
+            .rsplit_once(':')
+            .ok_or_else(|| format!("{name} of a {kind} follow behind a colon: {argument}:one,two"))?;
         items.insert(0, list.to_owned());
         rest = before;
     }
@@ -56,7 +53,7 @@ pub(super) fn parse(argument: &str) -> Result<Value, String> {
 pub(super) fn asks_something(form: &Value) -> bool {
     let Some(Value::Array(questions)) = form.get("questions") else { return false };
     let is_asked = |question: &Value| match question.get("type") {
-        Some(Value::String(kind)) => is_answered(kind),
+        Some(Value::String(kind)) => takes_answer(kind),
         _ => false,
     };
     questions.iter().any(is_asked)
@@ -64,7 +61,22 @@ pub(super) fn asks_something(form: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{kinds, lists, parse};
+    use crate::domain::limits::Limits;
+    use crate::domain::question::{Kind, QuestionDraft};
+
+    #[test]
+    fn every_kind_can_be_made_in_a_few_words() {
+        for kind in Kind::NAMES {
+            let question = parse(&format!("{kind}:Title{}", ":a,b".repeat(lists(kind).len()))).unwrap();
+            let mut violations = Vec::new();
+            QuestionDraft::read(&question, "", 0, &Limits::default(), &mut violations).unwrap();
+            assert!(violations.is_empty(), "{violations:?}");
+        }
+        let hidden: Vec<_> = Kind::NAMES.into_iter().filter(|kind| !kinds().contains(kind)).collect();
+        assert_eq!(hidden, ["hidden"]);
+        assert_eq!(lists("matrix"), ["rows", "columns"]);
+    }
 
     #[test]
     fn a_question_is_its_type_its_title_and_its_lists() {

@@ -1,6 +1,6 @@
 //! A form made step by step: what `forms create` asks where it gets neither a file nor a title.
 
-use super::questions::{is_answered, kinds, lists, question};
+use super::questions::{kinds, lists, question, takes_answer};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::prompt;
@@ -44,10 +44,11 @@ async fn ask_question(number: usize) -> Result<Option<Value>, CliError> {
     let kinds = kinds();
     let kind = kinds[prompt::choose("Type", &kinds).await?];
     let mut items = Vec::new();
-    for (_, what) in lists(kind) {
+    for name in lists(kind) {
+        let what = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
         items.push(prompt::text(&format!("{what}, with commas between"), false).await?);
     }
-    let is_required = is_answered(kind) && prompt::yes("Must it be answered?").await?;
+    let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
     Ok(Some(question(kind, &title, is_required, &items)))
 }
 

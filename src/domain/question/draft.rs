@@ -35,9 +35,9 @@ impl QuestionDraft {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, limits);
-        let title = match kind {
-            Some(Kind::Hidden(_)) => fields.text("title", limits.title),
-            _ => fields.needed_text("title", limits.title),
+        let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
+            true => fields.needed_text("title", limits.title),
+            false => fields.text("title", limits.title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
         let show_if = Condition::read(&mut fields, "show_if");

@@ -72,6 +72,10 @@ impl Rules for Hidden {
         "a text, a number or a boolean".to_owned()
     }
 
+    fn is_shown(&self) -> bool {
+        false
+    }
+
     fn default_answer(&self) -> Option<&Value> {
         self.default.as_ref()
     }

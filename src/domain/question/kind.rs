@@ -17,6 +17,7 @@ use super::url::Url;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
+use crate::domain::violation::Rule;
 
 /// The kind of a question, with its settings. In JSON it is the member `type`.
 #[derive(Debug, Clone)]
@@ -93,6 +94,21 @@ impl Kind {
             "page" => Self::Page(Silent),
             _ => return None,
         })
+    }
+
+    /// The kind called `name` as it is without settings, and the names of those that it must have; `None` if there is
+    /// no such kind.
+    pub fn bare(name: &str) -> Option<(Self, Vec<String>)> {
+        let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
+        let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
+        let kind = Self::read(name, &mut fields, &Limits::BOUNDLESS)?;
+        let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
+        Some((kind, missing.flat_map(|violation| violation.candidates).collect()))
+    }
+
+    /// Whether its answer is a list, which people give item by item.
+    pub fn answer_is_list(&self) -> bool {
+        matches!(self.rules().example(), Value::Array(_))
     }
 
     /// The kind's name.

@@ -89,6 +89,11 @@ pub trait Rules {
         true
     }
 
+    /// Whether people see it where it is asked.
+    fn is_shown(&self) -> bool {
+        true
+    }
+
     /// Whether it can be answered in words that are no option, `{"other":"text"}`.
     fn takes_other(&self) -> bool {
         false
