@@ -58,6 +58,7 @@ fn operation(server: &Server, method: &str, path: &str, form: &str, submission: 
         "patch" if path.contains("sub_") => server.patch(path, json!({"answers": {"q1": "Bob"}})),
         "patch" => server.patch(path, json!({"title": "Visits"})),
         "post" if path == "/api/v1/forms" => server.post(path, json!({"title": "Visit", "questions": []})),
+        "post" if path.ends_with("/restore") => server.call(Method::POST, path),
         "post" => server.post(path, json!({"answers": {"q1": "Ada"}})),
         other => panic!("no such method here: {other}"),
     }
