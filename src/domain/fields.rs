@@ -86,7 +86,8 @@ impl<'a, 'v> Fields<'a, 'v> {
         value
     }
 
-    /// A text of 1 to `max` characters that is not only white space.
+    /// A text of 1 to `max` characters that is not only white space. One with [control
+    /// characters](control_character) is reported and given all the same: there are stores that hold such.
     pub fn text(&mut self, name: &'static str, max: usize) -> Option<String> {
         let value = self.value(name)?;
         self.as_text(name, value, max)
@@ -192,6 +193,15 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 }
 
+/// The violation of `text`, at `pointer`, if it has a control character: C0, DEL or C1, but for tab, line feed and
+/// carriage return.
+pub(super) fn control_character(text: &str, pointer: &str) -> Option<Violation> {
+    let is_refused = |found: &char| found.is_control() && !matches!(found, '\t' | '\n' | '\r');
+    let found = u32::from(text.chars().find(is_refused)?);
+    let message = format!("The control character U+{found:04X} is not allowed");
+    Some(Violation::new(pointer, Rule::InvalidCharacter, message))
+}
+
 /// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.
 pub(super) fn read_text(
     value: &Value,
@@ -205,6 +215,7 @@ pub(super) fn read_text(
         Value::String(text) => {
             let length = text.chars().count();
             if length <= max {
+                violations.extend(control_character(text, pointer));
                 return Some(text.clone());
             }
             (Rule::TooLong, format!("`{name}` has {length} characters, {max} are allowed"))

@@ -1,5 +1,6 @@
 //! Metadata of a submission: what its sender keeps beside the answers, as names and texts that no question asks for.
 
+use super::fields::control_character;
 use super::json::Value;
 use super::limits::Limits;
 use super::violation::{Rule, Violation, join};
@@ -8,7 +9,9 @@ use super::violation::{Rule, Violation, join};
 pub const MAX_METADATA: usize = 20;
 
 /// Reports whatever makes `value`, the member `metadata` of a submission, something else than a flat object of a few
-/// texts. A name and a text may each be as long as an answer.
+/// texts.
+///
+/// A name and a text may each be as long as an answer, and have no control characters but those of lines.
 pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     let Value::Object(members) = value else {
         let message = format!("`metadata` must be an object, not {}", value.kind());
@@ -22,7 +25,12 @@ pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     }
     for (key, value) in members {
         let longest = match value {
-            Value::String(text) => text.len().max(key.len()),
+            Value::String(text) => {
+                let pointer = join("/metadata", key);
+                let control = control_character(key, &pointer).or_else(|| control_character(text, &pointer));
+                violations.extend(control);
+                text.len().max(key.len())
+            }
             other => {
                 let message = format!("metadata is text; this is {}", other.kind());
                 violations.push(Violation::new(join("/metadata", key), Rule::TypeMismatch, message));

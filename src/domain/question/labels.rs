@@ -1,6 +1,6 @@
 //! `labels`: what stands beside some of the values that can be chosen.
 
-use crate::domain::fields::Fields;
+use crate::domain::fields::{Fields, control_character};
 use crate::domain::json::{Object, Value};
 use crate::domain::violation::{Rule, Violation, join};
 
@@ -17,16 +17,17 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, values: &[String]) -> Option<Obj
         return None;
     };
     for (key, label) in labels {
+        let pointer = join(&fields.at("labels"), key);
         let fault = if !values.contains(key) {
             let known = values.join(", ");
             Some((Rule::InvalidRange, format!("`{key}` cannot be labelled; what can is {known}")))
-        } else if !matches!(label, Value::String(_)) {
-            Some((Rule::TypeMismatch, format!("the label of {key} must be text, not {}", label.kind())))
-        } else {
+        } else if let Value::String(text) = label {
+            fields.violations().extend(control_character(text, &pointer));
             None
+        } else {
+            Some((Rule::TypeMismatch, format!("the label of {key} must be text, not {}", label.kind())))
         };
         if let Some((rule, message)) = fault {
-            let pointer = join(&fields.at("labels"), key);
             fields.report(Violation::new(pointer, rule, message));
         }
     }

@@ -288,6 +288,45 @@ async fn limits_are_told_under_the_names_of_their_flags() {
 }
 
 #[tokio::test]
+async fn a_definition_has_no_control_characters_but_those_of_lines() {
+    let server = Server::start().await;
+    let definition = |text: &str| {
+        json!({
+            "title": text, "description": text, "settings": {"closed_message": text},
+            "questions": [
+                {"type": "long_text", "title": text, "description": text, "placeholder": text},
+                {"type": "single_choice", "title": "C", "options": ["a", {"value": "b", "label": text}]},
+                {"type": "rating", "title": "R", "labels": {"1": text}},
+            ],
+        })
+    };
+    for character in ['\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9b}'] {
+        let refused = server.post(FORMS, definition(&format!("a{character}"))).send().await.expect(422);
+        let errors = refused["errors"].as_array().unwrap().iter();
+        let mut pointers: Vec<_> = errors
+            .inspect(|error| assert_eq!(error["code"], "invalid_character"))
+            .map(|error| error["pointer"].as_str().unwrap())
+            .collect();
+        pointers.sort_unstable();
+        let expected = [
+            "/description",
+            "/questions/0/description",
+            "/questions/0/placeholder",
+            "/questions/0/title",
+            "/questions/1/options/1/label",
+            "/questions/2/labels/1",
+            "/settings/closed_message",
+            "/title",
+        ];
+        assert_eq!(pointers, expected, "{character:?}");
+    }
+    let made = server.post(FORMS, definition("one\r\n\ttwo")).send().await.expect(201);
+    let path = format!("{FORMS}/{}", made["id"].as_str().unwrap());
+    let refused = server.patch(path, json!({"title": "\u{7}"})).send().await.expect(422);
+    assert_eq!(refused["errors"][0]["pointer"], "/title");
+}
+
+#[tokio::test]
 async fn a_definition_may_be_larger_than_answers() {
     let server = Server::start().await;
     let form = server.published(questions()).await;

@@ -27,6 +27,25 @@ pub(super) async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
     assert_eq!(canonical(&after.version.questions), canonical(&before.version.questions));
 }
 
+pub(super) async fn a_form_of_old_is_read_though_it_would_be_refused_now(bench: &impl Bench) {
+    let store = bench.open();
+    let mut new = draft(11);
+    let text = "a\u{7}\u{9b}";
+    new.definition.title = text.to_owned();
+    for question in &mut new.definition.questions {
+        (question.title, question.description) = (text.to_owned(), Some(text.to_owned()));
+    }
+    let asked = new.definition.questions.len();
+    assert!(matches!(store.insert_form(workspace(1), new, at(0)).await.unwrap(), Step::Done(_)));
+    store.close().await.unwrap();
+    drop(store);
+    let read = bench.open().find_form(workspace(1), form_id(11)).await.unwrap().unwrap();
+    assert_eq!((read.form.title.as_str(), read.version.questions.len()), (text, asked));
+    for question in &read.version.questions {
+        assert_eq!((question.title.as_str(), question.description.as_deref()), (text, Some(text)));
+    }
+}
+
 pub(super) async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
     let store = bench.open();
     // Two of one millisecond, made in no order of ids.

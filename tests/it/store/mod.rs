@@ -106,6 +106,7 @@ conformance! { sled:
     }
     form {
         a_form_comes_back_with_every_field
+        a_form_of_old_is_read_though_it_would_be_refused_now
         forms_are_listed_newest_first_by_pages
         a_change_is_seen_at_once_and_after_reopening
         the_id_of_a_removed_question_never_comes_back
