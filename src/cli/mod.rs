@@ -29,10 +29,10 @@ pub mod session;
 pub mod several;
 pub mod spelling;
 pub mod submission;
-pub mod submission_trash;
 pub mod table;
 pub mod tools;
 pub mod trial;
+pub mod words;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
