@@ -27,11 +27,13 @@ pub mod runtime;
 pub mod serve;
 pub mod session;
 pub mod several;
+pub mod similar;
 pub mod spelling;
 pub mod submission;
 pub mod table;
 pub mod tools;
 pub mod trial;
+pub mod violations;
 pub mod words;
 
 use std::ffi::OsString;
