@@ -7,10 +7,11 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail};
-use crate::cli::diagnostics::{Finding, Report, similar};
+use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::Record;
 use crate::cli::exit::CliError;
 use crate::cli::form::{name, or_opened, shut};
+use crate::cli::similar::similar;
 use crate::cli::spelling;
 use crate::client::ClientError;
 use crate::clock::Timestamp;

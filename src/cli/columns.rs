@@ -3,9 +3,9 @@
 //! Names are checked before a command begins: whoever misspells one has not yet made a form.
 
 use crate::cli::args::Command;
-use crate::cli::diagnostics::similar;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output, wrapped};
+use crate::cli::similar::similar;
 
 /// What a command has to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

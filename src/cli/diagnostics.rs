@@ -10,12 +10,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Code, Problem};
-use crate::cli::document::Document;
-use crate::cli::elsewhere;
 use crate::cli::exit::Exit;
-use crate::cli::output::{visible, visible_lines, wrapped};
-use crate::domain::json::Value as Definition;
-use crate::domain::violation::{Rule, Violation};
+use crate::cli::output::{visible, visible_lines};
+use crate::domain::violation::Violation;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, Default)]
@@ -154,11 +151,8 @@ impl Mark {
     }
 }
 
-/// Characters that a line of names has, so that it fits into 80 columns with its frame.
-const LIST_WIDTH: usize = 68;
-
 /// Problems of one file that are shown: more than anybody reads, few enough to draw in no time.
-const MAX_SHOWN: usize = 100;
+pub(super) const MAX_SHOWN: usize = 100;
 
 impl Report {
     /// What is wrong with a file, from top to bottom, and how many problems that makes.
@@ -227,190 +221,4 @@ pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Valu
     members.insert("exit".to_owned(), json!(exit.code()));
     members.insert("hint".to_owned(), json!(finding.hint()));
     Value::Object(members)
-}
-
-/// Draws the broken rules of a definition in the file it came from.
-///
-/// A member that is missing is not told where a misspelt one explains it.
-pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
-    // The time to draw one grows with the file: of those that nobody will see only the number counts.
-    let (shown, others) = violations.split_at(violations.len().min(MAX_SHOWN));
-    let told = shown.iter().filter(|violation| !is_explained(violation, shown));
-    let drawn = told.map(|violation| of_violation(document, violation));
-    let named = |other: &Violation| Finding::new(other.code.name(), other.message.clone());
-    drawn.chain(others.iter().map(named)).collect()
-}
-
-/// Tells of the broken rules of `form`, which stands in no file.
-pub fn tell_violations(form: &Definition, violations: &[Violation]) -> Vec<Finding> {
-    let told = |violation| match question(form, violation) {
-        Some(question) => plain_violation(violation).about(&question),
-        None => plain_violation(violation),
-    };
-    violations.iter().map(told).collect()
-}
-
-/// What a person calls the question of `form` that breaks a rule, unless the message does.
-fn question(form: &Definition, violation: &Violation) -> Option<String> {
-    let place: usize = violation.pointer.strip_prefix("/questions/")?.split('/').next()?.parse().ok()?;
-    let Definition::Array(questions) = form.get("questions")? else { return None };
-    let number = format!("question {}", place + 1);
-    let name = match questions.get(place)?.get("id") {
-        Some(Definition::String(id)) => format!("question `{id}`"),
-        _ => number.clone(),
-    };
-    Some(name).filter(|_| !violation.message.contains(&number))
-}
-
-fn of_violation(document: &Document, violation: &Violation) -> Finding {
-    let told = plain_violation(violation);
-    let help = told.help.clone().or_else(|| quoted(document, violation));
-    Finding { mark: mark(document, violation), help, ..told }
-}
-
-fn plain_violation(violation: &Violation) -> Finding {
-    // The drawing shows an earlier place, and a name that is near makes up for all others.
-    let message = violation.message.split(", first by ").next().unwrap_or_default();
-    let advice = ["; known are ", "; write "].into_iter().find_map(|word| message.find(word));
-    let (message, advice) = match advice {
-        Some(at) => (&message[..at], Some(&message[at + "; ".len()..])),
-        None => (message, None),
-    };
-    let written = written(violation);
-    let near = nearest(&written, violation);
-    let help = match (violation.code, near) {
-        (Rule::UnknownField, Some(name)) if is_in_condition(violation) => {
-            Some(format!("an operator with a similar name exists: `{name}`"))
-        }
-        (Rule::UnknownField, Some(name)) => Some(format!("a field with a similar name exists: `{name}`")),
-        (Rule::UnknownReference, Some(id)) => Some(format!("an earlier question has a similar id: `{id}`")),
-        (Rule::UnknownQuestionType, Some(name)) => {
-            Some(format!("a type with a similar name exists: `{name}`"))
-        }
-        (Rule::UnknownField | Rule::UnknownQuestionType, None)
-            if elsewhere::meant(&written, &violation.candidates).is_some() =>
-        {
-            elsewhere::help(&written)
-        }
-        (Rule::UnknownField, None) if advice.is_none() => {
-            Some(wrapped(&format!("known are {}", violation.candidates.join(", ")), LIST_WIDTH))
-        }
-        (Rule::DuplicateQuestionId, _) => {
-            Some("every question needs its own id: answers are stored under it".to_owned())
-        }
-        (Rule::SlugTaken, _) => {
-            violation.message.split('`').nth(1).map(|slug| format!("to change that form: forms edit {slug}"))
-        }
-        _ => advice.map(|advice| wrapped(advice, LIST_WIDTH)),
-    };
-    Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
-}
-
-/// What makes text of a value that YAML takes for something else.
-fn quoted(document: &Document, violation: &Violation) -> Option<String> {
-    let is_meant_as_text = violation.message.contains("text, not ") && !violation.pointer.ends_with("/id");
-    let written = document.unquoted(&violation.pointer).filter(|_| is_meant_as_text)?;
-    Some(format!("quote it: \"{written}\""))
-}
-
-fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
-    let is_label = || violation.pointer.split('/').nth(3) == Some("labels");
-    let at_key = match violation.code {
-        Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference => true,
-        Rule::InvalidRange => is_label(),
-        _ => false,
-    };
-    let mut place = document.place(&violation.pointer, at_key)?;
-    let mut earlier = None;
-    if violation.code == Rule::DuplicateQuestionId {
-        let first = document.place_of_id(violation.question.as_deref().unwrap_or_default());
-        if first.as_ref() == Some(&place) {
-            // The question is named by an alias.
-            place = document.place(violation.pointer.trim_end_matches("/id"), false)?;
-        }
-        earlier = first.map(|first| (first, "first used here"));
-    }
-    Some(document.mark(place, label(violation), earlier))
-}
-
-fn label(violation: &Violation) -> Option<&'static str> {
-    let in_question = violation.pointer.starts_with("/questions/");
-    Some(match violation.code {
-        Rule::UnknownField if is_in_condition(violation) => "not an operator",
-        Rule::UnknownField if in_question => "not a field of this question",
-        Rule::UnknownField if violation.pointer.starts_with("/settings/") => "not a setting",
-        Rule::UnknownField => "not a form field",
-        Rule::UnknownQuestionType => "not a question type",
-        Rule::UnknownReference => "not an earlier question",
-        Rule::ImpossibleCondition => "never true",
-        Rule::DuplicateQuestionId => "used again here",
-        Rule::ReadOnlyField => "set by the server",
-        Rule::SlugTaken => "in use",
-        _ => return None,
-    })
-}
-
-fn is_in_condition(violation: &Violation) -> bool {
-    let member = violation.pointer.split('/').nth(3);
-    member.is_some_and(|member| member == "show_if" || member == "required_if")
-}
-
-/// Whether a missing member is one that a misspelt member beside it was meant to be.
-fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
-    missing.code == Rule::MissingField
-        && all.iter().any(|other| {
-            let beside = other.pointer.rsplit_once('/').is_some_and(|(parent, _)| parent == missing.pointer);
-            let written = written(other);
-            let meant = nearest(&written, other).or_else(|| elsewhere::meant(&written, &other.candidates));
-            other.code == Rule::UnknownField
-                && beside
-                && meant.is_some_and(|name| missing.candidates.iter().any(|missing| missing == name))
-        })
-}
-
-/// The name that breaks a rule: the last of the pointer, or that which the message quotes.
-fn written(violation: &Violation) -> String {
-    match violation.code {
-        Rule::UnknownField | Rule::UnknownQuestion | Rule::UnknownReference => {
-            let name = violation.pointer.rsplit('/').next().unwrap_or_default();
-            name.replace("~1", "/").replace("~0", "~")
-        }
-        _ => violation.message.split('`').nth(1).unwrap_or_default().to_owned(),
-    }
-}
-
-/// The candidate that is most like what is `written`.
-fn nearest<'a>(written: &str, violation: &'a Violation) -> Option<&'a str> {
-    similar(written, violation.candidates.iter().map(String::as_str))
-}
-
-/// The name most like `written`, if one is near: at most one slip, and one more for every four characters.
-pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = 1 + written.chars().count() / 4;
-    names
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(written, name), name))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, name)| name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::similar;
-
-    #[test]
-    fn a_slip_is_forgiven_and_another_word_is_not() {
-        let names = ["title", "type", "email", "rating"];
-        for (written, expected) in [
-            ("titel", Some("title")),
-            ("tipe", Some("type")),
-            ("emial", Some("email")),
-            ("ratting", Some("rating")),
-            ("slug", None),
-            ("", None),
-        ] {
-            assert_eq!(similar(written, names), expected, "{written}");
-        }
-    }
 }

@@ -27,12 +27,14 @@ pub mod runtime;
 pub mod serve;
 pub mod session;
 pub mod several;
+pub mod similar;
 pub mod spelling;
 pub mod submission;
-pub mod submission_trash;
 pub mod table;
 pub mod tools;
 pub mod trial;
+pub mod violations;
+pub mod words;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

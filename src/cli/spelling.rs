@@ -1,6 +1,6 @@
 //! How an answer is written as an argument: what its question asks for, as a line to paste.
 
-use crate::cli::diagnostics::similar;
+use crate::cli::similar::similar;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Kind, Question};
 use crate::domain::violation::Rule;

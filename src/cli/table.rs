@@ -6,6 +6,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table as Columns, p
 use console::measure_text_width;
 
 use crate::cli::output::visible;
+use crate::cli::words::said;
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 
@@ -45,14 +46,19 @@ impl Cell {
         visible(self.shown.as_ref().unwrap_or(&self.text))
     }
 
-    /// A JSON value: text without its quotes, nothing for `null`.
+    /// A JSON value: text without its quotes, nothing for `null`. People read lists and objects without their marks.
     pub fn value(value: &Value) -> Self {
         match value {
             Value::Null => Self::text(""),
             Value::String(text) => Self::text(text.clone()),
             Value::Bool(_) | Value::Number(_) => Self::number(value),
-            Value::Array(_) | Value::Object(_) => Self::text(value.to_string()),
+            Value::Array(_) | Value::Object(_) => Self::text(value.to_string()).shown(said(value)),
         }
+    }
+
+    /// The member `name` of an object; nothing if it has none.
+    pub fn member(object: &Value, name: &str) -> Self {
+        object.get(name).map_or_else(|| Self::text(""), Self::value)
     }
 }
 
@@ -84,8 +90,7 @@ impl Table {
                 headers.push(name.clone());
             }
         }
-        let cell = |value: &Value, name: &String| value.get(name).map_or_else(|| Cell::text(""), Cell::value);
-        let row = |value| headers.iter().map(|name| cell(value, name)).collect();
+        let row = |value| headers.iter().map(|name| Cell::member(value, name)).collect();
         let rows = values.iter().map(row).collect();
         Self { headers, rows }
     }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::api::{self, Code, Whoami as Answer};
 use crate::cli;
 use crate::cli::context::{Key, Sourced, Target};
-use crate::cli::diagnostics::similar;
 use crate::cli::document::FILE_CODES;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::output::{visible, wrapped};
 use crate::cli::session::Session;
+use crate::cli::similar::similar;
 use crate::client::Url;
 use crate::domain::violation::Rule;
 

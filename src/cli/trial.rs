@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use crate::api::Code;
 use crate::cli::answers::{self, Given, Written};
-use crate::cli::diagnostics::{Finding, Report, similar};
+use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{Document, Record};
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output};
+use crate::cli::similar::similar;
 use crate::cli::table::{Cell, Table};
 use crate::clock::Timestamp;
 use crate::domain::definition::Definition;

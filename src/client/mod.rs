@@ -2,15 +2,16 @@
 //!
 //! Requests that may be repeated are: every POST carries an idempotency key that its repetitions share.
 
+mod exchange;
 mod pages;
 mod query;
 mod transport;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use reqwest::header::{ETAG, HeaderMap, LOCATION, RETRY_AFTER};
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
+use reqwest::header::ETAG;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -28,7 +29,7 @@ pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
 pub use transport::Transport;
 
-use transport::Reply;
+use exchange::Request;
 
 /// Why an operation gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -80,50 +81,9 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A request before it is sent.
-struct Request {
-    method: Method,
-    /// Path and query.
-    path: String,
-    body: Option<String>,
-    /// The revision that it is for, if for one alone.
-    at: Option<Revision>,
-}
-
 /// A state of a form, which each change of it ends: so that nobody overwrites what they have not seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision(String);
-
-impl Request {
-    fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None, at: None }
-    }
-
-    fn new(method: Method, path: impl Into<String>, body: String) -> Self {
-        Self { method, path: path.into(), body: Some(body), at: None }
-    }
-
-    /// Whether carrying it out twice makes two things, were it not for an idempotency key.
-    fn makes_something(&self) -> bool {
-        self.method == Method::POST && !self.path.contains("dry_run")
-    }
-}
-
-/// An answer that says yes.
-struct Answer {
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
-/// What an answer means.
-enum Judged {
-    Done(Answer),
-    /// The same request may be answered otherwise after a while.
-    NotNow {
-        wait: Option<Duration>,
-        error: ClientError,
-    },
-}
 
 impl ClientError {
     /// What the server said, if it said something.
@@ -271,96 +231,6 @@ impl Client {
         self.decode(&self.send(&Request::get("/api/v1/whoami")).await?.body)
     }
 
-    /// Sends the request until it is answered, patience ends, or the answer is a no that repeating will not change.
-    async fn send(&self, request: &Request) -> Result<Answer, ClientError> {
-        let started = Instant::now();
-        let headers = self.headers(request);
-        let mut maybe_done = false;
-        for tries in 1.. {
-            let left = self.patience.timeout.saturating_sub(started.elapsed());
-            let (wait, error) = match self.transport.send(request, &headers, left).await {
-                Ok(reply) => {
-                    self.observe(request, &reply, started);
-                    match self.judge(request, reply, maybe_done)? {
-                        Judged::Done(answer) => return Ok(answer),
-                        Judged::NotNow { wait, error } => (wait, error),
-                    }
-                }
-                Err(lost) => {
-                    let Request { method, path, .. } = request;
-                    (self.observer)(&format!("{method} {path} -> no answer: {}", lost.why), false);
-                    maybe_done |= lost.maybe_done;
-                    let url = self.transport.address().to_owned();
-                    (None, ClientError::Unreachable { url, why: lost.why, tries, after: started.elapsed() })
-                }
-            };
-            let wait = wait.unwrap_or_else(|| self.pause(tries));
-            if tries > self.patience.retries || started.elapsed() + wait >= self.patience.timeout {
-                let is_unsure = maybe_done && request.makes_something();
-                return Err(if is_unsure { ClientError::Unsure(Box::new(error)) } else { error });
-            }
-            tokio::time::sleep(wait).await;
-        }
-        unreachable!("counting tries never ends")
-    }
-
-    /// What an answer means. After an earlier one was lost, `maybe_done`, that a thing is gone is what deleting it
-    /// was for.
-    fn judge(&self, request: &Request, reply: Reply, maybe_done: bool) -> Result<Judged, ClientError> {
-        let Reply { status, headers, body } = reply;
-        let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
-        if status.is_success() || (maybe_done && gone) {
-            return Ok(Judged::Done(Answer { headers, body }));
-        }
-        if let Some(elsewhere) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
-            // The key is for the server that was named, and for no other.
-            let elsewhere = String::from_utf8_lossy(elsewhere.as_bytes());
-            return Err(self.unexpected(format!("it redirects to {elsewhere}")));
-        }
-        let error = self.refusal(status, &body);
-        // The lost one may have been the change that this one now meets.
-        if maybe_done && status == StatusCode::PRECONDITION_FAILED {
-            return Err(ClientError::Unsure(Box::new(error)));
-        }
-        if may_pass(status) { Ok(Judged::NotNow { wait: retry_after(&headers), error }) } else { Err(error) }
-    }
-
-    fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
-        let mut headers = vec![("accept", "application/json".to_owned())];
-        headers.extend(self.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.reveal()))));
-        if request.body.is_some() {
-            headers.push(("content-type", "application/json".to_owned()));
-        }
-        headers.extend(request.at.iter().map(|Revision(tag)| ("if-match", tag.clone())));
-        if request.makes_something() {
-            headers.push(("idempotency-key", self.draw_key()));
-        }
-        headers
-    }
-
-    /// 128 random bits in hexadecimal.
-    fn draw_key(&self) -> String {
-        let mut bytes = [0; 16];
-        self.random.fill(&mut bytes);
-        format!("{:032x}", u128::from_be_bytes(bytes))
-    }
-
-    /// How long to wait after the `tries`-th try: 200 ms doubled each time, and up to half as much again so that
-    /// many clients do not come back at once.
-    fn pause(&self, tries: u32) -> Duration {
-        let base = 200u64 << (tries - 1).min(6);
-        let mut byte = [0];
-        self.random.fill(&mut byte);
-        Duration::from_millis(base + base * u64::from(byte[0]) / 512)
-    }
-
-    fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
-        match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => ClientError::Problem(Box::new(problem)),
-            Err(_) => self.unexpected(format!("status {status} without a problem that this version knows")),
-        }
-    }
-
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
         serde_json::from_slice(body).map_err(|error| self.unexpected(error.to_string()))
     }
@@ -368,36 +238,12 @@ impl Client {
     fn unexpected(&self, what: String) -> ClientError {
         ClientError::Unexpected { url: self.transport.address().to_owned(), what }
     }
-
-    fn observe(&self, request: &Request, reply: &Reply, started: Instant) {
-        let Request { method, path, .. } = request;
-        let millis = started.elapsed().as_millis();
-        let key = self.key.as_ref().map(|key| redacted(key.reveal()));
-        let key = key.map(|key| format!(" (Authorization: Bearer {key})")).unwrap_or_default();
-        (self.observer)(&format!("{method} {path} -> {} in {millis} ms{key}", reply.status.as_u16()), false);
-        if let Some(body) = &request.body {
-            (self.observer)(&format!("> {body}"), true);
-        }
-        (self.observer)(&format!("< {}", String::from_utf8_lossy(&reply.body)), true);
-    }
 }
 
 /// What may be shown of an API key.
 pub fn redacted(key: &str) -> String {
     let end = key.get(key.len().saturating_sub(4)..).filter(|_| key.len() >= 24).unwrap_or_default();
     format!("fk_…{end}")
-}
-
-/// Whether the same request may be answered otherwise a little later.
-fn may_pass(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS
-        || status == StatusCode::REQUEST_TIMEOUT
-        || status.is_server_error()
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
 }
 
 fn form_path(form: &str) -> String {

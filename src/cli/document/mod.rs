@@ -13,7 +13,8 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cli::diagnostics::{Finding, Mark, draw_violations};
+use crate::cli::diagnostics::{Finding, Mark};
+use crate::cli::violations::draw_violations;
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;

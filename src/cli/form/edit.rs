@@ -20,17 +20,17 @@ use crate::domain::json::Value;
     after_long_help = "\
 Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
 file that `forms show -o yaml` prints. It is the whole form: what you take out
-is taken out. If something is wrong with it the editor opens again, with the
-problems as comments at the top, and likewise with what somebody else has
-changed meanwhile; an empty file changes nothing.
+is taken out. If something is wrong with it, or somebody else has changed the
+form meanwhile, the editor opens again with that as comments at the top; an
+empty file changes nothing.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
 question's id. VALUE is YAML: a number, true, a [list]; where text is asked for
 it is the text as typed. An empty value, or null, takes the member out, and
 questions.ID= takes out the question.
 
-What somebody else changes meanwhile is not overwritten unseen. Prints the
-form's id.
+What somebody else has changed is never overwritten unseen. Prints the form's
+id.
 
 Examples:
   forms edit frm_7k2m9q4x1abz

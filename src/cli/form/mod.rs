@@ -14,10 +14,11 @@ mod trash;
 mod wizard;
 
 use crate::api::Code;
-use crate::cli::diagnostics::{Report, tell_violations};
+use crate::cli::diagnostics::Report;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::cli::violations::tell_violations;
 use crate::domain::json::Value;
 use crate::domain::violation::Violation;
 

@@ -4,6 +4,7 @@ use console::measure_text_width;
 
 use crate::cli::answers;
 use crate::cli::output::{visible, wrapped};
+use crate::cli::words::said;
 use crate::domain::json::Value;
 
 /// Columns of an ordinary terminal.
@@ -89,29 +90,6 @@ fn conditions(question: &Value) -> Vec<String> {
         Some(format!("{begin} if {}", visible(&words)))
     };
     [words("show_if", "shown"), words("required_if", "required")].into_iter().flatten().collect()
-}
-
-/// A setting's value: `red, blue "Dark blue"` for options with their labels, `1 = bad, 5 = good` for the labels of a scale.
-fn said(value: &Value) -> String {
-    let joined = |items: Vec<String>| items.join(", ");
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        Value::Array(items) => joined(items.iter().map(item).collect()),
-        Value::Object(members) => {
-            joined(members.iter().map(|(name, value)| format!("{name} = {}", said(value))).collect())
-        }
-        Value::Null | Value::Number(_) => value.to_string(),
-    }
-}
-
-fn item(value: &Value) -> String {
-    match (value.get("value"), value.get("label")) {
-        (Some(value), Some(label)) => format!("{} {label}", item(value)),
-        _ if matches!(value, Value::String(text) if text.contains([',', '"'])) => value.to_string(),
-        _ => said(value),
-    }
 }
 
 fn indented(line: &str) -> String {

@@ -1,8 +1,8 @@
 //! `--set settings.max_responses=100`: one member of a form, named by its path, and what it becomes.
 
-use crate::cli::diagnostics::similar;
 use crate::cli::document;
 use crate::cli::exit::CliError;
+use crate::cli::similar::similar;
 use crate::domain::definition::Definition;
 use crate::domain::json::{Object, Value};
 use crate::domain::limits::Limits;

@@ -8,8 +8,9 @@ use crate::api::FormDetail;
 use crate::cli::answers;
 use crate::cli::document;
 use crate::cli::exit::CliError;
-use crate::cli::output::{Format, value_of, visible};
+use crate::cli::output::{Format, value_of, visible, wrapped};
 use crate::cli::session::Session;
+use crate::cli::words::said;
 use crate::domain::admission::Shut;
 use crate::domain::json::Value;
 
@@ -18,8 +19,9 @@ use crate::domain::json::Value;
 #[command(
     visible_alias = "get",
     after_long_help = "\
-With -o yaml: the file the form could be created from, without id, status and
-times.
+Shows its settings, and for each question its id, type and title, whether it
+must be answered, when it is asked, and what it takes. With -o yaml: the file
+the form could be created from, without id, status and times.
 
 Examples:
   forms show frm_7k2m9q4x1abz
@@ -48,10 +50,10 @@ impl Show {
 fn summary(form: &FormDetail) -> String {
     let shut = |why: Shut| format!("no: {}", why.name().replace('_', " "));
     let accepting = form.accepting_reason.map_or_else(|| "yes".to_owned(), shut);
-    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, visible(&form.title));
+    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, paragraph(&form.title));
     if let Some(description) = &form.description {
-        let lines: Vec<_> = description.trim_end().lines().map(visible).collect();
-        text += &format!("about:      {}\n", lines.join("\n            "));
+        let lines: Vec<_> = description.trim_end().lines().map(paragraph).collect();
+        text += &format!("about:      {}\n", lines.join(BELOW));
     }
     if let Some(slug) = &form.slug {
         text += &format!("slug:       {slug}\n");
@@ -67,12 +69,17 @@ fn summary(form: &FormDetail) -> String {
     text + "questions:\n" + &outline(&answers::questions(&form.questions)) + &setting_lines(form)
 }
 
+/// A line break, and the room that the names of members take.
+const BELOW: &str = "\n            ";
+
+/// A line of text beside the name of its member, in 80 columns.
+fn paragraph(line: &str) -> String {
+    wrapped(&visible(line), 68).replace('\n', BELOW)
+}
+
 fn setting_lines(form: &FormDetail) -> String {
     let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
     let title = if settings.is_empty() { "" } else { "settings:\n" };
-    let line = |(name, value): (String, Value)| match value {
-        Value::String(text) => format!("  {name}: {}\n", visible(&text)),
-        other => format!("  {name}: {}\n", visible(&other.to_string())),
-    };
-    settings.into_iter().map(line).fold(title.to_owned(), |text, line| text + &line)
+    let line = |(name, value): &(String, Value)| format!("  {name}: {}\n", visible(&said(value)));
+    settings.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
 }

@@ -55,28 +55,3 @@ fn formats_that_have_no_columns_refuse_them() {
         assert!(run.problem()["hint"].as_str().unwrap().contains("jq"), "{run:?}");
     }
 }
-
-#[test]
-fn what_csv_has_can_be_chosen() {
-    let (home, id) = home();
-    let run = |arguments: &[&str]| home.ok(&[&DATA[..], &["-o", "csv"], arguments].concat());
-    let submission = run(&["responses", &id, "--columns", "id"]);
-    let submission = submission.lines().nth(1).unwrap();
-    for command in [
-        &["list"][..],
-        &["show", &id],
-        &["responses", &id],
-        &["responses", "show", &id, submission],
-        &["submit", &id, "q1=more"],
-        &["publish", &id],
-        &["create", "-f", "survey.yaml"],
-        &["create", "-f", "survey.yaml", "--dry-run"],
-        &["whoami"],
-        &["explain", "required"],
-        &["delete", &id, "--dry-run"],
-    ] {
-        let header = run(command).lines().next().unwrap().to_owned();
-        let again = run(&[command, &["--columns", &header]].concat());
-        assert_eq!(again.lines().next(), Some(header.as_str()), "{command:?}");
-    }
-}

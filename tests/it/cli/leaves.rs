@@ -191,3 +191,19 @@ fn failures_are_one_line_of_json_and_no_result() {
         }
     });
 }
+
+#[test]
+fn what_csv_has_can_be_chosen() {
+    let (scene, _server) = Scene::new();
+    // Topics of help are texts, without columns.
+    for command in commands().iter().filter(|command| *command != "help") {
+        for call in calls(command).0 {
+            let header = |call: &str| {
+                let csv = scene.run("csv", command, call).expect(0).stdout;
+                csv.lines().next().unwrap_or_default().to_owned()
+            };
+            let all = header(call);
+            assert_eq!(header(&format!("{call} --columns {all}")), all, "{command} {call}");
+        }
+    }
+}

@@ -314,6 +314,8 @@ fn a_form_is_shown_with_all_that_its_questions_ask_for_in_80_columns() {
         "\
 title: Customer feedback
 slug: feedback
+description: \"Two minutes. We read every answer, and we read it twice if it is long enough for that.\"
+settings: {confirmation: {message: Thank you}}
 questions:
   - {id: score, type: rating, title: How did we do?, required: true, labels: {1: bad, 5: good}}
   - {type: page, title: What went wrong, show_if: {score: {lte: 2}}}
@@ -348,15 +350,44 @@ questions:
       We read every answer.
       required if score is 1 or score is not answered
       options: late, broken \"Broken, torn\", \"wrong, again\"
-      max_selected: 2, allow_other: yes
+      max_selected: 2, allow_other: true
   parts    matrix                     How was each?
       rows: food, place \"The place\"
       columns: a rather long name of a column, another rather long name of a
         column, good
+settings:
+  confirmation: message = Thank you
 ";
+    let about = "\nabout:      Two minutes. We read every answer, and we read it twice if it is\n            long enough for that.\n";
+    assert!(shown.contains(about), "{shown}");
     assert_eq!(questions, expected, "{questions}");
     assert!(
         shown.contains("accepting:  no: draft\n") && !shown.lines().any(|line| line.len() > 80),
         "{shown}"
     );
+}
+
+#[test]
+fn people_read_answers_without_the_marks_of_json() {
+    let home = Home::new();
+    home.write(
+        "survey.yaml",
+        "\
+title: T
+questions:
+  - {id: days, type: multiple_choice, title: Which days?, options: [mon, tue]}
+  - {id: comment, type: long_text, title: comment}
+",
+    );
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "survey.yaml"]);
+    let id = id.trim();
+    let made =
+        home.ok(&["--data", "store", "submit", id, "days=mon", "days=tue", "comment=Dear all,\nhello"]);
+    let list = ["--data", "store", "responses", id, "--columns", "days"];
+    assert_eq!(home.ok(&list), "[\"mon\",\"tue\"]\n");
+    let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &list).end();
+    assert!(seen.starts_with("DAYS\r\nmon, tue\r\n"), "{seen:?}");
+    let shown = home.ok(&["--data", "store", "responses", "show", id, made.trim()]);
+    let expected = "answers:\n  Which days? (days): mon, tue\n  comment:\n      Dear all,\n      hello\n";
+    assert!(shown.ends_with(expected), "{shown}");
 }

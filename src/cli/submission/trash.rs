@@ -22,7 +22,7 @@ submission.
 Examples:
   forms responses delete frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc
   forms responses delete --yes --purge frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
-pub struct Delete {
+pub(super) struct Delete {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
@@ -42,7 +42,7 @@ pub struct Delete {
 
 impl Delete {
     /// Deletes the submissions, once that was confirmed for all of them.
-    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         if !self.yes && !self.dry_run {
             self.ask(session, &client).await?;
@@ -111,7 +111,7 @@ can be restored.
 
 Examples:
   forms responses restore frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
-pub struct Restore {
+pub(super) struct Restore {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
@@ -122,7 +122,7 @@ pub struct Restore {
 
 impl Restore {
     /// Restores the submissions.
-    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let mut several = Several::begin(session, self.submissions.len());
         for id in &self.submissions {

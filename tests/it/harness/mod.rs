@@ -1,7 +1,8 @@
 //! A server for tests: the real router on a store in a folder of its own, at a time that stands still.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+mod wire;
+
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +14,6 @@ use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
 use forms::domain::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::serve::{Answering, serve};
 use forms::http::{Framed, Peer, router};
 use forms::id::WorkspaceId;
 use forms::secret::KeyText;
@@ -23,13 +23,11 @@ use forms::store::sled::engine::options::Options;
 use forms::store::{Keys, Upkeep};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
 use crate::store::Scrambled;
+
+pub(crate) use wire::{Wire, answer, exchange, read_to_end};
 
 /// A clock that stands until it is moved. Moved before 1970, it panics: that is how a test makes a handler panic.
 pub(crate) struct HandClock(AtomicI64);
@@ -318,85 +316,4 @@ impl Answer {
 pub(crate) fn fields(text: &str) -> Vec<String> {
     let members = forms::domain::json::parse_object(text).unwrap();
     members.into_iter().map(|(name, ..)| name).collect()
-}
-
-/// A listening server, spoken to in bytes.
-pub(crate) struct Wire {
-    pub(crate) address: SocketAddr,
-    serving: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
-}
-
-impl Wire {
-    pub(crate) async fn listen(service: impl Answering, limits: HttpLimits) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let serving = tokio::spawn(async move {
-            serve(listener, service, &limits, async {
-                stopped.await.ok();
-            })
-            .await;
-        });
-        Self { address, serving: Some((stop, serving)) }
-    }
-
-    /// A server that somebody else runs.
-    pub(crate) fn at(address: SocketAddr) -> Self {
-        Self { address, serving: None }
-    }
-
-    pub(crate) async fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
-    }
-
-    /// Sends `bytes` on a connection of their own and gives all that comes back until the server closes.
-    pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
-        exchange(self.address, bytes).await.unwrap()
-    }
-
-    /// One whole request.
-    pub(crate) async fn call(&self, method: &str, path: &str, key: &str, body: Option<Value>) -> Answer {
-        let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        answer(&self.exchange(request.as_bytes()).await)
-    }
-
-    /// Tells the server to stop; the handle ends when it has.
-    pub(crate) fn stop(self) -> JoinHandle<()> {
-        let (stop, serving) = self.serving.unwrap();
-        stop.send(()).unwrap();
-        serving
-    }
-}
-
-/// Sends `bytes` to `address` and gives all that comes back until the server closes.
-pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(bytes).await?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await?;
-    Ok(text)
-}
-
-pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).await.unwrap();
-    String::from_utf8(bytes).unwrap()
-}
-
-/// The one answer that `text` is. Its body was not sent in chunks.
-pub(crate) fn answer(text: &str) -> Answer {
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-    let mut lines = head.split("\r\n");
-    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
-    let headers = lines.map(|line| {
-        let (name, value) = line.split_once(':').unwrap();
-        (name.parse().unwrap(), value.trim().parse().unwrap())
-    });
-    Answer { status, headers: headers.collect(), body: body.as_bytes().to_vec() }
 }

@@ -1,0 +1,89 @@
+//! `forms submit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::cli::answers::{self, Written};
+use crate::cli::document;
+use crate::cli::exit::CliError;
+use crate::cli::output::Format;
+use crate::cli::session::Session;
+
+/// Send answers to a form
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Each answer is KEY=VALUE, the key being the question's id: `forms show FORM`
+lists them. The value is everything after the first `=`, and is read by the
+question's type: a number, true, false, yes or no, and for a matrix JSON; all
+else is text. A list is made by giving its key several times. KEY=@FILE takes
+the text from a file, @- from standard input; to begin a text with @ write
+KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
+
+--file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
+with values as the API takes them; KEY=VALUE beside it goes before what the
+file has. Arguments can be seen by other users of this machine while the
+command runs; what is in a file cannot.
+
+Examples:
+  forms submit frm_7k2m9q4x1abz q1=hello
+  forms submit frm_7k2m9q4x1abz name=\"Ann Lee\" email=ann@example.com score=5
+  forms submit frm_7k2m9q4x1abz colour=red colour=blue comment=@comment.txt
+  forms submit frm_7k2m9q4x1abz 'other:={\"other\":\"purple\"}'
+  forms submit frm_7k2m9q4x1abz --file answers.json
+  forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
+pub struct Submit {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// Answers
+    #[arg(value_name = "KEY=VALUE")]
+    answers: Vec<String>,
+    /// Answers in JSON or YAML, - for standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Check the answers, store nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Submit {
+    /// Sends the answers. All that is wrong with them is told before anything is sent.
+    pub async fn run(self, session: &Session) -> Result<(), CliError> {
+        let written = self.read(session)?;
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
+        let output = &session.output;
+        let fitting = answers::fit(&form, &written, session.now());
+        // A program hears of a failure in one document alone.
+        if fitting.is_ok() || output.format == Format::Table {
+            answers::left_out(&form, &written).iter().for_each(|warning| output.warn(warning));
+        }
+        let body = fitting?;
+        let refused = |error| answers::refused(&form, &written, error);
+        if self.dry_run {
+            let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
+            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.say("the answers would be taken; nothing was stored");
+            return Ok(());
+        }
+        let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
+        output.object(&made, || format!("{}\n", made.id))?;
+        output.say(&format!("submitted to \"{}\"", form.title));
+        Ok(())
+    }
+
+    fn read(&self, session: &Session) -> Result<Written, CliError> {
+        let file = self.file.as_deref();
+        let given = answers::parse(&self.answers, file.as_slice(), |path| {
+            session.warn_of_terminal(path);
+            answers::read_file(path)
+        })?;
+        let read = |path| {
+            session.warn_of_terminal(path);
+            document::record(path)
+        };
+        Ok(Written { given, record: file.map(read).transpose()? })
+    }
+}

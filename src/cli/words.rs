@@ -1,0 +1,47 @@
+//! Values as people read them, in place of JSON.
+
+use crate::domain::json::Value;
+
+/// `value` as people read it: `red, blue "Dark blue"` for options with their labels, `1 = bad, 5 = good` for the labels of
+/// a scale.
+pub fn said(value: &Value) -> String {
+    let joined = |items: Vec<String>| items.join(", ");
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => joined(items.iter().map(item).collect()),
+        Value::Object(members) => {
+            joined(members.iter().map(|(name, value)| format!("{name} = {}", said(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+fn item(value: &Value) -> String {
+    match (value.get("value"), value.get("label")) {
+        (Some(value), Some(label)) => format!("{} {label}", item(value)),
+        _ if matches!(value, Value::String(text) if text.contains([',', '"'])) => value.to_string(),
+        _ => said(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+    use crate::domain::json::parse;
+
+    #[test]
+    fn a_value_is_said_without_the_marks_of_json() {
+        for (json, expected) in [
+            ("1.10", "1.10"),
+            ("true", "true"),
+            (r#""a, b""#, "a, b"),
+            (r#"["late","a, b",2]"#, r#"late, "a, b", 2"#),
+            (r#"["red",{"value":"blue","label":"Dark blue"}]"#, r#"red, blue "Dark blue""#),
+            (r#"{"1":"bad","5":"good"}"#, "1 = bad, 5 = good"),
+            (r#"[{"other":"purple"}]"#, "other = purple"),
+            ("[]", ""),
+        ] {
+            assert_eq!(said(&parse(json).unwrap()), expected);
+        }
+    }
+}
