@@ -401,7 +401,10 @@ mod tests {
         let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
         assert!(shown(layout::trashed_form(ws, at(4), id)));
         // A reader may have met it there before.
-        assert!(!shown(layout::trashed_form(ws, at(2), id)), "it would be seen twice, and the cursor go back");
+        assert!(
+            !shown(layout::trashed_form(ws, at(2), id)),
+            "it would be seen twice, and the cursor go back"
+        );
         assert!(!shown(layout::live(ws, at(1), id)));
     }
 }
