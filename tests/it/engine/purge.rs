@@ -16,7 +16,9 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
-use crate::store::{Scrambled, at, draft, newest, published, submit, workspace};
+use crate::store::{
+    Scrambled, at, change, draft, newest, published, put_back, remove, submit, trash, workspace,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -113,10 +115,18 @@ async fn nothing_is_left_of_what_was_purged() {
     }
     let trashed = submit(&store, form, "{}", 3).await;
     store.trash_submission(workspace(1), form, trashed, Expected::Any, at(4)).await.unwrap();
-    let purged = store.purge_submission(workspace(1), form, ids[0], Expected::Any).await.unwrap();
-    assert!(matches!(purged, Step::Done(())));
+    // In and out of the trash, and purged there.
+    let restless = submit(&store, form, "{}", 3).await;
+    assert!(matches!(remove(&store, form, restless, 4).await, Step::Done(())));
+    assert!(matches!(put_back(&store, form, restless, 4).await, Step::Done(_)));
+    assert!(matches!(remove(&store, form, restless, 5).await, Step::Done(())));
+    for id in [restless, ids[0]] {
+        let purged = store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap();
+        assert!(matches!(purged, Step::Done(())));
+    }
     store.close().await.unwrap();
     drop(store);
+    assert_eq!(keys_with(folder.path(), &restless.to_bytes()), Vec::<Vec<u8>>::new());
     let gone = async {
         while !keys_with(folder.path(), &ids[0].to_bytes()).is_empty() {
             open_store(folder.path(), &heard).close().await.unwrap();
@@ -125,6 +135,12 @@ async fn nothing_is_left_of_what_was_purged() {
     timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
     let store = open_store(folder.path(), &heard);
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
+    let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
+    let asked = store.update_form(workspace(1), form, asks, Expected::Any, at(5)).await.unwrap();
+    assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
+    trash(&store, form, 5).await;
+    assert!(matches!(store.restore_form(workspace(1), form, None, at(6)).await.unwrap(), Step::Done(_)));
+    trash(&store, form, 7).await;
     let purged = store.purge_form(workspace(1), form, Expected::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
     store.close().await.unwrap();

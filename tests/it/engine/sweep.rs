@@ -25,6 +25,8 @@ use crate::store::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+const HORIZON: i64 = 10;
+
 /// Randomness that, once it is told to, holds up who asks for it: the writer, when it makes an id.
 struct Gate {
     random: Scrambled,
@@ -64,7 +66,7 @@ impl Scene {
         Self { store, gate, reached, open, _folder: folder }
     }
 
-    /// Empties the trash of what went there before 10, but after it has looked what that is, and before it does so,
+    /// Empties the trash of what went there before [`HORIZON`], but after it has looked what that is, and before it does so,
     /// `others` has its turn. How many it erased.
     async fn empty_behind(&self, others: impl Future<Output = ()>) -> usize {
         self.gate.is_shut.store(true, Ordering::SeqCst);
@@ -72,7 +74,7 @@ impl Scene {
         assert!(!is_done(&mut first).await);
         self.reached.recv().unwrap();
         // All of this waits for the writer, in this order.
-        let (mut others, mut emptying) = (pin!(others), pin!(self.store.empty_trash(at(10))));
+        let (mut others, mut emptying) = (pin!(others), pin!(self.store.empty_trash(at(HORIZON))));
         assert!(!is_done(&mut others).await && !is_done(&mut emptying).await);
         self.open.send(()).unwrap();
         tokio::join!(first, others, emptying).2.unwrap()
@@ -99,14 +101,14 @@ async fn a_submission_that_went_out_of_the_trash_meanwhile_stays() {
         let (back, out, anew) = tokio::join!(
             put_back(store, form, ids[0], 20),
             put_back(store, form, ids[1], 20),
-            remove(store, form, ids[1], 30)
+            remove(store, form, ids[1], HORIZON)
         );
         assert!(matches!((back, out, anew), (Step::Done(_), Step::Done(_), Step::Done(()))));
     };
     assert_eq!(scene.empty_behind(others).await, 1);
     assert!(found(store, form, ids[0]).await.is_some());
     let left: Vec<_> = in_trash(store, form, 9).await.iter().map(|left| (left.id, left.deleted_at)).collect();
-    assert_eq!(left, [(ids[1], Some(at(30)))]);
+    assert_eq!(left, [(ids[1], Some(at(HORIZON)))]);
 }
 
 #[tokio::test]
@@ -123,7 +125,7 @@ async fn a_form_that_went_out_of_the_trash_meanwhile_stays() {
     let others = async {
         let purge = store.purge_form(workspace(1), forms[3], Default::default());
         let (back, out, (), gone) =
-            tokio::join!(restore(forms[0]), restore(forms[1]), trash(store, forms[1], 30), purge);
+            tokio::join!(restore(forms[0]), restore(forms[1]), trash(store, forms[1], HORIZON), purge);
         assert!(matches!((back.unwrap(), out.unwrap()), (Step::Done(_), Step::Done(_))));
         assert!(matches!(gone.unwrap(), Step::Done(())));
     };

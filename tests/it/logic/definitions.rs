@@ -124,6 +124,7 @@ fn what_can_never_be_true_is_refused() {
         (r#"{"stars":{"lt":1}}"#, &[("/stars/lt", impossible)]),
         (r#"{"stars":{"lte":0}}"#, &[("/stars/lte", impossible)]),
         (r#"{"stars":{"gt":4,"lte":4}}"#, &[("/stars/lte", impossible)]),
+        (r#"{"stars":{"lte":4,"lt":4,"gte":4}}"#, &[("/stars/gte", impossible)]),
         (r#"{"stars":{"gte":4,"eq":3}}"#, &[("/stars/eq", impossible)]),
         (r#"{"stars":{"lt":"5"}}"#, &[("/stars/lt", impossible)]),
         (r#"{"stars":{"includes":5}}"#, &[("/stars/includes", impossible)]),

@@ -191,7 +191,7 @@ fn definition(text: &str) -> Definition {
     Definition::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 
-fn change(text: &str) -> Change {
+pub(crate) fn change(text: &str) -> Change {
     Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 

@@ -1,9 +1,12 @@
 //! Submissions come back as they were sent, one by one and by pages.
 
 use forms::id::SubmissionId;
-use forms::store::{NewForm, Page};
+use forms::store::{NewForm, Page, Step};
 
-use super::{Bench, all, at, definition, form_id, newest, published, submit, submit_together, workspace};
+use super::{
+    Bench, all, at, definition, form_id, in_trash, newest, published, remove, submit, submit_together,
+    workspace,
+};
 
 pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
     let store = bench.open();
@@ -86,8 +89,9 @@ pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(1_000_000));
+    let mut ids = Vec::new();
     for number in 0..12 {
-        submit(&*store, form, &text, number).await;
+        ids.push(submit(&*store, form, &text, number).await);
     }
     let (mut seen, mut before, mut pages) = (0, None, 0);
     loop {
@@ -100,6 +104,10 @@ pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     }
     assert_eq!(seen, 12);
     assert!(pages > 2);
+    for id in ids {
+        assert!(matches!(remove(&*store, form, id, 20).await, Step::Done(())));
+    }
+    assert_eq!(in_trash(&*store, form, 1_000).await.len(), 12);
 }
 
 pub(super) async fn submissions_that_come_together_are_paged_one_by_one(bench: &impl Bench) {

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
 
 use forms::domain::condition::Wanted;
 use forms::domain::edit::Edit;
@@ -10,7 +9,7 @@ use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::domain::submission::Submission;
 use forms::store::{CheckedEdit, Step};
 
-use super::{Bench, at, newest, published, submit, submit_together, workspace};
+use super::{Bench, at, is_done, newest, published, submit, submit_together, trash, workspace};
 use crate::engine::random::Random;
 
 pub(super) async fn a_search_has_what_its_filter_takes_in_either_order(bench: &impl Bench) {
@@ -106,8 +105,12 @@ pub(super) async fn a_long_search_comes_in_slices_and_can_be_given_up(bench: &im
     // Whoever gives up gives the turn back.
     for _ in 0..100 {
         let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
-        let waits = poll_fn(|context| Poll::Ready(search.as_mut().poll(context).is_pending())).await;
-        assert!(waits, "nothing is read on the caller's own thread");
+        assert!(!is_done(&mut search).await, "nothing is read on the caller's own thread");
     }
     assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), 0);
+    // So does one whose form goes to the trash meanwhile.
+    let mut search = pin!(store.list_submissions(workspace(1), form, &filter, Order::NewestFirst, None, 9));
+    assert!(!is_done(&mut search).await);
+    trash(&*store, form, 20).await;
+    assert_eq!(search.await.unwrap(), None);
 }
