@@ -76,8 +76,13 @@ impl Options {
 
     /// Where in the list the option stands that `answer` names.
     pub(super) fn choose(&self, answer: &Value) -> Result<usize, Fault> {
-        let text = one_line(answer)?;
-        self.place(text).ok_or_else(|| Fault::new(Rule::NotAnOption, format!("Choose {}", self.listed())))
+        if let Value::String(text) = answer
+            && let Some(place) = self.place(text)
+        {
+            return Ok(place);
+        }
+        one_line(answer)?;
+        Err(Fault::new(Rule::NotAnOption, format!("Choose {}", self.listed())))
     }
 
     /// A few of the values, for messages.

@@ -20,6 +20,8 @@ fn single_choice_takes_the_value_of_an_option() {
             ("{\"other\":\"pink\"}", &["type_mismatch"]),
         ],
     );
+    // A block of YAML ends in a line break, which makes it no less an option.
+    holds(r#""type":"single_choice","options":["of one line\n"]"#, &[("\"of one line\\n\"", &[])]);
     holds(
         &format!(r#""type":"single_choice",{COLOURS},"allow_other":true"#),
         &[
