@@ -45,6 +45,11 @@ impl<'a, 'v> Fields<'a, 'v> {
         join(&self.pointer, name)
     }
 
+    /// Takes members with the names that `other` was asked for as asked for here too.
+    pub fn expect_those_of(&mut self, other: &Fields<'_, '_>) {
+        self.known.extend(&other.known);
+    }
+
     /// Reports that the member `name` breaks `rule`.
     pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
         let pointer = self.at(name);

@@ -60,6 +60,28 @@ fn a_required_question_needs_an_answer_and_all_problems_are_told() {
 }
 
 #[test]
+fn what_no_type_knows_is_misspelt_whatever_the_type_was_meant_to_be() {
+    let violations = read(
+        r#"{"title":"F","questions":[{"typ":"text","titel":"T","options":["a"],"max_length":0},
+            {"type":"txt","titel":"T","labels":1,"requird":true}]}"#,
+    )
+    .unwrap_err();
+    assert_eq!(
+        places(&violations),
+        [
+            ("missing_field", "/questions/0"),
+            ("missing_field", "/questions/0"),
+            ("unknown_field", "/questions/0/typ"),
+            ("unknown_field", "/questions/0/titel"),
+            ("unknown_question_type", "/questions/1/type"),
+            ("missing_field", "/questions/1"),
+            ("unknown_field", "/questions/1/titel"),
+            ("unknown_field", "/questions/1/requird"),
+        ]
+    );
+}
+
+#[test]
 fn a_definition_reports_every_problem_at_its_place() {
     let long = "x".repeat(301);
     let cases: &[(&str, &[(&str, &str)])] = &[

@@ -4,6 +4,7 @@
 //! takes time linear in the condition and the answers it looks at; see [`Condition::searches`].
 
 mod compare;
+mod left;
 mod possible;
 mod read;
 mod schema;
@@ -16,6 +17,7 @@ use super::json::Value;
 use super::pattern::Pattern;
 
 pub use compare::{Answer, Sense};
+pub(crate) use left::first_whole;
 pub use possible::{Asked, refuse_impossible};
 pub use schema::{Erring, Named};
 pub use wanted::Wanted;

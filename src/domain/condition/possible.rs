@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::left::Scope;
 use super::{About, Clause, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
@@ -38,7 +39,7 @@ pub fn refuse_impossible<'a>(
                 return;
             }
             let mut judging = Judging { earlier: &earlier, root, violations };
-            condition.all.iter().for_each(|clause| judging.clause(clause));
+            judging.clauses(&condition.all, &mut Scope::default());
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
         earlier.extend(asked.id.filter(|_| takes_answer).map(|id| (id, asked.kind)));
@@ -52,17 +53,28 @@ struct Judging<'a, 'j> {
 }
 
 impl Judging<'_, '_> {
-    fn clause(&mut self, clause: &Clause) {
-        match clause {
-            Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().flatten().for_each(|clause| self.clause(clause));
+    /// What must hold together, within `scope`.
+    fn clauses<'c>(&mut self, all: &'c [Clause], scope: &mut Scope<'_, 'c>) {
+        for clause in all {
+            match clause {
+                Clause::Question(about) => self.about(about, scope),
+                Clause::All(conditions) => conditions.iter().for_each(|all| self.clauses(all, scope)),
+                Clause::Any(_) | Clause::Not(_) => {}
             }
-            Clause::Not(all) => all.iter().for_each(|clause| self.clause(clause)),
-            Clause::Question(about) => self.about(about),
+        }
+        // All that holds beside an alternative is known now.
+        for clause in all {
+            match clause {
+                Clause::Any(conditions) => {
+                    conditions.iter().for_each(|all| self.clauses(all, &mut scope.alternative()));
+                }
+                Clause::Not(all) => self.clauses(all, &mut Scope::default()),
+                Clause::All(_) | Clause::Question(_) => {}
+            }
         }
     }
 
-    fn about(&mut self, about: &About) {
+    fn about<'c>(&mut self, about: &'c About, scope: &mut Scope<'_, 'c>) {
         let Some(kind) = self.earlier.get(about.question.as_str()) else {
             let id = about.question.chars().take(80).collect::<String>();
             let message = format!("`{id}` is no earlier question that takes an answer");
@@ -70,11 +82,16 @@ impl Judging<'_, '_> {
                 Violation::new(format!("{}{}", self.root, about.at), Rule::UnknownReference, message);
             return self.violations.push(violation.instead(self.earlier.keys().copied()));
         };
-        let Some(rules) = kind.map(Kind::rules) else { return };
-        let mut open = Interval::of(rules);
+        let Some(kind) = kind else { return };
+        let rules = kind.rules();
+        // A hidden answer is text, or what the text stands for: nobody knows how it will compare.
+        let is_known = !matches!(kind, Kind::Hidden(_));
         for test in &about.tests {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
-            let faults = faults(test, rules, &mut open);
+            let mut faults = faults(test, rules);
+            if is_known && faults.is_empty() && !scope.takes(&about.question, test, rules) {
+                faults.push((None, format!("none is left that is {}", rules.expects())));
+            }
             self.violations.extend(faults.into_iter().map(|(item, why)| {
                 let instead = included_instead(test, item, rules).map_or_else(String::new, |option| {
                     format!("{INSTEAD}`{{\"{}\": {{\"includes\": {option}}}}}`", about.question)
@@ -88,17 +105,15 @@ impl Judging<'_, '_> {
 }
 
 /// Why `test` cannot be true of an answer that `rules` accept, and which of its values is at fault if it has several.
-fn faults(test: &Test, rules: &dyn Rules, open: &mut Interval) -> Vec<(Option<usize>, String)> {
-    let emptied = || format!("none is left that is {}", rules.expects());
+fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     let fault = match test {
         Test::In(values) => {
             let faults = values.iter().enumerate();
             return faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?))).collect();
         }
-        Test::Eq(value) => misfit(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied)),
-        Test::Ne(value) => misfit(rules, value),
+        Test::Eq(value) | Test::Ne(value) => misfit(rules, value),
         Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {
-            without_order(rules, value).or_else(|| (!open.narrow(test, value)).then(emptied))
+            without_order(rules, value)
         }
         Test::Includes(value) => not_included(rules, value),
         Test::Matches(_) if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
@@ -146,32 +161,5 @@ pub(super) fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
             faults.into_iter().find(|fault| !fault.at.is_empty()).map(|fault| fault.message)
         }
         _ => Some(format!("its answer is {}", rules.expects())),
-    }
-}
-
-/// The numbers that the tests so far leave open; each bound with whether it is excluded.
-struct Interval {
-    low: (f64, bool),
-    high: (f64, bool),
-}
-
-impl Interval {
-    fn of(rules: &dyn Rules) -> Self {
-        let (low, high) = rules.range().unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        Self { low: (low, false), high: (high, false) }
-    }
-
-    /// Leaves only what `test` admits, a comparison with `value`; false if nothing is left.
-    fn narrow(&mut self, test: &Test, value: &Value) -> bool {
-        let Value::Number(number) = value else { return true };
-        let bound = (number.value(), matches!(test, Test::Lt(_) | Test::Gt(_)));
-        if matches!(test, Test::Eq(_) | Test::Gt(_) | Test::Gte(_)) && bound > self.low {
-            self.low = bound;
-        }
-        let is_lower = |high: (f64, bool)| bound.0 < high.0 || bound.0 == high.0 && bound.1;
-        if matches!(test, Test::Eq(_) | Test::Lt(_) | Test::Lte(_)) && is_lower(self.high) {
-            self.high = bound;
-        }
-        self.low.0 < self.high.0 || self.low.0 == self.high.0 && !self.low.1 && !self.high.1
     }
 }

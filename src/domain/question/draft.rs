@@ -46,9 +46,11 @@ impl QuestionDraft {
             required = fields.flag("required");
             required_if = Condition::read(&mut fields, "required_if");
         }
-        // With an unknown type nobody can say which settings belong to it.
-        let kind = kind?;
+        if kind.is_none() {
+            expect_all_settings(&mut fields);
+        }
         fields.close(&[]);
+        let kind = kind?;
         let required = required.unwrap_or(false);
         Some(Self { id, kind, title, description, required, show_if, required_if })
     }
@@ -93,6 +95,16 @@ fn read_kind(fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Kind> {
         fields.report(violation.instead(Kind::NAMES));
     }
     kind
+}
+
+/// Of an unknown type nobody can say which settings belong to it; what no type has is misspelt all the same.
+fn expect_all_settings(fields: &mut Fields<'_, '_>) {
+    let (nothing, mut ignored) = (Value::Object(Vec::new()), Vec::new());
+    let Some(mut any) = Fields::open(&nothing, "", "", &mut ignored) else { return };
+    for name in Kind::NAMES {
+        Kind::read(name, &mut any, &Limits::default());
+    }
+    fields.expect_those_of(&any);
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {

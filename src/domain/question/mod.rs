@@ -69,9 +69,14 @@ pub trait Rules {
         Sense::Text
     }
 
-    /// The least and the greatest number that can be an answer, where numbers are asked for.
-    fn range(&self) -> Option<(f64, f64)> {
-        None
+    /// The least and the greatest number that can be an answer, as far as there are such.
+    fn range(&self) -> [Option<Value>; 2] {
+        [None, None]
+    }
+
+    /// Whether the answers are whole numbers.
+    fn is_whole(&self) -> bool {
+        false
     }
 
     /// The pattern that an answer must match.

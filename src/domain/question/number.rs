@@ -4,6 +4,7 @@ use super::entered::json_or_text;
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
+use crate::domain::condition::first_whole;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Number, Steps, Value};
 use crate::domain::violation::Rule;
@@ -28,11 +29,14 @@ impl Quantity {
         }
         let step = read_step(fields, min.as_ref());
         let integer = fields.flag("integer");
+        if let (Some(min), Some(max), Some(true)) = (&min, &max, integer)
+            && min.exact() <= max.exact()
+            && first_whole(min, false).is_some_and(|first| first.order(max).is_gt())
+        {
+            let message = format!("there is no whole number from {} to {}", min.text(), max.text());
+            fields.refuse("integer", Rule::InvalidRange, message);
+        }
         Self { min, max, step, integer }
-    }
-
-    fn is_integer(&self) -> bool {
-        self.integer == Some(true)
     }
 }
 
@@ -59,7 +63,7 @@ impl Rules for Quantity {
         let above = self.max.as_ref().is_some_and(|max| value > max.exact());
         let between_steps = self.step.as_ref().is_some_and(|(_, steps)| !steps.reach(&value));
         [
-            (self.is_integer() && !value.is_integer(), Rule::NotAnInteger),
+            (self.is_whole() && !value.is_integer(), Rule::NotAnInteger),
             (below || above, Rule::OutOfRange),
             (between_steps, Rule::NotAStep),
         ]
@@ -70,7 +74,7 @@ impl Rules for Quantity {
     }
 
     fn schema(&self) -> Value {
-        let kind = if self.is_integer() { "integer" } else { "number" };
+        let kind = if self.is_whole() { "integer" } else { "number" };
         let number = |number: &Number| Value::Number(number.clone());
         let multiple = self.step.as_ref().filter(|(_, steps)| steps.reach_zero());
         object([
@@ -95,9 +99,12 @@ impl Rules for Quantity {
         42.into()
     }
 
-    fn range(&self) -> Option<(f64, f64)> {
-        let min = self.min.as_ref().map_or(f64::NEG_INFINITY, Number::value);
-        Some((min, self.max.as_ref().map_or(f64::INFINITY, Number::value)))
+    fn range(&self) -> [Option<Value>; 2] {
+        [&self.min, &self.max].map(|bound| bound.clone().map(Value::Number))
+    }
+
+    fn is_whole(&self) -> bool {
+        self.integer == Some(true)
     }
 
     fn entered(&self, text: &str) -> Value {
@@ -105,7 +112,7 @@ impl Rules for Quantity {
     }
 
     fn expects(&self) -> String {
-        let kind = if self.is_integer() { "a whole number" } else { "a number" };
+        let kind = if self.is_whole() { "a whole number" } else { "a number" };
         let range = match (&self.min, &self.max) {
             (Some(min), Some(max)) => format!(" from {} to {}", min.text(), max.text()),
             (Some(min), None) => format!(" from {} on", min.text()),

@@ -89,8 +89,12 @@ impl Rules for Scale {
         (*self.range.start()).into()
     }
 
-    fn range(&self) -> Option<(f64, f64)> {
-        Some((*self.range.start() as f64, *self.range.end() as f64))
+    fn range(&self) -> [Option<Value>; 2] {
+        [self.range.start(), self.range.end()].map(|bound| Some((*bound).into()))
+    }
+
+    fn is_whole(&self) -> bool {
+        true
     }
 
     fn entered(&self, text: &str) -> Value {

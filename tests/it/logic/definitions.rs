@@ -140,6 +140,34 @@ fn what_can_never_be_true_is_refused() {
 }
 
 #[test]
+fn what_contradicts_itself_about_one_question_is_refused() {
+    let impossible = "impossible_condition";
+    table(&[
+        (r#"{"stars":{"eq":2,"ne":2.0}}"#, &[("/stars/ne", impossible)]),
+        (r#"{"stars":{"ne":2,"eq":2}}"#, &[("/stars/eq", impossible)]),
+        (r#"{"stars":{"in":[1,2],"gt":2}}"#, &[("/stars/gt", impossible)]),
+        (r#"{"stars":{"gt":1,"lt":2}}"#, &[("/stars/lt", impossible)]),
+        (r#"{"stars":{"gte":1.5,"lt":2}}"#, &[("/stars/lt", impossible)]),
+        (r#"{"stars":{"gt":1,"lte":2}}"#, &[]),
+        (r#"{"stars":{"answered":false,"eq":2}}"#, &[("/stars/eq", impossible)]),
+        (r#"{"stars":{"answered":false,"ne":2}}"#, &[]),
+        (
+            r#"{"stars":{"answered":false},"all":[{"stars":{"answered":true}}]}"#,
+            &[("/all/0/stars/answered", impossible)],
+        ),
+        (r#"{"all":[{"stars":1},{"stars":2}]}"#, &[("/all/1/stars", impossible)]),
+        (r#"{"any":[{"stars":1},{"stars":2}]}"#, &[]),
+        (r#"{"any":[{"stars":1},{"stars":4}],"stars":{"gte":3}}"#, &[("/any/0/stars", impossible)]),
+        (r#"{"not":{"stars":1},"stars":{"gte":3}}"#, &[]),
+        (r#"{"name":{"gt":"b","lt":"a"}}"#, &[("/name/lt", impossible)]),
+        (r#"{"name":{"eq":"abc","matches":"^b"}}"#, &[("/name/matches", impossible)]),
+        (r#"{"name":{"in":["abc","bcd"],"includes":"d","matches":"^b"}}"#, &[]),
+        // A hidden answer may be a number.
+        (r#"{"from":{"eq":"10","gt":"9"}}"#, &[]),
+    ]);
+}
+
+#[test]
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{now, object, version};
+use super::{now, object, read, version};
 use crate::engine::random::Random;
 use crate::harness::Server;
 use forms::domain::limits::Limits;
@@ -129,14 +129,34 @@ pub(crate) fn draw_questions(random: &mut Random) -> Vec<Value> {
             question["default"] = json!(*random.pick(&TEXTS));
         }
         if random.once_in(2) {
-            question["show_if"] = draw_condition(random, &questions, 3);
+            question["show_if"] = draw_possible(random, &questions);
         }
         if takes_answer && random.once_in(4) {
-            question["required_if"] = draw_condition(random, &questions, 3);
+            question["required_if"] = draw_possible(random, &questions);
         }
         questions.push(question);
     }
     questions
+}
+
+/// A condition that a form may have: none that contradicts itself.
+fn draw_possible(random: &mut Random, earlier: &[Value]) -> Value {
+    let without_conditions = |question: &Value| {
+        let members = question.as_object().unwrap().iter();
+        let bare: Map<_, _> = members
+            .filter(|(name, _)| !name.ends_with("_if"))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Value::Object(bare).to_string()
+    };
+    let bare = earlier.iter().map(without_conditions).collect::<Vec<_>>().join(",");
+    loop {
+        let condition = draw_condition(random, earlier, 3);
+        let last = json!({"type": "statement", "title": "T", "show_if": condition});
+        if read(&format!("{bare},{last}")).is_ok() {
+            return condition;
+        }
+    }
 }
 
 fn draw_condition(random: &mut Random, earlier: &[Value], depth: usize) -> Value {

@@ -4,7 +4,6 @@
 
 mod calendar;
 mod choice;
-mod conditions;
 mod contact;
 mod everything;
 mod matrix;

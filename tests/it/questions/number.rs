@@ -66,6 +66,8 @@ fn the_settings_of_numbers_are_checked() {
     keeps(r#""type":"number","min":-1.50,"max":1e2,"step":0.5,"integer":false"#);
     refuses(&[
         (r#""type":"number","min":1,"max":0.999"#, &["invalid_range/min"]),
+        (r#""type":"number","min":0.1,"max":0.2,"integer":true"#, &["invalid_range/integer"]),
+        (r#""type":"number","min":0.1,"max":1,"integer":true"#, &[]),
         (r#""type":"number","min":1,"max":1.0"#, &[]),
         (r#""type":"number","step":0"#, &["invalid_range/step"]),
         (r#""type":"number","step":-1"#, &["invalid_range/step"]),

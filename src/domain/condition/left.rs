@@ -1,0 +1,124 @@
+//! Whether any answer to a question is left by all that a condition asks of it, or its tests contradict each other.
+
+use std::collections::HashMap;
+
+use super::{Answer, Test};
+use crate::domain::json::{Number, Value};
+use crate::domain::question::Rules;
+
+/// Tests of one question that are looked at: the first ones.
+const TESTS: usize = 20;
+
+/// Values of one test that are looked at, if they are no more.
+const VALUES: usize = 100;
+
+/// What must hold where a part of a condition is decided, by the ids of questions.
+#[derive(Default)]
+pub(super) struct Scope<'s, 'c> {
+    outer: Option<&'s Scope<'s, 'c>>,
+    tests: HashMap<&'c str, Vec<&'c Test>>,
+}
+
+impl<'c> Scope<'_, 'c> {
+    /// The same, for one alternative of several.
+    pub(super) fn alternative(&self) -> Scope<'_, 'c> {
+        Scope { outer: Some(self), tests: HashMap::new() }
+    }
+
+    /// Takes in that `test` must hold of the question `id`; false, and nothing done, if then no answer were left.
+    pub(super) fn takes(&mut self, id: &'c str, test: &'c Test, rules: &dyn Rules) -> bool {
+        let mut tests = self.tests(id).to_vec();
+        if tests.len() >= TESTS {
+            return true;
+        }
+        tests.push(test);
+        let leaves = leaves_any(&tests, rules);
+        if leaves {
+            self.tests.insert(id, tests);
+        }
+        leaves
+    }
+
+    fn tests(&self, id: &str) -> &[&'c Test] {
+        match (self.tests.get(id), self.outer) {
+            (Some(tests), _) => tests,
+            (None, Some(outer)) => outer.tests(id),
+            (None, None) => &[],
+        }
+    }
+}
+
+/// Whether `tests` can all hold, of an answer or of none.
+fn leaves_any(tests: &[&Test], rules: &dyn Rules) -> bool {
+    let all_hold = |answer| tests.iter().all(|test| test.holds(answer));
+    let fits = |value| all_hold(Some(Answer { value, sense: rules.sense() }));
+    if all_hold(None) {
+        return true;
+    }
+    match tests.iter().find_map(|test| test.values()) {
+        _ if tests.iter().any(|test| matches!(test, Test::Answered(false))) => false,
+        // That there is none of none is told where it is read.
+        Some(values) => values.is_empty() || values.len() > VALUES || values.iter().any(fits),
+        None => leaves_room(tests, rules),
+    }
+}
+
+/// The least or the greatest that is left, and whether it is itself left out.
+type Bound<'v> = (&'v Value, bool);
+
+/// Whether there is room between all lower and upper bounds.
+fn leaves_room(tests: &[&Test], rules: &dyn Rules) -> bool {
+    let [least, greatest] = rules.range();
+    let lows =
+        || tests.iter().filter_map(|test| test.low()).chain(least.as_ref().map(|least| (least, false)));
+    let highs =
+        || tests.iter().filter_map(|test| test.high()).chain(greatest.as_ref().map(|great| (great, false)));
+    lows().all(|low| highs().all(|high| has_room(low, high, rules)))
+}
+
+fn has_room((low, without_low): Bound<'_>, (high, without_high): Bound<'_>, rules: &dyn Rules) -> bool {
+    let order = Answer { value: low, sense: rules.sense() }.order(high);
+    let is_at_most = |order: std::cmp::Ordering| order.is_lt() || order.is_eq() && !without_high;
+    match (low, high) {
+        (Value::Number(low), Value::Number(high)) if rules.is_whole() => {
+            first_whole(low, without_low).is_none_or(|first| is_at_most(first.order(high)))
+        }
+        _ => order.is_none_or(|order| is_at_most(order) && !(order.is_eq() && without_low)),
+    }
+}
+
+/// The first whole number from `low` on, or above it; `None` beyond those that are exact.
+pub(crate) fn first_whole(low: &Number, above: bool) -> Option<Number> {
+    match low.integer() {
+        Some(low) => Some((low + i64::from(above)).into()),
+        None if low.value().fract() != 0.0 => Some((low.value().ceil() as i64).into()),
+        None => None,
+    }
+}
+
+impl Test {
+    /// The values of which the answer must be one.
+    fn values(&self) -> Option<&[Value]> {
+        match self {
+            Self::Eq(value) => Some(std::slice::from_ref(value)),
+            Self::In(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    fn low(&self) -> Option<Bound<'_>> {
+        match self {
+            Self::Gt(value) => Some((value, true)),
+            Self::Gte(value) => Some((value, false)),
+            _ => None,
+        }
+    }
+
+    fn high(&self) -> Option<Bound<'_>> {
+        match self {
+            Self::Lt(value) => Some((value, true)),
+            Self::Lte(value) => Some((value, false)),
+            _ => None,
+        }
+    }
+}
