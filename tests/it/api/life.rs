@@ -297,7 +297,12 @@ async fn whether_a_form_takes_answers_follows_its_settings_and_the_time() {
         json!({"opens_at": "2026-11-20T10:00:00Z", "closes_at": "2026-11-20T11:00:00Z", "max_responses": 2});
     set(json!({"settings": hours})).await.expect(200);
     assert_eq!(state().await, "draft");
+    // Of several reasons the one that says most.
+    set(json!({"settings": {"closed": true}})).await.expect(200);
+    assert_eq!(state().await, "draft");
     set(json!({"status": "published"})).await.expect(200);
+    assert_eq!(state().await, "closed");
+    set(json!({"settings": {"closed": null}})).await.expect(200);
     for (time, expected) in [
         ("09:59:59.999", "not_open_yet"),
         ("10:00:00.000", "open"),
