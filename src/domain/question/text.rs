@@ -197,8 +197,7 @@ fn clean(answer: &Value, lines: Lines) -> Result<&str, Fault> {
     let Value::String(text) = answer else {
         return Err(Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind())));
     };
-    // Nearly all answers are plain ASCII; looking at bytes is several times as fast as at characters.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if is_printable_ascii(text) {
         return Ok(text);
     }
     let message = match text.chars().find(|character| !lines.allow(*character)) {
@@ -209,6 +208,13 @@ fn clean(answer: &Value, lines: Lines) -> Result<&str, Fault> {
         Some(found) => format!("The control character U+{:04X} is not allowed", u32::from(found)),
     };
     Err(Fault::new(Rule::InvalidCharacter, message))
+}
+
+/// Nearly all answers are, and then it is several times as fast to look at bytes as at characters.
+fn is_printable_ascii(text: &str) -> bool {
+    // Without a way out in the midst of a chunk, so that many bytes are looked at at once.
+    let is_printable = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    text.as_bytes().chunks(64).all(is_printable)
 }
 
 fn breaks_line(character: char) -> bool {
