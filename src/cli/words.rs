@@ -8,7 +8,7 @@ pub fn said(value: &Value) -> String {
     let joined = |items: Vec<String>| items.join(", ");
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => joined(items.iter().map(item).collect()),
+        Value::Array(items) => joined(items.iter().map(said_item).collect()),
         Value::Object(members) => {
             joined(members.iter().map(|(name, value)| format!("{name} = {}", said(value))).collect())
         }
@@ -16,9 +16,10 @@ pub fn said(value: &Value) -> String {
     }
 }
 
-fn item(value: &Value) -> String {
+/// The same of one of a list.
+pub fn said_item(value: &Value) -> String {
     match (value.get("value"), value.get("label")) {
-        (Some(value), Some(label)) => format!("{} {label}", item(value)),
+        (Some(value), Some(label)) => format!("{} {label}", said_item(value)),
         _ if matches!(value, Value::String(text) if text.contains([',', '"'])) => value.to_string(),
         _ => said(value),
     }

@@ -4,7 +4,7 @@ use console::measure_text_width;
 
 use crate::cli::answers;
 use crate::cli::output::{visible, wrapped};
-use crate::cli::words::said;
+use crate::cli::words::{said, said_item};
 use crate::domain::json::Value;
 
 /// Columns of an ordinary terminal.
@@ -13,8 +13,8 @@ const WIDTH: usize = 80;
 /// Columns that a title has at least: where ids are long, its lines are too.
 const LEAST: usize = 30;
 
-/// What begins the lines under a question.
-const INDENT: &str = "      ";
+/// Columns left free before the lines under a question.
+const INDENT: usize = 6;
 
 /// Id, type and title of each question, whether it must be answered, and under that its settings and conditions.
 pub(super) fn outline(questions: &[Value]) -> String {
@@ -59,14 +59,37 @@ const TOLD: [&str; 7] = ["id", "type", "title", "required", "description", "show
 
 fn details(question: &Value) -> String {
     let Value::Object(members) = question else { return String::new() };
+    let settings = members.iter().filter(|(name, _)| !TOLD.contains(&name.as_str()));
+    let (lists, others): (Vec<_>, Vec<_>) = settings.partition(|(_, value)| is_list(value));
     let mut lines = description(question);
     lines.extend(conditions(question));
-    let settings = || members.iter().filter(|(name, _)| !TOLD.contains(&name.as_str()));
-    let (lists, others): (Vec<_>, Vec<_>) = settings().partition(|(_, value)| is_list(value));
-    let said = |(name, value): &(String, Value)| format!("{}: {}", visible(name), visible(&said(value)));
-    lines.extend(lists.into_iter().map(said));
-    lines.push(others.into_iter().map(said).collect::<Vec<_>>().join(", "));
-    lines.iter().filter(|line| !line.is_empty()).map(|line| indented(line)).collect()
+    let mut details: String = lines.iter().map(|line| indented(line, INDENT)).collect();
+    details.extend(lists.into_iter().map(list));
+    let others: Vec<_> = others.into_iter().map(setting).collect();
+    if !others.is_empty() {
+        details.push_str(&indented(&others.join(", "), INDENT));
+    }
+    details
+}
+
+fn setting((name, value): &(String, Value)) -> String {
+    format!("{}: {}", visible(name), visible(&said(value)))
+}
+
+/// A list in one line, or in lines that are full; where labels make it long, each item in a line of its own.
+fn list(member: &(String, Value)) -> String {
+    let line = setting(member);
+    let (name, value) = member;
+    match value {
+        Value::Array(items)
+            if measure_text_width(&line) > WIDTH - INDENT - 2
+                && items.iter().any(|item| item.get("label").is_some()) =>
+        {
+            let items = items.iter().map(|item| indented(&visible(&said_item(item)), INDENT + 2));
+            indented(&format!("{}:", visible(name)), INDENT) + &items.collect::<String>()
+        }
+        _ => indented(&line, INDENT),
+    }
 }
 
 fn description(question: &Value) -> Vec<String> {
@@ -92,7 +115,8 @@ fn conditions(question: &Value) -> Vec<String> {
     [words("show_if", "shown"), words("required_if", "required")].into_iter().flatten().collect()
 }
 
-fn indented(line: &str) -> String {
-    let next = format!("\n{INDENT}  ");
-    format!("{INDENT}{}\n", wrapped(line, WIDTH - INDENT.len() - 2).replace('\n', &next))
+fn indented(line: &str, indent: usize) -> String {
+    let begin = " ".repeat(indent);
+    let next = format!("\n{begin}  ");
+    format!("{begin}{}\n", wrapped(line, WIDTH - indent - 2).replace('\n', &next))
 }

@@ -332,8 +332,8 @@ questions:
   - id: parts
     type: matrix
     title: How was each?
-    rows: [food, {value: place, label: The place}]
-    columns: [a rather long name of a column, another rather long name of a column, good]
+    rows: [a rather long name of a row, another rather long name of a row, place]
+    columns: [{value: good, label: As good as anyone could ever have wished that it were}, {value: bad, label: Bad}]
 ",
     );
     let id = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
@@ -352,9 +352,11 @@ questions:
       options: late, broken \"Broken, torn\", \"wrong, again\"
       max_selected: 2, allow_other: true
   parts    matrix                     How was each?
-      rows: food, place \"The place\"
-      columns: a rather long name of a column, another rather long name of a
-        column, good
+      rows: a rather long name of a row, another rather long name of a row,
+        place
+      columns:
+        good \"As good as anyone could ever have wished that it were\"
+        bad \"Bad\"
 settings:
   confirmation: message = Thank you
 ";
