@@ -8,6 +8,7 @@ pub mod engine;
 mod counters;
 mod edits;
 mod entry;
+mod form_list;
 mod form_trash;
 mod forms;
 mod held;
