@@ -25,13 +25,20 @@ impl<'c> Scope<'_, 'c> {
         Scope { outer: Some(self), tests: HashMap::new() }
     }
 
-    /// Takes in that `test` must hold of the question `id`; false, and nothing done, if then no answer were left.
-    pub(super) fn takes(&mut self, id: &'c str, test: &'c Test, rules: &dyn Rules) -> bool {
+    /// Takes in that `test` must hold of the question `id`; false, and nothing done, if then no answer were left. That is
+    /// not looked at where it takes more than what is left of `patience`.
+    pub(super) fn takes(
+        &mut self,
+        id: &'c str,
+        test: &'c Test,
+        rules: &dyn Rules,
+        patience: &mut Patience,
+    ) -> bool {
         let mut tests = self.tests(id).to_vec();
-        if tests.len() >= TESTS {
+        tests.push(test);
+        if tests.len() > TESTS || !patience.bears(&tests) {
             return true;
         }
-        tests.push(test);
         let leaves = leaves_any(&tests, rules);
         if leaves {
             self.tests.insert(id, tests);
@@ -46,6 +53,37 @@ impl<'c> Scope<'_, 'c> {
             (None, None) => &[],
         }
     }
+}
+
+/// Nanoseconds for which the conditions of a form are still looked at, at worst: hundreds of alternatives with long lists of
+/// long values would take minutes, in which nothing is written.
+pub(super) struct Patience(usize);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(50_000_000)
+    }
+}
+
+impl Patience {
+    /// Whether there is enough of it for `tests` of one question; then it is spent.
+    fn bears(&mut self, tests: &[&Test]) -> bool {
+        let values = tests.iter().find_map(|test| test.values()).unwrap_or_default();
+        let (count, bytes) = (1 + values.len(), 1 + bytes(values));
+        let work = tests.iter().map(|test| match test.pattern() {
+            Some(pattern) => bytes.saturating_mul(pattern.size()),
+            // Texts are compared sixteen bytes at a time, if not more.
+            None => bytes.saturating_add(count.saturating_mul(test.bytes()) / 16),
+        });
+        let left = self.0.checked_sub(work.fold(0, usize::saturating_add));
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
+
+/// Bytes of texts; every other value counts as one.
+fn bytes(values: &[Value]) -> usize {
+    values.iter().map(|value| if let Value::String(text) = value { text.len() } else { 1 }).sum()
 }
 
 /// Whether `tests` can all hold, of an answer or of none.
@@ -103,6 +141,21 @@ impl Test {
             Self::Eq(value) => Some(std::slice::from_ref(value)),
             Self::In(values) => Some(values),
             _ => None,
+        }
+    }
+
+    /// Bytes of what the answer is held against.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::In(values) => bytes(values),
+            Self::Eq(value)
+            | Self::Ne(value)
+            | Self::Lt(value)
+            | Self::Lte(value)
+            | Self::Gt(value)
+            | Self::Gte(value)
+            | Self::Includes(value) => bytes(std::slice::from_ref(value)),
+            Self::Matches(_) | Self::Answered(_) => 1,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::left::Scope;
+use super::left::{Patience, Scope};
 use super::{About, Clause, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
@@ -28,7 +28,7 @@ pub fn refuse_impossible<'a>(
     questions: impl IntoIterator<Item = Asked<'a>>,
     violations: &mut Vec<Violation>,
 ) {
-    let (mut earlier, mut searches) = (HashMap::new(), 0);
+    let (mut earlier, mut searches, mut patience) = (HashMap::new(), 0, Patience::default());
     for (place, asked) in questions.into_iter().enumerate() {
         for (name, condition) in asked.conditions {
             let root = format!("/questions/{place}/{name}");
@@ -38,7 +38,7 @@ pub fn refuse_impossible<'a>(
                 violations.push(Violation::new(root, Rule::TooMany, message));
                 return;
             }
-            let mut judging = Judging { earlier: &earlier, root, violations };
+            let mut judging = Judging { earlier: &earlier, root, patience: &mut patience, violations };
             judging.clauses(&condition.all, &mut Scope::default());
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
@@ -49,6 +49,7 @@ pub fn refuse_impossible<'a>(
 struct Judging<'a, 'j> {
     earlier: &'j HashMap<&'a str, Option<&'a Kind>>,
     root: String,
+    patience: &'j mut Patience,
     violations: &'j mut Vec<Violation>,
 }
 
@@ -89,7 +90,7 @@ impl Judging<'_, '_> {
         for test in &about.tests {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
             let mut faults = faults(test, rules);
-            if is_known && faults.is_empty() && !scope.takes(&about.question, test, rules) {
+            if is_known && faults.is_empty() && !scope.takes(&about.question, test, rules, self.patience) {
                 faults.push((None, format!("none is left that is {}", rules.expects())));
             }
             self.violations.extend(faults.into_iter().map(|(item, why)| {

@@ -168,6 +168,22 @@ fn what_contradicts_itself_about_one_question_is_refused() {
 }
 
 #[test]
+fn contradictions_are_looked_for_only_so_long() {
+    let values: Vec<_> = (10..100).map(|number| format!("\"{}{number}\"", "x".repeat(10_000))).collect();
+    let values = values.join(",");
+    // Each alternative has all values held against all tests, a few million steps; whatever the last asks is then passed.
+    let alternatives = "{\"text\":{\"ne\":\"x\"}},".repeat(60);
+    let form = |alternatives: &str| {
+        format!(
+            r#"{{"id":"text","type":"long_text","title":"T"}},{{"type":"rating","title":"R","show_if":
+            {{"text":{{"in":[{values}]}},"any":[{alternatives}{{"text":{{"lt":"x"}}}}]}}}}"#
+        )
+    };
+    assert!(read(&form("")).is_err());
+    assert!(read(&form(&alternatives)).is_ok());
+}
+
+#[test]
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
