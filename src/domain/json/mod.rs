@@ -136,6 +136,16 @@ impl Value {
             Self::Object(_) => "an object",
         }
     }
+
+    /// The value as it is said among others: a text without its quotes, unless it could not be told from what stands
+    /// beside it.
+    pub fn said(&self) -> String {
+        let blurs = |found: char| found.is_whitespace() || found.is_control() || ",\"()".contains(found);
+        match self {
+            Self::String(text) if !text.is_empty() && !text.contains(blurs) => text.clone(),
+            value => value.to_string(),
+        }
+    }
 }
 
 impl Serialize for Value {
