@@ -73,6 +73,15 @@ impl Number {
         self.exact().cmp(&other.exact())
     }
 
+    /// The first whole number from this one on, or `above` it; `None` beyond those that are exact.
+    pub fn first_whole(&self, above: bool) -> Option<Self> {
+        match self.integer() {
+            Some(whole) => Some((whole + i64::from(above)).into()),
+            None if self.value.fract() != 0.0 => Some((self.value.ceil() as i64).into()),
+            None => None,
+        }
+    }
+
     /// The number's own text.
     pub fn text(&self) -> &str {
         &self.text
