@@ -1,4 +1,4 @@
-//! `forms`: build forms and collect answers, from a file, a script, a web page or any HTTP client.
+//! `forms`: build forms and collect answers, from a file, a script or any HTTP client.
 //!
 //! One executable is a command line and a self-hosted server. This page is its architecture: what lives where, what may
 //! know of what, and where to put something new.
@@ -37,7 +37,7 @@
 //! | [`client`] | one method an operation, over HTTP or in process | terminals |
 //! | [`cli`] | commands, files, output, prompts | how anything is done |
 //!
-//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in one room.
+//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in the rooms named there.
 //!
 //! # What always holds
 //!
