@@ -1,4 +1,4 @@
-//! `forms`: build forms and collect answers, from a file, a script, a web page or any HTTP client.
+//! `forms`: build forms and collect answers, from a file, a script or any HTTP client.
 //!
 //! One executable is a command line and a self-hosted server. This page is its architecture: what lives where, what may
 //! know of what, and where to put something new.
@@ -26,6 +26,7 @@
 //! | Room | Is for | Knows nothing of |
 //! |---|---|---|
 //! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
+//! | [`process`] | whether another process still lives | everything else |
 //! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |
 //! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
@@ -36,7 +37,7 @@
 //! | [`client`] | one method an operation, over HTTP or in process | terminals |
 //! | [`cli`] | commands, files, output, prompts | how anything is done |
 //!
-//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in one room.
+//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in the rooms named there.
 //!
 //! # What always holds
 //!
@@ -84,6 +85,7 @@ pub mod config;
 pub mod domain;
 pub mod http;
 pub mod id;
+pub mod process;
 pub mod secret;
 pub mod server;
 pub mod store;

@@ -7,7 +7,7 @@ use crate::cli::exit::CliError;
 use crate::cli::spelling::similar_option;
 use crate::client::ClientError;
 use crate::domain::json::Value;
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::Question;
 
 /// Question, operator and value.
 pub type Test = (String, String, String);
@@ -63,7 +63,7 @@ fn flag((question, operator, _): &Test) -> String {
 /// What may have been meant by a test of an option.
 fn instead(test: &Test, questions: &[Question]) -> Option<String> {
     let question = questions.iter().find(|question| question.id.as_ref() == Some(&test.0))?;
-    if let (Kind::MultipleChoice(_), "eq") = (&question.kind, test.1.as_str()) {
+    if question.kind.answer_is_list() && test.1 == "eq" {
         return Some(format!("--where {}.includes={}", test.0, test.2));
     }
     let near = similar_option(question, &test.2)?;

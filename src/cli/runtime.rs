@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::cli::context::is_loopback;
 use crate::cli::environment::Environment;
 use crate::client::Url;
+use crate::process::has_ended;
 use crate::secret::Secret;
-use crate::store::has_ended;
 
 /// A server of this user that is running.
 #[derive(Debug, Clone)]

@@ -21,13 +21,14 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
         return format!("a similar option exists: {}", quoted(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
-    match &question.kind {
-        Kind::MultipleChoice(_) => format!("give it once for each: {}", repeated(question, id, wrong)),
-        Kind::Ranking(_) => {
-            format!("give it once for each, the most preferred first: {}", repeated(question, id, wrong))
+    match rules.example() {
+        Value::Array(_) => {
+            let order =
+                if matches!(question.kind, Kind::Ranking(_)) { ", the most preferred first" } else { "" };
+            format!("give it once for each{order}: {}", repeated(question, id, wrong))
         }
-        Kind::Matrix(_) => {
-            let line = quoted(&format!("{id}:={}", rules.example()));
+        example @ Value::Object(_) => {
+            let line = quoted(&format!("{id}:={example}"));
             format!("{id} takes JSON from rows to columns: {line}")
         }
         _ => {

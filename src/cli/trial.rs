@@ -15,7 +15,7 @@ use crate::domain::definition::Definition;
 use crate::domain::form::Version;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::Question;
 use crate::domain::settings::UnknownAnswers;
 use crate::domain::violation::{Rule, Violation};
 
@@ -118,7 +118,7 @@ impl Trial {
 fn rows(version: &Version, answers: &[(String, Value)], errors: &[Violation]) -> Vec<Row> {
     let (mut rows, mut page_is_shown) = (Vec::new(), true);
     for (question, is_shown) in version.questions.iter().zip(version.shown(answers)) {
-        if matches!(question.kind, Kind::Page(_)) {
+        if question.kind.begins_page() {
             page_is_shown = is_shown;
         }
         let Some(id) = question.id.as_ref().filter(|_| question.kind.rules().takes_answer()) else {

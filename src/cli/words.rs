@@ -2,7 +2,7 @@
 
 use crate::domain::json::Value;
 
-/// `value` as people read it: `red, blue "Dark blue"` for options with their labels, `1 = bad, 5 = good` for the labels of
+/// `value` as people read it: `red, "dark blue"` for a list, `red, blue "Dark blue"` for options with their labels, `1 = bad, 5 = good` for the labels of
 /// a scale.
 pub fn said(value: &Value) -> String {
     let joined = |items: Vec<String>| items.join(", ");
@@ -19,8 +19,8 @@ pub fn said(value: &Value) -> String {
 /// The same of one of a list.
 pub fn said_item(value: &Value) -> String {
     match (value.get("value"), value.get("label")) {
-        (Some(value), Some(label)) => format!("{} {label}", said_item(value)),
-        _ if matches!(value, Value::String(text) if text.contains([',', '"'])) => value.to_string(),
+        (Some(value), Some(label)) => format!("{} {label}", value.said()),
+        _ if matches!(value, Value::String(_)) => value.said(),
         _ => said(value),
     }
 }
@@ -36,7 +36,7 @@ mod tests {
             ("1.10", "1.10"),
             ("true", "true"),
             (r#""a, b""#, "a, b"),
-            (r#"["late","a, b",2]"#, r#"late, "a, b", 2"#),
+            (r#"["late","a, b","dark blue",2]"#, r#"late, "a, b", "dark blue", 2"#),
             (r#"["red",{"value":"blue","label":"Dark blue"}]"#, r#"red, blue "Dark blue""#),
             (r#"{"1":"bad","5":"good"}"#, "1 = bad, 5 = good"),
             (r#"[{"other":"purple"}]"#, "other = purple"),

@@ -7,7 +7,7 @@ use super::condition::{Answer, Condition};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
-use super::question::{Fault, Kind, Question};
+use super::question::{Fault, Question};
 use super::submission::Answers;
 use super::violation::{Rule, Violation, join};
 use crate::clock::Timestamp;
@@ -102,7 +102,7 @@ impl<'a> Course<'a> {
     /// Whether `question` is asked. A page decides for all up to the next.
     fn shows(&mut self, question: &Question) -> bool {
         let holds = question.show_if.as_ref().is_none_or(|condition| self.holds(condition));
-        if matches!(question.kind, Kind::Page(_)) {
+        if question.kind.begins_page() {
             self.page_is_shown = holds;
         }
         self.page_is_shown && holds

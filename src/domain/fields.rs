@@ -198,13 +198,20 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 }
 
-/// The violation of `text`, at `pointer`, if it has a control character: C0, DEL or C1, but for tab, line feed and
-/// carriage return.
+/// Whether no text may have `character`: C0, DEL and C1, but for tab, line feed and carriage return.
+pub(super) fn is_refused(character: char) -> bool {
+    character.is_control() && !matches!(character, '\t' | '\n' | '\r')
+}
+
+/// What is said of the control character `found`.
+pub(super) fn refused(found: char) -> String {
+    format!("The control character U+{:04X} is not allowed", u32::from(found))
+}
+
+/// The violation of `text`, at `pointer`, if it has a control character that [is refused](is_refused).
 pub(super) fn control_character(text: &str, pointer: &str) -> Option<Violation> {
-    let is_refused = |found: &char| found.is_control() && !matches!(found, '\t' | '\n' | '\r');
-    let found = u32::from(text.chars().find(is_refused)?);
-    let message = format!("The control character U+{found:04X} is not allowed");
-    Some(Violation::new(pointer, Rule::InvalidCharacter, message))
+    let found = text.chars().find(|character| is_refused(*character))?;
+    Some(Violation::new(pointer, Rule::InvalidCharacter, refused(found)))
 }
 
 /// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.

@@ -163,8 +163,8 @@ impl Asking {
             let (_, kind) = self.kinds.iter().find(|(known, _)| known == id)?;
             let (_, value) = answers.iter().find(|(key, _)| key == id)?;
             let rules = kind.rules();
-            // A filter is text, and a hidden answer may be a number: nothing tells which was meant.
-            let sense = if matches!(kind, Kind::Hidden(_)) { Sense::Typed } else { rules.sense() };
+            // A filter is text: nothing tells whether a number was meant.
+            let sense = if rules.is_untyped() { Sense::Typed } else { rules.sense() };
             (!rules.is_empty(value)).then_some(Answer { value, sense })
         })
     }

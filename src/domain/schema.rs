@@ -17,7 +17,7 @@ impl Version {
         let mut writing = Writing::default();
         writing.defs.push(("empty".to_owned(), nothing()));
         for (place, question) in self.questions.iter().enumerate() {
-            if matches!(question.kind, Kind::Page(_)) {
+            if question.kind.begins_page() {
                 writing.page(place, question);
             }
             if let Some(id) = &question.id {

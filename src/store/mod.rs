@@ -8,7 +8,7 @@ mod error;
 pub mod sled;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::lock::{has_ended, is_held_by_the_dead};
+pub use self::sled::engine::lock::is_held_by_the_dead;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
 

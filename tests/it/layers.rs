@@ -7,22 +7,23 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("id", &[]),
+    ("process", &[]),
     ("secret", &["id"]),
     ("domain", &["clock", "id", "secret"]),
     ("api", &["clock", "domain", "id", "secret"]),
-    ("store", &["clock", "domain", "id", "secret"]),
+    ("store", &["clock", "domain", "id", "process", "secret"]),
     ("app", &["clock", "domain", "id", "secret", "store"]),
     ("config", &["domain"]),
     ("http", &["api", "app", "clock", "config", "domain", "id", "secret", "store"]),
     ("server", &["app", "clock", "config", "domain", "http", "id", "secret", "store"]),
     ("client", &["api", "clock", "id", "secret"]),
-    ("cli", &["api", "client", "clock", "config", "domain", "id", "secret", "server", "store"]),
+    ("cli", &["api", "client", "clock", "config", "domain", "id", "process", "secret", "server", "store"]),
     ("main", &["cli"]),
     (
         "lib",
         &[
-            "api", "app", "cli", "client", "clock", "config", "domain", "http", "id", "secret", "server",
-            "store",
+            "api", "app", "cli", "client", "clock", "config", "domain", "http", "id", "process", "secret",
+            "server", "store",
         ],
     ),
 ];
@@ -44,6 +45,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
     ("serde_yaml", &["src/cli/document/"]),
+    ("regex", &["src/domain/filter.rs"]),
+    ("regex_automata", &["src/domain/pattern.rs"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];
 

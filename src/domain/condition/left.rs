@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Answer, Test};
-use crate::domain::json::{Number, Value};
+use crate::domain::json::Value;
 use crate::domain::question::Rules;
 
 /// Tests of one question that are looked at: the first ones.
@@ -119,18 +119,9 @@ fn has_room((low, without_low): Bound<'_>, (high, without_high): Bound<'_>, rule
     let is_at_most = |order: std::cmp::Ordering| order.is_lt() || order.is_eq() && !without_high;
     match (low, high) {
         (Value::Number(low), Value::Number(high)) if rules.is_whole() => {
-            first_whole(low, without_low).is_none_or(|first| is_at_most(first.order(high)))
+            low.first_whole(without_low).is_none_or(|first| is_at_most(first.order(high)))
         }
         _ => order.is_none_or(|order| is_at_most(order) && !(order.is_eq() && without_low)),
-    }
-}
-
-/// The first whole number from `low` on, or above it; `None` beyond those that are exact.
-pub(crate) fn first_whole(low: &Number, above: bool) -> Option<Number> {
-    match low.integer() {
-        Some(low) => Some((low + i64::from(above)).into()),
-        None if low.value().fract() != 0.0 => Some((low.value().ceil() as i64).into()),
-        None => None,
     }
 }
 

@@ -17,7 +17,6 @@ use super::json::Value;
 use super::pattern::Pattern;
 
 pub use compare::{Answer, Sense};
-pub(crate) use left::first_whole;
 pub use possible::{Asked, refuse_impossible};
 pub use schema::{Erring, Named};
 pub use wanted::Wanted;

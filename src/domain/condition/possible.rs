@@ -85,12 +85,13 @@ impl Judging<'_, '_> {
         };
         let Some(kind) = kind else { return };
         let rules = kind.rules();
-        // A hidden answer is text, or what the text stands for: nobody knows how it will compare.
-        let is_known = !matches!(kind, Kind::Hidden(_));
         for test in &about.tests {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
             let mut faults = faults(test, rules);
-            if is_known && faults.is_empty() && !scope.takes(&about.question, test, rules, self.patience) {
+            if !rules.is_untyped()
+                && faults.is_empty()
+                && !scope.takes(&about.question, test, rules, self.patience)
+            {
                 faults.push((None, format!("none is left that is {}", rules.expects())));
             }
             self.violations.extend(faults.into_iter().map(|(item, why)| {

@@ -41,22 +41,22 @@ fn join(mut said: Vec<Said>, word: &str) -> Said {
 impl Test {
     fn words(&self) -> String {
         match self {
-            Self::Eq(value) => format!("is {}", written(value)),
-            Self::Ne(value) => format!("is not {}", written(value)),
+            Self::Eq(value) => format!("is {}", value.said()),
+            Self::Ne(value) => format!("is not {}", value.said()),
             Self::Lt(value) => {
-                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, written(value))
+                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, value.said())
             }
             Self::Lte(value) => {
-                format!("is {} or {}", written(value), if is_text(value) { "before" } else { "less" })
+                format!("is {} or {}", value.said(), if is_text(value) { "before" } else { "less" })
             }
             Self::Gt(value) => {
-                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, written(value))
+                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, value.said())
             }
             Self::Gte(value) => {
-                format!("is {} or {}", written(value), if is_text(value) { "after" } else { "more" })
+                format!("is {} or {}", value.said(), if is_text(value) { "after" } else { "more" })
             }
             Self::In(values) => format!("is {}", one_of(values)),
-            Self::Includes(value) => format!("includes {}", written(value)),
+            Self::Includes(value) => format!("includes {}", value.said()),
             Self::Matches(pattern) => format!("matches {}", pattern.text()),
             Self::Answered(true) => "is answered".to_owned(),
             Self::Answered(false) => "is not answered".to_owned(),
@@ -70,24 +70,11 @@ fn is_text(value: &Value) -> bool {
 }
 
 fn one_of(values: &[Value]) -> String {
-    let written: Vec<_> = values.iter().map(written).collect();
-    match &written[..] {
+    let said: Vec<_> = values.iter().map(Value::said).collect();
+    match &said[..] {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        written => written.concat(),
+        said => said.concat(),
     }
-}
-
-/// A text without its quotes, where it is one plain word.
-fn written(value: &Value) -> String {
-    match value {
-        Value::String(text) if is_word(text) => text.clone(),
-        value => value.to_string(),
-    }
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty()
-        && text.chars().all(|character| character.is_alphanumeric() || "-_:.@+".contains(character))
 }
 
 #[cfg(test)]
@@ -101,6 +88,7 @@ mod tests {
         for (written, expected) in [
             (r#"{"a":"red"}"#, "a is red"),
             (r#"{"a":["red","dark blue",1.10]}"#, "a is red, \"dark blue\" or 1.10"),
+            (r#"{"a":["don't","C#","a (b)","a,b",""]}"#, r#"a is don't, C#, "a (b)", "a,b" or """#),
             (r#"{"a":true,"b":{"ne":"dark blue"}}"#, "a is true and b is not \"dark blue\""),
             (r#"{"a":{"gte":2,"lt":4.5}}"#, "a is 2 or more and a is less than 4.5"),
             (r#"{"a":{"gt":2,"lte":4}}"#, "a is more than 2 and a is 4 or less"),

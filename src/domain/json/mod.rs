@@ -73,6 +73,15 @@ impl Number {
         self.exact().cmp(&other.exact())
     }
 
+    /// The first whole number from this one on, or `above` it; `None` beyond those that are exact.
+    pub fn first_whole(&self, above: bool) -> Option<Self> {
+        match self.integer() {
+            Some(whole) => Some((whole + i64::from(above)).into()),
+            None if self.value.fract() != 0.0 => Some((self.value.ceil() as i64).into()),
+            None => None,
+        }
+    }
+
     /// The number's own text.
     pub fn text(&self) -> &str {
         &self.text
@@ -134,6 +143,16 @@ impl Value {
             Self::String(_) => "text",
             Self::Array(_) => "a list",
             Self::Object(_) => "an object",
+        }
+    }
+
+    /// The value as it is said among others: a text without its quotes, unless it could not be told from what stands
+    /// beside it.
+    pub fn said(&self) -> String {
+        let blurs = |found: char| found.is_whitespace() || found.is_control() || ",\"()".contains(found);
+        match self {
+            Self::String(text) if !text.is_empty() && !text.contains(blurs) => text.clone(),
+            value => value.to_string(),
         }
     }
 }

@@ -72,6 +72,10 @@ impl Rules for Hidden {
         "a text, a number or a boolean".to_owned()
     }
 
+    fn is_untyped(&self) -> bool {
+        true
+    }
+
     fn is_shown(&self) -> bool {
         false
     }

@@ -106,6 +106,11 @@ impl Kind {
         Some((kind, missing.flat_map(|violation| violation.candidates).collect()))
     }
 
+    /// Whether it begins a page, which decides for all questions up to the next.
+    pub fn begins_page(&self) -> bool {
+        matches!(self, Self::Page(_))
+    }
+
     /// Whether its answer is a list, which people give item by item.
     pub fn answer_is_list(&self) -> bool {
         matches!(self.rules().example(), Value::Array(_))

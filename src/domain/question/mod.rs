@@ -69,6 +69,11 @@ pub trait Rules {
         Sense::Text
     }
 
+    /// Whether an answer may be text as well as what the text stands for, so that nobody knows how it will compare.
+    fn is_untyped(&self) -> bool {
+        false
+    }
+
     /// The least and the greatest number that can be an answer, as far as there are such.
     fn range(&self) -> [Option<Value>; 2] {
         [None, None]

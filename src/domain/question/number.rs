@@ -4,7 +4,6 @@ use super::entered::json_or_text;
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::condition::first_whole;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Number, Steps, Value};
 use crate::domain::violation::Rule;
@@ -31,7 +30,7 @@ impl Quantity {
         let integer = fields.flag("integer");
         if let (Some(min), Some(max), Some(true)) = (&min, &max, integer)
             && min.exact() <= max.exact()
-            && first_whole(min, false).is_some_and(|first| first.order(max).is_gt())
+            && min.first_whole(false).is_some_and(|first| first.order(max).is_gt())
         {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);

@@ -3,7 +3,7 @@
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
+use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
 use crate::domain::pattern::Pattern;
 use crate::domain::violation::Rule;
@@ -43,13 +43,8 @@ impl Lines {
         }
     }
 
-    /// Control characters are C0, DEL and C1. A tab is fine, and a line feed and a carriage return where there are
-    /// lines.
     fn allow(self, character: char) -> bool {
-        match self {
-            Self::One => character == '\t' || !(character.is_control() || breaks_line(character)),
-            Self::Many => matches!(character, '\t' | '\n' | '\r') || !character.is_control(),
-        }
+        !is_refused(character) && (self == Self::Many || !breaks_line(character))
     }
 
     /// The same, as a regular expression of JSON Schema.
@@ -205,7 +200,7 @@ fn clean(answer: &Value, lines: Lines) -> Result<&str, Fault> {
         Some(found) if lines == Lines::One && breaks_line(found) => {
             "Enter one line, without line breaks".to_owned()
         }
-        Some(found) => format!("The control character U+{:04X} is not allowed", u32::from(found)),
+        Some(found) => refused(found),
     };
     Err(Fault::new(Rule::InvalidCharacter, message))
 }

@@ -352,8 +352,8 @@ questions:
       options: late, broken \"Broken, torn\", \"wrong, again\"
       max_selected: 2, allow_other: true
   parts    matrix                     How was each?
-      rows: a rather long name of a row, another rather long name of a row,
-        place
+      rows: \"a rather long name of a row\", \"another rather long name of a
+        row\", place
       columns:
         good \"As good as anyone could ever have wished that it were\"
         bad \"Bad\"

@@ -1,6 +1,6 @@
 //! One process holds a store at a time, and tells the others who it is.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::thread::sleep;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::disk::{Disk, HeldLock, read_all};
 use super::options::{Holder, OpenError};
 use super::survey::io_error;
+use crate::process::has_ended;
 
 /// Takes the lock, waiting for as long as allowed: a process that was killed holds its locks a little longer.
 pub(crate) fn take(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn HeldLock>, OpenError> {
@@ -39,15 +40,6 @@ fn read(text: &str) -> Option<Holder> {
     let (pid, address) = text.trim_end_matches('\n').split_once(' ')?;
     let address = (!address.is_empty()).then(|| address.to_owned());
     Some(Holder { pid: pid.parse().ok()?, address })
-}
-
-/// Whether the process `pid` has ended, at least so far that its memory is going.
-///
-/// Of one that was killed that goes first, for seconds if it is gigabytes, and its locks and its sockets after that.
-/// False where nothing tells.
-pub fn has_ended(pid: u32) -> bool {
-    let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
-    !has_memory && Path::new("/proc/self").exists()
 }
 
 /// Whether the store in the folder `data` is held by a process that [has ended](has_ended): it will soon be free.

@@ -1,0 +1,16 @@
+//! Other processes of this machine.
+//!
+//! Who holds a store and which servers run is told in files that outlive who wrote them: so it is asked whether they
+//! still live.
+
+use std::fs;
+use std::path::Path;
+
+/// Whether the process `pid` has ended, at least so far that its memory is going.
+///
+/// Of one that was killed that goes first, for seconds if it is gigabytes, and its locks and its sockets after that.
+/// False where nothing tells.
+pub fn has_ended(pid: u32) -> bool {
+    let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    !has_memory && Path::new("/proc/self").exists()
+}
