@@ -1,6 +1,6 @@
 //! Editing a form in the person's editor, round by round until what they wrote is taken, or they give up.
 
-use super::change::{patch, summary};
+use super::change::{patch_onto, summary};
 use super::create::in_file;
 use super::edit::{tell, unchanged};
 use crate::api::FormDetail;
@@ -18,12 +18,27 @@ use crate::domain::limits::Limits;
 /// What our own comments begin with: each round's take the place of those before.
 const OURS: &str = "#>";
 
-/// The form as the person got to see it.
-struct Seen<'a> {
+/// The comment that a person takes out who wants to save what is in conflict.
+const CONSENT: &str = "#> To save yours in its place, take out this line: what you left alone stays theirs.";
+
+/// What the comments above the text ask for.
+enum Round {
+    /// A text that may be sent.
+    Write { comments: String },
+    /// Consent to overwrite what somebody else has changed, which the server has refused with `error`: until then
+    /// nothing is sent.
+    Agree { comments: String, error: CliError },
+}
+
+/// A form in the person's hands.
+struct Editing<'a> {
     client: &'a Client,
+    /// What the person began with: only what differs from it is sent.
+    base: Value,
+    /// What is there now, as far as is known.
+    now: Value,
     form: FormDetail,
     revision: Revision,
-    before: Value,
     dry_run: bool,
 }
 
@@ -31,54 +46,65 @@ struct Seen<'a> {
 pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result<(), CliError> {
     let client = &session.client().await?;
     let (form, revision) = client.get_revision(name).await?;
-    let before = document::authoring(&form)?;
-    let given = document::yaml(&before)?;
-    let mut text = greeting(session, &form)? + &given;
-    let draft = Draft::create(session, &form.id.to_string(), &text)?;
-    let mut seen = Seen { client, form, revision, before, dry_run };
-    let mut conflict: Option<CliError> = None;
+    let base = document::authoring(&form)?;
+    let given = document::yaml(&base)?;
+    let mut round = Round::Write { comments: greeting(session, &form)? };
+    let mut last = given.clone();
+    let draft = Draft::create(session, &form.id.to_string(), &(round.comments().to_owned() + &given))?;
+    let mut editing = Editing { client, now: base.clone(), base, form, revision, dry_run };
     loop {
         let edited = draft.edit(session).await?;
         let own = without_ours(&edited);
         if own == given || is_empty(&own) {
             draft.discard();
-            return tell(session, &seen.before, &seen.form, dry_run);
+            return tell(session, &editing.now, &editing.form, dry_run);
         }
         // Closed as it was, with its problems: the person gives up.
-        let is_left = edited == text;
-        if let Some(error) = conflict.take().filter(|_| is_left) {
-            return Err(error);
-        }
-        let error = match seen.attempt(&draft.name(), &edited).await {
-            Ok(form) => return saved(session, draft, &seen, &form),
-            Err(error) => error,
+        let is_left = own == last;
+        round = match round {
+            Round::Agree { error, .. } if is_left && edited.contains(CONSENT) => return Err(error),
+            Round::Agree { .. } if edited.contains(CONSENT) => round,
+            _ => match editing.attempt(&draft.name(), &edited).await {
+                Ok(form) => return saved(session, draft, &editing, &form),
+                Err(error) => editing.after(error, &edited, is_left).await?,
+            },
         };
-        let is_conflict = is_conflict(&error);
-        let comments = if is_conflict { Some(seen.catch_up().await?) } else { problems(&error, &edited) };
-        let Some(comments) = comments.filter(|_| !is_left) else { return Err(error) };
-        text = comments + &own;
-        draft.write(&text)?;
-        conflict = Some(error).filter(|_| is_conflict);
+        draft.write(&(round.comments().to_owned() + &own))?;
+        last = own;
     }
 }
 
-fn saved(session: &Session, draft: Draft, seen: &Seen<'_>, form: &FormDetail) -> Result<(), CliError> {
-    tell(session, &seen.before, form, seen.dry_run)?;
-    if !seen.dry_run {
+fn saved(
+    session: &Session,
+    draft: Draft,
+    editing: &Editing<'_>,
+    form: &FormDetail,
+) -> Result<(), CliError> {
+    tell(session, &editing.now, form, editing.dry_run)?;
+    if !editing.dry_run {
         draft.discard();
     }
     Ok(())
 }
 
-impl Seen<'_> {
-    /// Sends what `edited`, the text of `file`, makes of the form.
+impl Round {
+    fn comments(&self) -> &str {
+        let (Self::Write { comments } | Self::Agree { comments, .. }) = self;
+        comments
+    }
+}
+
+impl Editing<'_> {
+    /// Sends what the person has changed in `edited`, the text of `file`.
     async fn attempt(&self, file: &str, edited: &str) -> Result<FormDetail, CliError> {
         let documents = document::read_text(file, edited, &Limits::BOUNDLESS)?;
         let [document] = &documents[..] else {
             let message = format!("the file holds {} forms: keep one", documents.len());
             return Err(Report::of_file(file, vec![Finding::plain(message)]).into());
         };
-        let Some(patch) = patch(&self.before, &whole(document)) else { return Ok(self.form.clone()) };
+        let Some(patch) = patch_onto(&self.base, &whole(document), &self.now) else {
+            return Ok(self.form.clone());
+        };
         let id = self.form.id.to_string();
         let sent = self.client.update_revision(&id, &patch.to_string(), &self.revision, self.dry_run).await;
         sent.map_err(|error| match error.problem() {
@@ -87,11 +113,22 @@ impl Seen<'_> {
         })
     }
 
+    /// The round after `edited` was refused with `error`.
+    async fn after(&mut self, error: CliError, edited: &str, is_left: bool) -> Result<Round, CliError> {
+        if is_conflict(&error) {
+            return Ok(Round::Agree { comments: self.catch_up().await?, error });
+        }
+        match problems(&error, edited) {
+            Some(comments) if !is_left => Ok(Round::Write { comments }),
+            _ => Err(error),
+        }
+    }
+
     /// Looks at the form again, which somebody else has changed, and tells how, as comments.
     async fn catch_up(&mut self) -> Result<String, CliError> {
         let (form, revision) = self.client.get_revision(&self.form.id.to_string()).await?;
         let now = document::authoring(&form)?;
-        let mut changes = summary(&self.before, &now);
+        let mut changes = summary(&self.now, &now);
         if changes.is_empty() {
             changes.push("whether it is published".to_owned());
         }
@@ -100,10 +137,9 @@ impl Seen<'_> {
             None => format!("{OURS}   {}\n", visible(change)),
         };
         let lines: String = changes.iter().map(line).collect();
-        (self.form, self.revision, self.before) = (form, revision, now);
+        (self.form, self.revision, self.now) = (form, revision, now);
         let head = "Not saved yet: somebody else has changed the form meanwhile, as follows.";
-        let help = "To save yours in its place, take out this line. To give up, close the file as it is.";
-        Ok(format!("{OURS} {head}\n{lines}{OURS} {help}\n"))
+        Ok(format!("{OURS} {head}\n{lines}{CONSENT}\n{OURS} To give up, close the file as it is.\n"))
     }
 }
 

@@ -197,16 +197,42 @@ fn a_change_by_others_comes_back_as_comments_and_is_overwritten_only_on_purpose(
 #>   ~ title: \"Theirs\"
 #>   ~ question q3: {\"id\":\"q3\",\"type\":\"rating\",\"title\":\"How was it?\",\"required\":true}
 #>   + settings.max_responses: 9
-#> To save yours in its place, take out this line. To give up, close the file as it is.
+#> To save yours in its place, take out this line: what you left alone stays theirs.
+#> To give up, close the file as it is.
 title: Mine
 ";
     assert!(round(2).starts_with(expected), "{}", round(2));
     let third = round(3);
     assert!(third.lines().nth(1) == Some("#>   whether it is published"), "{third}");
     let after = home.ok(&["show", &id, "-o", "yaml"]);
-    assert!(after.starts_with("title: Mine\n") && !after.contains("max_responses"), "{after}");
-    assert!(after.contains("title: Address\n"), "{after}");
+    assert!(after.starts_with("title: Mine\n") && after.contains("title: Address\n"), "{after}");
+    assert!(after.contains("max_responses: 9") && after.contains("required: true"), "{after}");
     assert!(kept(&home).is_empty());
+}
+
+#[test]
+fn a_change_by_others_is_told_until_somebody_agrees() {
+    let binary = env!("CARGO_BIN_EXE_forms");
+    let script = format!(
+        "cp $file round$round.yaml
+         case $round in
+         1) sed -i s/Lunch/Mine/ $file; {binary} edit $FORM --title Theirs > theirs 2>&1;;
+         2) sed -i -e 's/Your email/Address/' -e 's/type: rating/type: ratting/' $file;;
+         3) sed -i '/take out this line/d' $file;;
+         esac"
+    );
+    let (home, _) = with_editor(&script);
+    let _server = home.serve();
+    let id = home.published(&[]);
+    let script = fs::read_to_string(home.path().join("editor")).unwrap();
+    home.write("editor", &script.replace("$FORM", &id));
+    let (code, seen) = start(&home, &["edit", &id]).end();
+    // It has agreed, and left its slip.
+    assert_eq!(code, Some(6), "{seen}");
+    let round = |number| fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap();
+    assert!(round(2).contains("~ title: \"Theirs\"") && round(3).contains("~ title: \"Theirs\""));
+    assert!(round(3).contains("title: Address") && round(4).contains("Not saved yet, 1 problem."));
+    assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
 }
 
 #[test]
