@@ -6,6 +6,7 @@ use super::entered::json_or_text;
 use super::json::{object, present};
 use super::{Fault, Rules, labels};
 use crate::clock::Timestamp;
+use crate::domain::condition::first_whole;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
 use crate::domain::violation::Rule;
@@ -93,8 +94,9 @@ impl Rules for Scale {
         [self.range.start(), self.range.end()].map(|bound| Some((*bound).into()))
     }
 
-    fn is_whole(&self) -> bool {
-        true
+    fn first(&self, low: &Value, above: bool) -> Option<Value> {
+        let Value::Number(low) = low else { return None };
+        first_whole(low, above).map(Value::Number)
     }
 
     fn entered(&self, text: &str) -> Value {
