@@ -23,7 +23,10 @@ impl Pattern {
     pub fn whole(text: &str, limit: usize) -> Result<Self, String> {
         // Alone first: `a)|(b` would make sense only inside our own parentheses.
         compile(text, limit)?;
-        Ok(Self { text: text.to_owned(), compiled: compile(&format!("^(?:{text})$"), limit)? })
+        // A comment, which there is with the flag `x`, ends only with its line.
+        let compiled = compile(&format!("^(?:{text})$"), limit)
+            .or_else(|why| compile(&format!("^(?:{text}\n)$"), limit).map_err(|_| why))?;
+        Ok(Self { text: text.to_owned(), compiled })
     }
 
     /// As it was written.

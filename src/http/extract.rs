@@ -128,7 +128,7 @@ impl FromRequest<Shared> for EditText {
 }
 
 /// Nothing in the body, which may as well be an object without members: what it says is not to be passed over.
-pub(super) struct NoBody;
+pub(super) struct NoBody(pub(super) JsonText);
 
 impl FromRequest<Shared> for NoBody {
     type Rejection = Failure;
@@ -136,14 +136,14 @@ impl FromRequest<Shared> for NoBody {
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
         let body = JsonText::read_any(request, shared.limits.max_body, shared).await?;
         if body.as_str().is_empty() {
-            return Ok(Self);
+            return Ok(Self(body));
         }
         let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
         if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
             fields.close(&[]);
         }
         if violations.is_empty() {
-            return Ok(Self);
+            return Ok(Self(body));
         }
         Err(Failure::invalid("this operation takes no body".to_owned(), violations))
     }

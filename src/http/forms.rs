@@ -31,8 +31,8 @@ pub(super) struct Trying {
 }
 
 impl FromQuery for Trying {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { dry_run: query.flag("dry_run")? })
+    fn take(query: &mut Query) -> Self {
+        Self { dry_run: query.flag("dry_run") }
     }
 }
 
@@ -59,15 +59,15 @@ pub(super) struct FormsPage {
 }
 
 impl FromQuery for FormsPage {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self {
-            limit: query.limit(100)?,
-            cursor: query.text("cursor")?,
-            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)])?,
-            q: query.text("q")?,
-            trashed: query.flag("trashed")?,
-            count: query.flag("count")?,
-        })
+    fn take(query: &mut Query) -> Self {
+        Self {
+            limit: query.limit(100),
+            cursor: query.text("cursor"),
+            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)]),
+            q: query.text("q"),
+            trashed: query.flag("trashed"),
+            count: query.flag("count"),
+        }
     }
 }
 
@@ -81,8 +81,8 @@ pub(super) struct Purging {
 }
 
 impl FromQuery for Purging {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { purge: query.flag("purge")? })
+    fn take(query: &mut Query) -> Self {
+        Self { purge: query.flag("purge") }
     }
 }
 
@@ -227,9 +227,9 @@ pub(super) async fn restore_form(
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody: NoBody,
+    NoBody(body): NoBody,
 ) -> Result<Response, Failure> {
-    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
+    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (current, count, again) = shared.app.restore_form(&caller, &form, attempt).await?;
     Ok(replayed(shown(&shared, &current, count)?, again))
 }
@@ -246,8 +246,8 @@ pub(super) struct VersionsPage {
 }
 
 impl FromQuery for VersionsPage {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+    fn take(query: &mut Query) -> Self {
+        Self { limit: query.limit(100), cursor: query.text("cursor") }
     }
 }
 

@@ -15,13 +15,16 @@ use crate::domain::condition::Wanted;
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
 
+/// Problems that are told of one query.
+const MAX_FAULTS: usize = 20;
+
 /// A request's query, with no parameter besides those of `T`.
 pub(super) struct Parameters<T>(pub(super) T);
 
 /// What can be read from a query.
 pub(super) trait FromQuery: Sized {
     /// Takes all its parameters out of `query`; what is left is unknown.
-    fn take(query: &mut Query) -> Result<Self, Failure>;
+    fn take(query: &mut Query) -> Self;
 }
 
 impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
@@ -29,7 +32,7 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default())?;
-        let parameters = T::take(&mut query)?;
+        let parameters = T::take(&mut query);
         query.end()?;
         Ok(Self(parameters))
     }
@@ -39,8 +42,8 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
 pub(super) struct Nothing {}
 
 impl FromQuery for Nothing {
-    fn take(_: &mut Query) -> Result<Self, Failure> {
-        Ok(Self {})
+    fn take(_: &mut Query) -> Self {
+        Self {}
     }
 }
 
@@ -50,6 +53,8 @@ pub(super) struct Query {
     left: Vec<(String, String)>,
     /// Names that were asked for.
     known: Vec<&'static str>,
+    /// What is wrong with those that were.
+    faults: Vec<String>,
 }
 
 impl Query {
@@ -61,87 +66,106 @@ impl Query {
             return Err(invalid(format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))));
         }
         let left = form_urlencoded::parse(text.as_bytes()).into_owned().collect();
-        Ok(Self { left, known: Vec::new() })
+        Ok(Self { left, known: Vec::new(), faults: Vec::new() })
     }
 
     /// The value of `name`, if it is there.
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Failure> {
+    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         // Most requests have no query, and need not remember what it could have had.
         if self.left.is_empty() {
-            return Ok(None);
+            return None;
         }
         self.known.push(name);
         let mut values = self.left.extract_if(.., |(written, _)| written == name).map(|(_, value)| value);
         let value = values.next();
-        match values.next() {
-            Some(_) => Err(twice(name)),
-            None => Ok(value),
+        if values.count() > 0 {
+            self.faults.push(twice(name));
         }
+        value
     }
 
     /// Whether `name` is `true`; if it is not there, it is `false`.
-    pub(super) fn flag(&mut self, name: &'static str) -> Result<bool, Failure> {
-        match self.text(name)?.as_deref() {
-            Some("true") => Ok(true),
-            Some("false") | None => Ok(false),
-            Some(other) => Err(unfit(name, "`true` or `false`", other)),
-        }
+    pub(super) fn flag(&mut self, name: &'static str) -> bool {
+        self.one_of(name, &[("true", true), ("false", false)]).unwrap_or_default()
     }
 
     /// What the value of `name` stands for among `known`.
-    pub(super) fn one_of<T: Copy>(
-        &mut self,
-        name: &'static str,
-        known: &[(&str, T)],
-    ) -> Result<Option<T>, Failure> {
-        let Some(text) = self.text(name)? else { return Ok(None) };
+    pub(super) fn one_of<T: Copy>(&mut self, name: &'static str, known: &[(&str, T)]) -> Option<T> {
+        let text = self.text(name)?;
         let found = known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         let words = || known.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
-        found.map(Some).ok_or_else(|| unfit(name, &words(), &text))
+        self.fitting(found, name, &text, words)
     }
 
     /// A date and time.
-    pub(super) fn moment(&mut self, name: &'static str) -> Result<Option<Timestamp>, Failure> {
-        let Some(text) = self.text(name)? else { return Ok(None) };
-        let expected = "a date and time with its offset, such as 2027-01-31T18:00:00Z";
-        Timestamp::parse(&text).map(Some).ok_or_else(|| unfit(name, expected, &text))
+    pub(super) fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
+        let text = self.text(name)?;
+        let expected = || "a date and time with its offset, such as 2027-01-31T18:00:00Z".to_owned();
+        self.fitting(Timestamp::parse(&text), name, &text, expected)
     }
 
     /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`.
-    pub(super) fn filter(&mut self) -> Result<BTreeMap<Wanted, String>, Failure> {
+    pub(super) fn filter(&mut self) -> BTreeMap<Wanted, String> {
         let mut filter = BTreeMap::new();
         if self.left.is_empty() {
-            return Ok(filter);
+            return filter;
         }
         self.known.push("filter[question][operator]");
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
-            let wanted = wanted(&name).ok_or_else(|| {
-                invalid(format!("`{}` is no filter; write `filter[question][operator]`", short(&name)))
-            })?;
+            let Some(wanted) = wanted(&name) else {
+                let fault = format!("`{}` is no filter; write `filter[question][operator]`", short(&name));
+                self.faults.push(fault);
+                continue;
+            };
             if filter.insert(wanted, value).is_some() {
-                return Err(twice(&name));
+                self.faults.push(twice(&name));
             }
         }
-        Ok(filter)
+        filter
     }
 
     /// How many items a page is to have: `limit`, or `default` if it is not there.
-    pub(super) fn limit(&mut self, default: usize) -> Result<usize, Failure> {
-        let Some(text) = self.text("limit")? else { return Ok(default) };
+    pub(super) fn limit(&mut self, default: usize) -> usize {
+        let Some(text) = self.text("limit") else { return default };
         let number = Some(&text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let number =
             number.and_then(|text| text.parse().ok()).filter(|number| (1..=MAX_LIMIT).contains(number));
-        number.ok_or_else(|| unfit("limit", &format!("a number from 1 to {MAX_LIMIT}"), &text))
+        let expected = || format!("a number from 1 to {MAX_LIMIT}");
+        self.fitting(number, "limit", &text, expected).unwrap_or(default)
     }
 
-    /// Fails if a parameter is left.
-    fn end(self) -> Result<(), Failure> {
-        let Some((name, _)) = self.left.first() else { return Ok(()) };
+    /// `found`; where there is none, the `value` of `name` is not what is `expected`.
+    fn fitting<T>(
+        &mut self,
+        found: Option<T>,
+        name: &str,
+        value: &str,
+        expected: impl FnOnce() -> String,
+    ) -> Option<T> {
+        if found.is_none() {
+            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), short(value)));
+        }
+        found
+    }
+
+    /// Fails if something was wrong, or a parameter is left.
+    fn end(mut self) -> Result<(), Failure> {
+        self.faults.extend(self.unknown());
+        if self.faults.is_empty() {
+            return Ok(());
+        }
+        self.faults.truncate(MAX_FAULTS);
+        Err(invalid(self.faults.join("; ")))
+    }
+
+    fn unknown(&self) -> Option<String> {
         let there = match self.known.as_slice() {
             [] => "it takes none".to_owned(),
             known => format!("it takes `{}`", known.join("`, `")),
         };
-        Err(invalid(format!("this operation takes no parameter `{}`; {there}", short(name))))
+        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", short(name)));
+        let names = names.collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("this operation takes no parameter {names}; {there}"))
     }
 }
 
@@ -154,12 +178,8 @@ fn wanted(name: &str) -> Option<Wanted> {
     (is_name(question) && is_name(operator)).then_some(wanted)
 }
 
-fn twice(name: &str) -> Failure {
-    invalid(format!("`{}` stands twice; send it once", short(name)))
-}
-
-fn unfit(name: &str, expected: &str, value: &str) -> Failure {
-    invalid(format!("`{name}` expects {expected}, got `{}`", short(value)))
+fn twice(name: &str) -> String {
+    format!("`{}` stands twice; send it once", short(name))
 }
 
 fn invalid(detail: String) -> Failure {

@@ -83,9 +83,9 @@ pub(super) async fn restore_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody: NoBody,
+    NoBody(body): NoBody,
 ) -> Result<Response, Failure> {
-    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: "" };
+    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
     Ok(replayed(shown(&restored), again))
 }
@@ -102,8 +102,8 @@ pub(super) struct HistoryPage {
 }
 
 impl FromQuery for HistoryPage {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        Ok(Self { limit: query.limit(100)?, cursor: query.text("cursor")? })
+    fn take(query: &mut Query) -> Self {
+        Self { limit: query.limit(100), cursor: query.text("cursor") }
     }
 }
 

@@ -60,25 +60,25 @@ pub(super) struct SubmissionsPage {
 }
 
 impl FromQuery for SubmissionsPage {
-    fn take(query: &mut Query) -> Result<Self, Failure> {
-        let (limit, cursor) = (query.limit(50)?, query.text("cursor")?);
-        if query.flag("trashed")? {
-            return Ok(Self { limit, cursor, trashed: true, ..Self::default() });
+    fn take(query: &mut Query) -> Self {
+        let (limit, cursor) = (query.limit(50), query.text("cursor"));
+        if query.flag("trashed") {
+            return Self { limit, cursor, trashed: true, ..Self::default() };
         }
-        Ok(Self {
+        Self {
             limit,
             cursor,
             trashed: false,
             order: query
-                .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?
+                .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])
                 .unwrap_or_default(),
-            since: query.moment("since")?,
-            until: query.moment("until")?,
-            status: query.one_of("status", &[("completed", SubmissionStatus::Completed)])?,
-            q: query.text("q")?,
-            filter: query.filter()?,
-            count: query.flag("count")?,
-        })
+            since: query.moment("since"),
+            until: query.moment("until"),
+            status: query.one_of("status", &[("completed", SubmissionStatus::Completed)]),
+            q: query.text("q"),
+            filter: query.filter(),
+            count: query.flag("count"),
+        }
     }
 }
 

@@ -74,12 +74,7 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
     }
 }
 
-fn saved(
-    session: &Session,
-    draft: Draft,
-    editing: &Editing<'_>,
-    form: &FormDetail,
-) -> Result<(), CliError> {
+fn saved(session: &Session, draft: Draft, editing: &Editing<'_>, form: &FormDetail) -> Result<(), CliError> {
     tell(session, &editing.now, form, editing.dry_run)?;
     if !editing.dry_run {
         draft.discard();

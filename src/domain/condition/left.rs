@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Answer, Test};
+use super::{Answer, Sense, Test};
 use crate::domain::json::Value;
 use crate::domain::question::Rules;
 
@@ -88,9 +88,11 @@ fn bytes(values: &[Value]) -> usize {
 
 /// Whether `tests` can all hold, of an answer or of none.
 fn leaves_any(tests: &[&Test], rules: &dyn Rules) -> bool {
-    let all_hold = |answer| tests.iter().all(|test| test.holds(answer));
-    let fits = |value| all_hold(Some(Answer { value, sense: rules.sense() }));
-    if all_hold(None) {
+    let sense = rules.sense();
+    // The same time is written in several ways, and what one does not match another may.
+    let is_open = |test: &Test| sense != Sense::Text && matches!(test, Test::Matches(_) | Test::Includes(_));
+    let fits = |value| tests.iter().all(|test| is_open(test) || test.holds(Some(Answer { value, sense })));
+    if tests.iter().all(|test| test.holds(None)) {
         return true;
     }
     match tests.iter().find_map(|test| test.values()) {
@@ -115,14 +117,10 @@ fn leaves_room(tests: &[&Test], rules: &dyn Rules) -> bool {
 }
 
 fn has_room((low, without_low): Bound<'_>, (high, without_high): Bound<'_>, rules: &dyn Rules) -> bool {
-    let order = Answer { value: low, sense: rules.sense() }.order(high);
-    let is_at_most = |order: std::cmp::Ordering| order.is_lt() || order.is_eq() && !without_high;
-    match (low, high) {
-        (Value::Number(low), Value::Number(high)) if rules.is_whole() => {
-            low.first_whole(without_low).is_none_or(|first| is_at_most(first.order(high)))
-        }
-        _ => order.is_none_or(|order| is_at_most(order) && !(order.is_eq() && without_low)),
-    }
+    let first = rules.first(low, without_low);
+    let (value, without) = first.as_ref().map_or((low, without_low), |first| (first, false));
+    let order = Answer { value, sense: rules.sense() }.order(high);
+    order.is_none_or(|order| order.is_lt() || order.is_eq() && !without && !without_high)
 }
 
 impl Test {

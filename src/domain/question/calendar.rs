@@ -237,6 +237,13 @@ impl Rules for Calendar {
         }
     }
 
+    fn first(&self, low: &Value, above: bool) -> Option<Value> {
+        let (Unit::Date, Value::String(text)) = (self.unit, low) else { return None };
+        let day = read_date(text)?;
+        let first = if above { day.next_day()? } else { day };
+        Some(Value::String(first.to_string()))
+    }
+
     fn expects(&self) -> String {
         let bound = |word: &str, bound: &Option<Bound>| {
             bound.as_ref().map(|bound| format!(", {word} {}", bound.text)).unwrap_or_default()

@@ -79,9 +79,9 @@ pub trait Rules {
         [None, None]
     }
 
-    /// Whether the answers are whole numbers.
-    fn is_whole(&self) -> bool {
-        false
+    /// The first answer from `low` on, or `above` it; `None` if answers lie as close to each other as one likes.
+    fn first(&self, _low: &Value, _above: bool) -> Option<Value> {
+        None
     }
 
     /// The pattern that an answer must match.

@@ -37,6 +37,10 @@ impl Quantity {
         }
         Self { min, max, step, integer }
     }
+
+    fn is_whole(&self) -> bool {
+        self.integer == Some(true)
+    }
 }
 
 /// Reads `step`, which counts from `min`, else from 0.
@@ -102,8 +106,9 @@ impl Rules for Quantity {
         [&self.min, &self.max].map(|bound| bound.clone().map(Value::Number))
     }
 
-    fn is_whole(&self) -> bool {
-        self.integer == Some(true)
+    fn first(&self, low: &Value, above: bool) -> Option<Value> {
+        let Value::Number(low) = low else { return None };
+        if self.is_whole() { low.first_whole(above).map(Value::Number) } else { None }
     }
 
     fn entered(&self, text: &str) -> Value {

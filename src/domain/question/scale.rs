@@ -93,8 +93,9 @@ impl Rules for Scale {
         [self.range.start(), self.range.end()].map(|bound| Some((*bound).into()))
     }
 
-    fn is_whole(&self) -> bool {
-        true
+    fn first(&self, low: &Value, above: bool) -> Option<Value> {
+        let Value::Number(low) = low else { return None };
+        low.first_whole(above).map(Value::Number)
     }
 
     fn entered(&self, text: &str) -> Value {

@@ -225,6 +225,24 @@ async fn what_can_never_be_is_refused_and_told() {
 }
 
 #[tokio::test]
+async fn all_that_is_wrong_with_a_query_is_told() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let query = "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2";
+    let refused = server.get(format!("{}?{query}", path(&form))).send().await;
+    let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
+    let named = [
+        "`since` expects",
+        "`order` expects",
+        "`filter[q1]` stands twice",
+        "`filter[]` is no filter",
+        "`limit` stands twice",
+        "no parameter `nope`, `more`;",
+    ];
+    assert!(named.iter().all(|named| detail.contains(named)), "{detail}");
+}
+
+#[tokio::test]
 async fn a_text_is_looked_for_in_all_answers_in_capitals_or_not() {
     let server = Server::start().await;
     let form = answered(

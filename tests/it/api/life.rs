@@ -121,6 +121,25 @@ async fn a_restore_has_nothing_to_say() {
 }
 
 #[tokio::test]
+async fn a_restore_is_the_same_request_only_with_the_same_bytes() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let (one, submission) = (format!("{FORMS}/{form}"), server.submit(&form, json!({"q1": "Ada"})).await);
+    for path in [format!("{one}/submissions/{submission}"), one] {
+        server.call(Method::DELETE, &path).send().await;
+        let restore = |body: &'static str| {
+            let call = server.call(Method::POST, format!("{path}/restore"));
+            call.header("idempotency-key", "1").body(body).send()
+        };
+        restore("{}").await.expect(200);
+        assert_eq!(restore("{}").await.header("idempotency-replayed"), Some("true"));
+        for other in ["", "{ }"] {
+            assert_eq!(restore(other).await.code(), "idempotency_key_reused", "{other}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_form() {
     let server = Server::start().await;
     let form = server.published(questions()).await;

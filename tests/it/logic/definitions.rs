@@ -184,6 +184,29 @@ fn contradictions_are_looked_for_only_so_long() {
 }
 
 #[test]
+fn times_and_days_contradict_each_other_as_what_they_stand_for() {
+    for (kind, condition, is_possible) in [
+        // `12:00:00` is the same time.
+        ("time", r#"{"eq":"12:00","matches":":00:00$"}"#, true),
+        ("time", r#"{"in":["12:00"],"includes":"0:00:0"}"#, true),
+        ("time", r#"{"eq":"12:00","ne":"12:00:00"}"#, false),
+        ("time", r#"{"answered":false,"matches":"."}"#, false),
+        ("datetime", r#"{"eq":"2026-01-01T00:00:00Z","matches":"01:00$"}"#, true),
+        ("date", r#"{"eq":"2026-01-01","matches":"02$"}"#, false),
+        ("date", r#"{"gt":"2025-12-31","lt":"2026-01-01"}"#, false),
+        ("date", r#"{"gt":"2025-12-31","lte":"2026-01-01"}"#, true),
+        ("date", r#"{"gt":"2025-12-30","lt":"2026-01-01"}"#, true),
+        ("date", r#"{"gt":"9999-12-30","lt":"9999-12-31"}"#, false),
+        ("time", r#"{"gt":"12:00","lt":"12:01"}"#, true),
+    ] {
+        let questions = format!(
+            r#"{{"id":"x","type":"{kind}","title":"X"}},{{"type":"rating","title":"R","show_if":{{"x":{condition}}}}}"#
+        );
+        assert_eq!(read(&questions).is_ok(), is_possible, "{kind} {condition}");
+    }
+}
+
+#[test]
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [

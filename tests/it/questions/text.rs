@@ -97,6 +97,10 @@ fn short_text_takes_one_line_within_its_lengths() {
         &[("\"é\"", &["too_short"]), ("\"éé\"", &[]), ("\"ééé\"", &[]), ("\"éééé\"", &["too_long"])],
     );
     holds(
+        r##""type":"short_text","pattern":"(?x) [a-z]+ # letters""##,
+        &[(r#""ab""#, &[]), (r#""ab1""#, &["pattern_mismatch"]), (r#""1ab""#, &["pattern_mismatch"])],
+    );
+    holds(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
         &[("\"a\"", &[]), ("\"b12\"", &[]), ("\"xa\"", &["pattern_mismatch"]), ("\"ab12\"", &["too_long"])],
     );
