@@ -14,8 +14,7 @@ mod upkeep;
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
+use self::slow::Queues;
 use self::turns::Turns;
 use crate::clock::{Clock, Timestamp};
 use crate::domain::admission::Refusal;
@@ -38,9 +37,9 @@ pub struct App {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     limits: Limits,
+    /// At editing submissions.
     turns: Turns,
-    /// Held by what takes long, one after the other.
-    slow: Arc<Semaphore>,
+    queues: Queues,
 }
 
 /// Why a use case did not do what it was asked.
@@ -101,8 +100,7 @@ impl App {
         random: Arc<dyn Random>,
         limits: Limits,
     ) -> Self {
-        let slow = Arc::new(Semaphore::new(1));
-        Self { store, clock, random, limits, turns: Turns::new(), slow }
+        Self { store, clock, random, limits, turns: Turns::new(), queues: Queues::new() }
     }
 
     /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out

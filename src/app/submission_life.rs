@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slow::PATIENCE;
+use super::slow::PATIENCE_NANOS;
 use super::submissions::unreadable;
 use super::{App, AppError, Attempt, What, require, settled};
 use crate::domain::admission::Refusal;
@@ -40,7 +40,7 @@ impl App {
         let (form, submission) = self.named(caller, form, id).await?;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
         let patch = Patch::read(body).map_err(unreadable)?;
-        let _turn = self.turns.at(submission).await;
+        let _turn = self.turns.at(&submission.to_bytes()).await;
         for _ in 0..TRIES {
             let found = self.store.find_submission(caller.workspace, form, submission).await?;
             let found = found.ok_or_else(missing)?;
@@ -65,11 +65,13 @@ impl App {
         version: Arc<Version>,
     ) -> Result<Option<Edit>, AppError> {
         let refused = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
-        if patch.work(submission, &version) <= PATIENCE {
+        let nanos = patch.work(submission, &version);
+        if nanos <= PATIENCE_NANOS {
             return patch.apply(submission, &version, &self.limits).map_err(refused);
         }
+        let form = submission.form;
         let (patch, submission, limits) = (patch.clone(), submission.clone(), self.limits);
-        self.aside(move || patch.apply(&submission, &version, &limits).map_err(refused)).await
+        self.aside(form, nanos, move || patch.apply(&submission, &version, &limits).map_err(refused)).await
     }
 
     /// A page of what edits have replaced, `limit` at most, from `cursor` on.

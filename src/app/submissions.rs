@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slow::PATIENCE;
+use super::slow::PATIENCE_NANOS;
 use super::{App, AppError, Attempt, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, accepting};
@@ -124,9 +124,10 @@ impl App {
         let open = accepting(form, responses, now);
         open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
         let (sent, dropped) = kept(current, sent);
-        let sent = if current.version.work(sent.answers.values()) > PATIENCE {
+        let nanos = current.version.work(sent.answers.values());
+        let sent = if nanos > PATIENCE_NANOS {
             let (version, limits) = (Arc::clone(&current.version), self.limits);
-            self.aside(move || fitting(&version, sent, &limits, now)).await?
+            self.aside(form.id, nanos, move || fitting(&version, sent, &limits, now)).await?
         } else {
             fitting(&current.version, sent, &self.limits, now)?
         };

@@ -5,6 +5,7 @@
 //! Absence is a value, refusal is a value; only failure is an error. `tests/it/store` holds every store to this.
 
 mod error;
+pub mod share;
 pub mod sled;
 
 pub use self::sled::engine::disk::holds_store;

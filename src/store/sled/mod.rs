@@ -31,6 +31,7 @@ use tokio::sync::Semaphore;
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::Direction;
+use super::share::half_the_machine;
 use super::{Health, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::id::Random;
@@ -69,7 +70,7 @@ impl SledStore {
     ) -> Result<Self, OpenError> {
         let options = Options { recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random, turns: search::turns() };
+        let store = Self { engine, random, turns: half_the_machine() };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)

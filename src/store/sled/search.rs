@@ -2,9 +2,6 @@
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-use std::thread::available_parallelism;
-
-use tokio::sync::Semaphore;
 
 use super::engine::Engine;
 use super::engine::tx::Direction;
@@ -21,12 +18,6 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// Runs that are read at once, at least, where it is not known how many must be looked at.
 const SEARCHED_RUNS: usize = 64;
-
-/// How many slices are read at once: searches leave half of the machine to others, and take turns.
-pub(super) fn turns() -> Arc<Semaphore> {
-    let threads = available_parallelism().map_or(1, usize::from);
-    Arc::new(Semaphore::new((threads / 2).max(1)))
-}
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

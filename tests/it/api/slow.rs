@@ -12,13 +12,28 @@ fn slow() -> String {
 }
 
 async fn form(server: &Server) -> String {
-    let pattern = "[ab]*a[ab]{20}";
+    // The second half is what makes it large.
+    form_with(server, "[ab]*a[ab]{20}|[cd]{1000}").await
+}
+
+async fn form_with(server: &Server, pattern: &str) -> String {
     server.published(json!([{"type": "long_text", "title": "Tale", "pattern": pattern}])).await
 }
 
 fn trial(server: &Server, form: &str, answer: &str) -> Call {
     let answers: Value = json!({"answers": {"q1": answer}});
     server.post(format!("/api/v1/forms/{form}/submissions?dry_run=true"), answers)
+}
+
+/// The names of the calls, all refused, in the order of their answers.
+async fn order(calls: [(&'static str, Call); 4]) -> Vec<&'static str> {
+    let order = RefCell::new(Vec::new());
+    let [a, b, c, d] = calls.map(async |(name, call)| {
+        call.send().await.expect(422);
+        order.borrow_mut().push(name);
+    });
+    tokio::join!(biased; a, b, c, d);
+    order.into_inner()
 }
 
 /// Which of `call`, which is refused, and a later look at the server's health is answered first. There is one thread.
@@ -51,4 +66,24 @@ async fn others_are_served_while_a_long_answer_is_held_against_a_pattern() {
     let edit = |answer: &str| server.patch(&path, json!({"answers": {"q1": answer}}));
     assert_eq!(first(&server, edit("abc")).await, "it");
     assert_eq!(first(&server, edit(&slow())).await, "health");
+}
+
+#[tokio::test]
+async fn forms_with_long_answers_take_turns() {
+    let server = Server::start().await;
+    let (busy, other) = (form(&server).await, form(&server).await);
+    let long = |name, form| (name, trial(&server, form, &slow()));
+    let calls = [long("1st", &busy), long("2nd", &busy), long("3rd", &busy), long("other", &other)];
+    let order = order(calls).await;
+    assert_ne!(order.last(), Some(&"other"), "{order:?}");
+}
+
+#[tokio::test]
+async fn an_ordinary_answer_does_not_wait_for_another_forms_long_ones() {
+    let server = Server::start().await;
+    let (busy, other) = (form(&server).await, form_with(&server, "[a-z]{400}").await);
+    let long = |name| (name, trial(&server, &busy, &slow()));
+    let ordinary = trial(&server, &other, &"tale".repeat(250));
+    let order = order([long("1st"), long("2nd"), long("3rd"), ("ordinary", ordinary)]);
+    assert_eq!(order.await[0], "ordinary");
 }
