@@ -12,7 +12,7 @@ use super::question::{Kind, Question};
 use super::violation::{Rule, Violation};
 
 /// Characters that every answer counts as at least: a pattern takes room, however short its answers are.
-const SHORTEST: usize = 1_000;
+const SHORTEST_CHARS: usize = 1_000;
 
 /// What a question has patterns in.
 pub type Patterned<'a> = (&'a Kind, [&'a Option<Condition>; 2]);
@@ -35,13 +35,13 @@ fn each_pattern<'a>(questions: &'a [Question], mut see: impl FnMut(usize, &'a st
 }
 
 /// Bytes that what runs a pattern takes besides it.
-const ENGINE: usize = 4_000;
+const ENGINE_BYTES: usize = 4_000;
 
 impl Version {
     /// Bytes that its patterns take.
     pub fn pattern_bytes(&self) -> usize {
         let mut bytes = 0;
-        each_pattern(&self.questions, |_, _, pattern| bytes += pattern.size() + ENGINE);
+        each_pattern(&self.questions, |_, _, pattern| bytes += pattern.size() + ENGINE_BYTES);
         bytes
     }
 
@@ -73,7 +73,7 @@ impl Budget {
     pub fn takes(&mut self, place: usize, patterned: Patterned<'_>, violations: &mut Vec<Violation>) -> bool {
         let mut bytes = 0;
         each_of(patterned, &mut |_, pattern| bytes += pattern.size());
-        bytes == 0 || self.spend(place, bytes.saturating_mul(SHORTEST), violations)
+        bytes == 0 || self.spend(place, bytes.saturating_mul(SHORTEST_CHARS), violations)
     }
 
     fn spend(&mut self, place: usize, cost: usize, violations: &mut Vec<Violation>) -> bool {
@@ -94,7 +94,7 @@ impl Budget {
 pub fn refuse_costly(questions: &[Question], violations: &mut Vec<Violation>) {
     let longest = |id: &str| {
         let named = questions.iter().find(|question| question.id.as_deref() == Some(id));
-        named.map_or(0, |question| question.kind.rules().longest()).max(SHORTEST)
+        named.map_or(0, |question| question.kind.rules().longest()).max(SHORTEST_CHARS)
     };
     let mut budget = Budget::default();
     each_pattern(questions, |place, question, pattern| {

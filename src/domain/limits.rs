@@ -5,7 +5,8 @@ pub const MAX_RETIRED_IDS: usize = 5_000;
 
 /// What the patterns of a form may cost: bytes times characters of the longest answers, as `cost` counts them.
 ///
-/// That is 4 MiB of patterns for short answers, and about four seconds for a submission made to take long.
+/// That is 4 MiB of patterns for short answers, and for a submission made to take long about four seconds, or sixteen
+/// where each of its characters has four bytes: it is bytes that take time.
 pub const MAX_PATTERN_COST: usize = 1_000 * (4 << 20);
 
 /// Bounds on what a client may send, beyond the size of the body itself.
