@@ -6,6 +6,16 @@
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Regex};
 
+/// Why a text makes no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error("it is too large")]
+    TooLarge,
+    /// What is wrong with how it is written.
+    #[error("{0}")]
+    Miswritten(String),
+}
+
 /// A regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
@@ -15,12 +25,12 @@ pub struct Pattern {
 
 impl Pattern {
     /// Compiles `text`, which is to be found somewhere in a text, to `limit` bytes at most; or says what is wrong with it.
-    pub fn anywhere(text: &str, limit: usize) -> Result<Self, String> {
+    pub fn anywhere(text: &str, limit: usize) -> Result<Self, Unfit> {
         Ok(Self { text: text.to_owned(), compiled: compile(text, limit)? })
     }
 
     /// The same of what a text is to match as a whole.
-    pub fn whole(text: &str, limit: usize) -> Result<Self, String> {
+    pub fn whole(text: &str, limit: usize) -> Result<Self, Unfit> {
         // Alone first: `a)|(b` would make sense only inside our own parentheses.
         compile(text, limit)?;
         // A comment, which there is with the flag `x`, ends only with its line.
@@ -47,16 +57,16 @@ impl Pattern {
     }
 }
 
-fn compile(text: &str, limit: usize) -> Result<Regex, String> {
+fn compile(text: &str, limit: usize) -> Result<Regex, Unfit> {
     // A lazy DFA is faster on long texts, but takes four times the room, and a megabyte more once it is used.
     let config = Regex::config().nfa_size_limit(Some(limit)).onepass_size_limit(Some(1 << 16)).hybrid(false);
     Regex::builder().configure(config).build(text).map_err(|error| why(&error))
 }
 
-fn why(error: &BuildError) -> String {
+fn why(error: &BuildError) -> Unfit {
     if error.size_limit().is_some() {
-        return "it is too large; say lengths by `max_length`".to_owned();
+        return Unfit::TooLarge;
     }
     let error = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
-    error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    Unfit::Miswritten(error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
 }

@@ -5,7 +5,7 @@ use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
-use crate::domain::pattern::Pattern;
+use crate::domain::pattern::{Pattern, Unfit};
 use crate::domain::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
@@ -62,7 +62,9 @@ const PATTERN_BYTES: usize = 1 << 20;
 fn read_pattern(fields: &mut Fields<'_, '_>) -> Option<Pattern> {
     let pattern = Pattern::whole(&fields.text("pattern", 1_000)?, PATTERN_BYTES);
     if let Err(why) = &pattern {
-        fields.refuse("pattern", Rule::InvalidPattern, format!("`pattern` is no regular expression: {why}"));
+        let instead = if *why == Unfit::TooLarge { "; say lengths by `max_length`" } else { "" };
+        let message = format!("`pattern` is no regular expression: {why}{instead}");
+        fields.refuse("pattern", Rule::InvalidPattern, message);
     }
     pattern.ok()
 }

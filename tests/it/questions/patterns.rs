@@ -32,6 +32,26 @@ fn a_form_may_have_a_pattern_in_every_question() {
 }
 
 #[test]
+fn one_pattern_may_take_only_so_much_and_one_of_a_condition_less() {
+    let own = |pattern: &str| problems(&question(&format!(r#""pattern":"{pattern}""#)));
+    let asked = |pattern: &str| {
+        let condition = format!(r#""show_if":{{"name":{{"matches":"{pattern}"}}}}"#);
+        let named = r#"{"id":"name","type":"long_text","title":"T"}"#;
+        problems(&format!("{named},{}", question(&condition)))
+    };
+    let only = |found: Vec<(&'static str, String, String)>| {
+        let [(code, _, message)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(*code, "invalid_pattern");
+        message.clone()
+    };
+    assert_eq!(own(r"\\w{9}"), []);
+    let message = only(own(r"\\w{60}"));
+    assert!(message.ends_with("it is too large; say lengths by `max_length`"), "{message}");
+    let message = only(asked(r"\\w{9}"));
+    assert!(message.ends_with("it is too large"), "it has no `max_length`: {message}");
+}
+
+#[test]
 fn the_patterns_of_a_form_cost_only_so_much() {
     let large = question(r#""pattern":"[ab]{4000}""#);
     assert_eq!(problems(&vec![large.as_str(); 40].join(",")), []);
