@@ -23,7 +23,7 @@ pub struct Config {
     pub min_free: u64,
     /// Bytes of memory for the store's cache.
     pub cache_size: u64,
-    /// Days that a deleted form can be restored.
+    /// Days that deleted forms and submissions can be restored.
     pub trash_days: u32,
     /// Bounds on what a definition or a set of answers may hold.
     pub content: Limits,

@@ -47,7 +47,7 @@ pub struct Serve {
     /// Memory for the store's cache
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache_size: Option<u64>,
-    /// Days that a deleted form can be restored
+    /// Days that deleted forms and submissions can be restored
     #[arg(long, value_name = "N", default_value_t = 30)]
     trash_days: u32,
     #[command(flatten)]
