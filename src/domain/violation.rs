@@ -44,7 +44,7 @@ rules! {
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
     UnknownReference "unknown_reference" "A condition names what is no question before this one. Conditions are decided in the order of the questions, so only earlier ones can be named.";
-    ImpossibleCondition "impossible_condition" "A condition can never be true: it asks for a value that the question cannot have, a number outside its range, or one of no values; or all that it asks of a question together leaves no answer. It would hide the question for good, without anybody noticing.";
+    ImpossibleCondition "impossible_condition" "A condition can never be true: it asks for a value that the question cannot have, a number outside its range, or one of no values; or what it asks of one question leaves no answer, as two values at once do. `all` is looked into, each alternative of `any` beside what holds with it, and `not` by itself; what several `any`, parts of texts, patterns or several questions come to is not. It would hide the question for good, without anybody noticing.";
     InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
