@@ -1,13 +1,12 @@
-//! What patterns cost: the room they take, and the time in which answers are held against them.
+//! What it costs to look through answers for patterns and parts of texts: room and time.
 //!
 //! At worst a pattern of so many bytes takes so many nanoseconds for each byte of a text: a step of 20 for each of its
 //! states, which have 24 bytes at least. Most take a thousandth of that.
 
-use super::condition::Condition;
+use super::condition::{Condition, Search};
 use super::form::Version;
 use super::json::Value;
 use super::limits::MAX_PATTERN_COST;
-use super::pattern::Pattern;
 use super::question::{Kind, Question};
 use super::violation::{Rule, Violation};
 
@@ -17,41 +16,55 @@ const SHORTEST_CHARS: usize = 1_000;
 /// What a question has patterns in.
 pub type Patterned<'a> = (&'a Kind, [&'a Option<Condition>; 2]);
 
-/// Shows `see` every pattern of a question, and the id of the question whose answers are held against it: `None` is itself.
-fn each_of<'a>((kind, conditions): Patterned<'a>, see: &mut dyn FnMut(Option<&'a str>, &'a Pattern)) {
-    kind.rules().pattern().into_iter().for_each(|pattern| see(None, pattern));
+/// Shows `see` every search of a question, and the id of the question whose answers it looks through: `None` is itself.
+fn each_of<'a>((kind, conditions): Patterned<'a>, see: &mut dyn FnMut(Option<&'a str>, Search<'a>)) {
+    kind.rules().pattern().into_iter().for_each(|pattern| see(None, Search::Pattern(pattern)));
     for condition in conditions.into_iter().flatten() {
-        condition.each_pattern(&mut |question, pattern| see(Some(question), pattern));
+        condition.each_search(&mut |question, search| see(Some(question), search));
     }
 }
 
 /// The same of all `questions`, with the place of each.
-fn each_pattern<'a>(questions: &'a [Question], mut see: impl FnMut(usize, &'a str, &'a Pattern)) {
+fn each_search<'a>(questions: &'a [Question], mut see: impl FnMut(usize, &'a str, Search<'a>)) {
     for (place, asked) in questions.iter().enumerate() {
         let own = asked.id.as_deref().unwrap_or_default();
         let patterned = (&asked.kind, [&asked.show_if, &asked.required_if]);
-        each_of(patterned, &mut |question, pattern| see(place, question.unwrap_or(own), pattern));
+        each_of(patterned, &mut |question, search| see(place, question.unwrap_or(own), search));
     }
 }
 
 /// Bytes that what runs a pattern takes besides it.
 const ENGINE_BYTES: usize = 4_000;
 
+impl Search<'_> {
+    /// Bytes that it takes.
+    fn bytes(self) -> usize {
+        if let Self::Pattern(pattern) = self { pattern.size() } else { 0 }
+    }
+
+    /// Nanoseconds that it takes at worst for each byte of a text.
+    fn nanos(self) -> usize {
+        if let Self::Pattern(pattern) = self { pattern.size() } else { 3 }
+    }
+}
+
 impl Version {
     /// Bytes that its patterns take.
     pub fn pattern_bytes(&self) -> usize {
         let mut bytes = 0;
-        each_pattern(&self.questions, |_, _, pattern| bytes += pattern.size() + ENGINE_BYTES);
+        each_search(&self.questions, |_, _, search| {
+            bytes += if let Search::Pattern(pattern) = search { pattern.size() + ENGINE_BYTES } else { 0 };
+        });
         bytes
     }
 
-    /// Nanoseconds that it takes at worst to hold `answers` against the patterns.
+    /// Nanoseconds that it takes at worst to look through `answers`.
     pub fn work(&self, answers: &[(String, Value)]) -> usize {
         let mut work = 0_usize;
-        each_pattern(&self.questions, |_, question, pattern| {
+        each_search(&self.questions, |_, question, search| {
             let answer = answers.iter().find(|(id, _)| id == question);
             if let Some((_, Value::String(text))) = answer {
-                work = work.saturating_add(pattern.size().saturating_mul(text.len()));
+                work = work.saturating_add(search.nanos().saturating_mul(text.len()));
             }
         });
         work
@@ -72,7 +85,7 @@ impl Budget {
     /// which there is none. It is not to be kept: hundreds of large patterns take hundreds of megabytes.
     pub fn takes(&mut self, place: usize, patterned: Patterned<'_>, violations: &mut Vec<Violation>) -> bool {
         let mut bytes = 0;
-        each_of(patterned, &mut |_, pattern| bytes += pattern.size());
+        each_of(patterned, &mut |_, search| bytes += search.bytes());
         bytes == 0 || self.spend(place, bytes.saturating_mul(SHORTEST_CHARS), violations)
     }
 
@@ -97,7 +110,7 @@ pub fn refuse_costly(questions: &[Question], violations: &mut Vec<Violation>) {
         named.map_or(0, |question| question.kind.rules().longest()).max(SHORTEST_CHARS)
     };
     let mut budget = Budget::default();
-    each_pattern(questions, |place, question, pattern| {
-        budget.spend(place, pattern.size().saturating_mul(longest(question)), violations);
+    each_search(questions, |place, question, search| {
+        budget.spend(place, search.bytes().saturating_mul(longest(question)), violations);
     });
 }

@@ -70,10 +70,10 @@ impl Patience {
     fn bears(&mut self, tests: &[&Test]) -> bool {
         let values = tests.iter().find_map(|test| test.values()).unwrap_or_default();
         let (count, bytes) = (1 + values.len(), 1 + bytes(values));
-        let work = tests.iter().map(|test| match test.pattern() {
-            Some(pattern) => bytes.saturating_mul(pattern.size()),
+        let work = tests.iter().map(|test| match test {
+            Test::Matches(pattern) => bytes.saturating_mul(pattern.size()),
             // Texts are compared sixteen bytes at a time, if not more.
-            None => bytes.saturating_add(count.saturating_mul(test.bytes()) / 16),
+            _ => bytes.saturating_add(count.saturating_mul(test.bytes()) / 16),
         });
         let left = self.0.checked_sub(work.fold(0, usize::saturating_add));
         self.0 = left.unwrap_or(self.0);

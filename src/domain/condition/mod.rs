@@ -80,21 +80,30 @@ impl Condition {
         self.searches
     }
 
-    /// Shows `see` the pattern of each `matches`, with the id of the question it is asked of.
-    pub fn each_pattern<'a>(&'a self, see: &mut dyn FnMut(&'a str, &'a Pattern)) {
-        each_pattern(&self.all, see);
+    /// Shows `see` each test that looks through an answer's text, with the id of the question it is asked of.
+    pub fn each_search<'a>(&'a self, see: &mut dyn FnMut(&'a str, Search<'a>)) {
+        each_search(&self.all, see);
     }
 }
 
-fn each_pattern<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, &'a Pattern)) {
+/// A test that looks through an answer's text.
+#[derive(Debug, Clone, Copy)]
+pub enum Search<'a> {
+    /// Whether it has a part.
+    Part,
+    /// Whether it matches.
+    Pattern(&'a Pattern),
+}
+
+fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a>)) {
     for clause in clauses {
         match clause {
             Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| each_pattern(all, see));
+                conditions.iter().for_each(|all| each_search(all, see));
             }
-            Clause::Not(all) => each_pattern(all, see),
+            Clause::Not(all) => each_search(all, see),
             Clause::Question(About { question, tests, .. }) => {
-                tests.iter().filter_map(Test::pattern).for_each(|pattern| see(question, pattern));
+                tests.iter().filter_map(Test::search).for_each(|search| see(question, search));
             }
         }
     }
@@ -135,8 +144,12 @@ impl Test {
         }
     }
 
-    fn pattern(&self) -> Option<&Pattern> {
-        if let Self::Matches(pattern) = self { Some(pattern) } else { None }
+    fn search(&self) -> Option<Search<'_>> {
+        match self {
+            Self::Includes(_) => Some(Search::Part),
+            Self::Matches(pattern) => Some(Search::Pattern(pattern)),
+            _ => None,
+        }
     }
 
     fn holds(&self, answer: Option<Answer<'_>>) -> bool {

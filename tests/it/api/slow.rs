@@ -87,3 +87,18 @@ async fn an_ordinary_answer_does_not_wait_for_another_forms_long_ones() {
     let order = order([long("1st"), long("2nd"), long("3rd"), ("ordinary", ordinary)]);
     assert_eq!(order.await[0], "ordinary");
 }
+
+#[tokio::test]
+async fn others_are_served_while_a_long_answer_is_looked_through_for_many_parts() {
+    let server = Server::start().await;
+    let parts: Vec<_> = (0..400).map(|part| json!({"q1": {"includes": format!("part {part}")}})).collect();
+    let tale = json!({"type": "long_text", "title": "Tale"});
+    let stars = json!({"type": "rating", "title": "Stars", "show_if": {"any": parts}});
+    let form = server.published(json!([tale, stars])).await;
+    let trial = |text: &str| {
+        let path = format!("/api/v1/forms/{form}/submissions?dry_run=true");
+        server.post(path, json!({"answers": {"q1": text, "q2": 3}}))
+    };
+    assert_eq!(first(&server, trial("abc")).await, "it");
+    assert_eq!(first(&server, trial(&slow())).await, "health");
+}
