@@ -38,6 +38,11 @@ fn each_pattern<'a>(questions: &'a [Question], mut see: impl FnMut(usize, &'a st
 const ENGINE_BYTES: usize = 4_000;
 
 impl Version {
+    /// Whether there is any.
+    pub fn has_patterns(&self) -> bool {
+        self.pattern_bytes() > 0
+    }
+
     /// Bytes that its patterns take.
     pub fn pattern_bytes(&self) -> usize {
         let mut bytes = 0;
