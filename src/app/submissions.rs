@@ -57,9 +57,6 @@ pub struct SubmissionsWanted {
     pub count: bool,
 }
 
-/// Versions before the present one that a filter is held against; fewer where they are large.
-const EARLIER_VERSIONS: usize = 1_000;
-
 impl App {
     /// Stores the answers in the body if the form takes them.
     pub async fn create_submission(
@@ -216,13 +213,8 @@ impl App {
         if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
             return Ok(filter);
         }
-        let before = Some(version.number);
-        let earlier = self.store.list_versions(form.workspace, form.id, before, EARLIER_VERSIONS).await?;
-        let mut questions = version.questions.clone();
-        for earlier in earlier.into_iter().flat_map(|page| page.rows) {
-            query.fall_back(&mut questions, &earlier.questions);
-        }
-        SubmissionFilter::new(query, &questions).map_err(AppError::InvalidQuery)
+        let past = self.store.find_past(form, query, version).await?;
+        SubmissionFilter::new(query, past.questions()).map_err(AppError::InvalidQuery)
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.

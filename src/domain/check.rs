@@ -49,7 +49,7 @@ impl Version {
         }
         // No key comes twice.
         if known < answers.len() {
-            self.refuse_unknown(answers, &mut violations);
+            self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
         }
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
@@ -74,10 +74,14 @@ impl Version {
         self.questions.iter().map(step).collect()
     }
 
-    /// Reports those of `answers` whose keys are no ids of questions.
-    pub(super) fn refuse_unknown(&self, answers: &[(String, Value)], violations: &mut Vec<Violation>) {
+    /// Reports those of the `keys` of answers that are no ids of questions.
+    pub(super) fn refuse_unknown<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a str>,
+        violations: &mut Vec<Violation>,
+    ) {
         let ids: HashSet<&str> = self.ids().collect();
-        for (key, _) in answers.iter().filter(|(key, _)| !ids.contains(key.as_str())) {
+        for key in keys.filter(|key| !ids.contains(key)) {
             let message =
                 format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);

@@ -49,6 +49,11 @@ impl Search<'_> {
 }
 
 impl Version {
+    /// Whether there is any.
+    pub fn has_patterns(&self) -> bool {
+        self.pattern_bytes() > 0
+    }
+
     /// Bytes that its patterns take.
     pub fn pattern_bytes(&self) -> usize {
         let mut bytes = 0;

@@ -13,14 +13,10 @@ use super::violation::Violation;
 /// Why the outcome of a merge can be read.
 const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";
 
-/// Why the answers can be read again.
-const READ: &str = "reading the body found an object";
-
 /// A merge patch (RFC 7396) of a submission, as it was sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Patch {
-    /// A JSON object.
-    answers: Option<Box<str>>,
+    answers: Option<Answers>,
     /// A JSON object or `null`.
     metadata: Option<Box<str>>,
     /// What else it has, or has instead.
@@ -41,7 +37,9 @@ impl Patch {
         let mut patch = Self::default();
         for (key, value, range) in members(body)? {
             match (key.as_str(), value) {
-                ("answers", Value::Object(_)) => patch.answers = Some(body[range].into()),
+                ("answers", Value::Object(values)) => {
+                    patch.answers = Some(Answers::new(&body[range], values));
+                }
                 ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(body[range].into()),
                 (name @ ("answers" | "metadata"), other) => patch.faults.push(no_object(name, &other)),
                 (name, _) => patch.faults.push(unknown_field(name)),
@@ -52,9 +50,10 @@ impl Patch {
 
     /// Nanoseconds that it takes at worst to hold what it makes of `submission` against the patterns of `version`.
     pub fn work(&self, submission: &Submission, version: &Version) -> usize {
+        let Some(patch) = self.answers.as_ref().filter(|_| version.has_patterns()) else { return 0 };
         // Each text of the outcome is from one of both.
-        let both = [Some(&submission.answers), self.answers.as_ref()].into_iter().flatten();
-        both.filter_map(|text| Some(version.work(Answers::read(text).ok()?.values()))).sum()
+        let kept = Answers::read(&submission.answers).map_or(0, |kept| version.work(kept.values()));
+        kept.saturating_add(version.work(patch.values()))
     }
 
     /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way
@@ -67,7 +66,7 @@ impl Patch {
     ) -> Result<Option<Edit>, Vec<Violation>> {
         let mut violations = self.faults.clone();
         self.refuse_unknown_removals(version, &mut violations);
-        let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch));
+        let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch.text()));
         let kept = submission.metadata.as_deref();
         let metadata = self.metadata.as_ref().and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
         if answers.is_none() && metadata.is_none() && violations.is_empty() {
@@ -86,10 +85,9 @@ impl Patch {
 
     /// Refuses to take away answers to what is no question of `version`: the merge would pass them over.
     fn refuse_unknown_removals(&self, version: &Version, violations: &mut Vec<Violation>) {
-        let members = self.answers.as_deref().map(|answers| json::parse_object(answers).expect(READ));
-        let taken_away = members.into_iter().flatten().filter(|(_, value, _)| *value == Value::Null);
-        let taken_away: Vec<_> = taken_away.map(|(key, value, _)| (key, value)).collect();
-        version.refuse_unknown(&taken_away, violations);
+        let members = self.answers.iter().flat_map(Answers::values);
+        let taken_away = members.filter(|(_, value)| *value == Value::Null);
+        version.refuse_unknown(taken_away.map(|(key, _)| key.as_str()), violations);
     }
 }
 

@@ -65,24 +65,6 @@ pub struct SubmissionQuery {
     pub answers: BTreeMap<Wanted, String>,
 }
 
-impl SubmissionQuery {
-    /// Where the tests of an answer do not fit `questions`, puts the question of an `earlier` version there that they
-    /// do fit: answers to it may still be stored.
-    pub fn fall_back(&self, questions: &mut Vec<Question>, earlier: &[Question]) {
-        for old in earlier {
-            let is_meant = |wanted: &Wanted| Some(&wanted.question) == old.id.as_ref();
-            let tests = self.answers.iter().filter(|(wanted, _)| is_meant(wanted));
-            let tests: BTreeMap<_, _> = tests.map(|(wanted, text)| (wanted.clone(), text.clone())).collect();
-            let fit = |questions: &[Question]| Condition::wanted(&tests, questions).is_ok();
-            if tests.is_empty() || fit(questions) || !fit(std::slice::from_ref(old)) {
-                continue;
-            }
-            questions.retain(|question| question.id != old.id);
-            questions.push(old.clone());
-        }
-    }
-}
-
 /// The same, ready to be decided for one submission after another.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionFilter {

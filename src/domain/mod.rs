@@ -15,6 +15,7 @@ pub mod form;
 pub mod json;
 pub mod limits;
 pub mod metadata;
+pub mod past;
 pub mod pattern;
 pub mod question;
 pub mod revision;

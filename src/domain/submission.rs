@@ -95,11 +95,16 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// The answers `values`, which were read from `text`.
+    pub(super) fn new(text: &str, values: Object) -> Self {
+        Self { text: text.into(), values }
+    }
+
     /// The answers in `text`, a JSON object.
     pub(super) fn read(text: &str) -> Result<Self, SyntaxError> {
         let members = json::parse_object(text)?;
         let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
-        Ok(Self { text: text.into(), values })
+        Ok(Self::new(text, values))
     }
 
     /// The object exactly as it was sent.
@@ -181,7 +186,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
     for (key, value, range) in members(body)? {
         match (key.as_str(), value) {
             ("answers", Value::Object(values)) => {
-                answers = Some(Answers { text: body[range].into(), values })
+                answers = Some(Answers::new(&body[range], values));
             }
             ("answers", other) => violations.push(no_object("answers", &other)),
             ("metadata", value) => {

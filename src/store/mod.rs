@@ -21,8 +21,9 @@ use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::domain::definition::{Change, Definition};
 use crate::domain::edit::Edit;
-use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
+use crate::domain::filter::{FormFilter, Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::form::{Form, Version};
+use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{ApiKey, Workspace};
@@ -188,6 +189,16 @@ pub trait Forms: Send + Sync {
         before: Option<u32>,
         limit: usize,
     ) -> Result<Option<Page<Version>>, StoreError>;
+
+    /// The past of `form`, which asks `present` now, as far back as `query` needs it.
+    ///
+    /// However many versions must be looked at, others are not held up, and dropping the future ends it.
+    async fn find_past(
+        &self,
+        form: &Form,
+        query: &SubmissionQuery,
+        present: &Version,
+    ) -> Result<Past, StoreError>;
 
     /// Applies `change` to a form at the revision expected; what is that way already stays untouched.
     async fn update_form(

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::layout;
-use super::{LARGE, PAGE_BYTES, SledStore, form_trash, retries, slugs};
+use super::{LARGE, SledStore, form_trash, retries, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
-use crate::domain::filter::FormFilter;
+use crate::domain::filter::{FormFilter, SubmissionQuery};
 use crate::domain::form::{Edit, Form, Retired, Version};
+use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Current, Forms, NewForm, Page, Retry, Step, StoreError};
@@ -26,7 +27,7 @@ impl Forms for SledStore {
     ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
         let NewForm { id, definition, retry } = new;
         let (form, version) = Form::create(id, workspace, definition, now);
-        let rows = Rows { head: layout::encode_form(&form)?, version: layout::encode_version(&version)? };
+        let rows = Rows { head: layout::encode_form(&form)?, version: versions::encode(&version)? };
         let large = rows.version.len() > LARGE;
         let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
@@ -35,7 +36,7 @@ impl Forms for SledStore {
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
         let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
         let key = layout::version(form.id, form.version);
-        let version = match self.engine.get_decoded(&key, layout::decode_version)? {
+        let version = match self.engine.get_decoded(&key, versions::decode)? {
             Some(version) => version,
             // A purge takes a form out of sight before its questions go.
             None if self.live_form(workspace, form.id)?.is_none() => return Ok(None),
@@ -74,7 +75,7 @@ impl Forms for SledStore {
         number: u32,
     ) -> Result<Option<Arc<Version>>, StoreError> {
         match self.live_form(workspace, form)? {
-            Some(_) => self.engine.get_decoded(&layout::version(form, number), layout::decode_version),
+            Some(_) => self.engine.get_decoded(&layout::version(form, number), versions::decode),
             None => Ok(None),
         }
     }
@@ -91,6 +92,17 @@ impl Forms for SledStore {
         }
         // A version may be as long as a thousand submissions.
         self.scan_apart(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
+    }
+
+    async fn find_past(
+        &self,
+        form: &Form,
+        query: &SubmissionQuery,
+        present: &Version,
+    ) -> Result<Past, StoreError> {
+        let retired = retired(self.engine.get(&layout::retired(form.id))?)?;
+        let past = Past::new(query, &present.questions, &retired);
+        self.look_back(form, present.number, past).await
     }
 
     async fn update_form(
@@ -174,21 +186,6 @@ impl SledStore {
         self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)
     }
 
-    fn read_versions(
-        &self,
-        form: FormId,
-        before: Option<u32>,
-        limit: usize,
-    ) -> Result<Page<Version>, StoreError> {
-        let range = layout::versions(form, before);
-        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
-        let rows: Vec<_> =
-            rows.iter().map(|(_, body)| layout::decode_version(body)).collect::<Result<_, _>>()?;
-        // Their numbers have no gaps.
-        let more = rows.last().is_some_and(|last| last.number > 1);
-        Ok(Page { rows, more })
-    }
-
     pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
         Counters::decode(self.engine.get(&layout::counters(form))?)
     }
@@ -213,7 +210,7 @@ pub(super) fn find_live(
 }
 
 pub(super) fn present_version(tx: &Tx<'_>, form: &Form) -> Result<Arc<Version>, StoreError> {
-    let version = tx.get_decoded(&layout::version(form.id, form.version), layout::decode_version)?;
+    let version = tx.get_decoded(&layout::version(form.id, form.version), versions::decode)?;
     version.ok_or_else(|| missing_version(form))
 }
 
@@ -222,7 +219,12 @@ fn missing_version(form: &Form) -> StoreError {
 }
 
 fn read_retired(tx: &Tx<'_>, form: FormId) -> Result<Retired, StoreError> {
-    tx.get(&layout::retired(form))?.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
+    retired(tx.get(&layout::retired(form))?)
+}
+
+/// The ids of removed questions, in the row that has them if there is any.
+fn retired(row: Option<Vec<u8>>) -> Result<Retired, StoreError> {
+    row.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
 }
 
 /// A new form's rows, made ready before the writer's turn.
@@ -300,7 +302,7 @@ fn update(
                 tx.put(layout::retired(form.id), layout::encode_retired(retired)?);
             }
             if let Some(version) = &version {
-                tx.put(layout::version(form.id, version.number), layout::encode_version(version)?);
+                tx.put(layout::version(form.id, version.number), versions::encode(version)?);
             }
             let version = version.map_or(current, Arc::new);
             Ok(Step::Done(Current { form: Arc::from(form), version }))

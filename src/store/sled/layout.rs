@@ -32,15 +32,11 @@
 use std::ops::{Bound, RangeBounds};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::engine::hot::Keep;
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
 use crate::domain::form::{Form, Retired, Version};
-use crate::domain::json;
-use crate::domain::limits::Limits;
-use crate::domain::question::QuestionDraft;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -322,11 +318,11 @@ pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
     })
 }
 
-fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     serde_json::to_vec(value).map_err(|error| StoreError::Io(error.into()))
 }
 
-fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
+pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
     serde_json::from_slice(body).map_err(|error| StoreError::Damaged(format!("{what}: {error}")))
 }
 
@@ -360,34 +356,4 @@ pub(super) fn encode_api_key(key: &ApiKey) -> Result<Vec<u8>, StoreError> {
 
 pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey, StoreError> {
     from_json("an API key", body)
-}
-
-/// A version as it is kept: questions in canonical form, which is also what the API shows.
-#[derive(Serialize, Deserialize)]
-struct KeptVersion {
-    number: u32,
-    created_at: Timestamp,
-    questions: Box<RawValue>,
-}
-
-pub(super) fn encode_version(version: &Version) -> Result<Vec<u8>, StoreError> {
-    let questions = serde_json::value::to_raw_value(&version.questions);
-    let questions = questions.map_err(|error| StoreError::Io(error.into()))?;
-    to_json(&KeptVersion { number: version.number, created_at: version.created_at, questions })
-}
-
-/// Reads the questions with the same code that read their author's text; what was accepted once is accepted again,
-/// however the server's limits have changed since.
-pub(super) fn decode_version(body: &[u8]) -> Result<Version, StoreError> {
-    let kept: KeptVersion = from_json("a version of a form", body)?;
-    let unknown = || damaged("a version of a form");
-    let json::Value::Array(items) = json::parse(kept.questions.get()).map_err(|_syntax| unknown())? else {
-        return Err(unknown());
-    };
-    let mut violations = Vec::new();
-    let questions = items.iter().enumerate().map(|(place, item)| {
-        QuestionDraft::read(item, "", place, &Limits::BOUNDLESS, &mut violations)?.kept()
-    });
-    let questions = questions.collect::<Option<_>>().ok_or_else(unknown)?;
-    Ok(Version { number: kept.number, created_at: kept.created_at, questions })
 }

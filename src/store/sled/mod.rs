@@ -21,6 +21,7 @@ mod search;
 mod slugs;
 mod submission_trash;
 mod submissions;
+mod versions;
 
 use std::path::Path;
 use std::sync::Arc;

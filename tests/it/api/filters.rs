@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, questions};
 
-fn path(form: &str) -> String {
+pub(super) fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
 }
 
@@ -14,14 +14,14 @@ fn escaped(text: &str) -> String {
 }
 
 /// `filter[score][gte]=4` from `score.gte=4`.
-fn filter(text: &str) -> String {
+pub(super) fn filter(text: &str) -> String {
     let (name, value) = text.split_once('=').unwrap();
     let name = name.replacen('.', "][", 1);
     format!("{}={}", escaped(&format!("filter[{name}]")), escaped(value))
 }
 
 /// The `n` that the submissions of a list have in their answers, in the order of the list.
-fn numbers(list: &Value) -> Vec<i64> {
+pub(super) fn numbers(list: &Value) -> Vec<i64> {
     let submissions = list["submissions"].as_array().unwrap();
     submissions.iter().map(|submission| submission["answers"]["n"].as_i64().unwrap()).collect()
 }
@@ -359,59 +359,6 @@ async fn a_cursor_serves_the_query_it_was_given_for() {
         format!("{asked}&{}", filter("count.answered=false")),
     ] {
         assert_eq!(get(&other, &cursor).await.code(), "invalid_cursor", "{other}");
-    }
-}
-
-#[tokio::test]
-async fn what_was_answered_once_is_found_whatever_the_form_asks_now() {
-    let server = Server::start().await;
-    let n = json!({"id": "n", "type": "number", "title": "N"});
-    let colour =
-        |options: Value| json!({"id": "colour", "type": "single_choice", "title": "C", "options": options});
-    let form = server.published(json!([n, colour(json!(["red", "blue"]))])).await;
-    let asks = async |questions: Value| {
-        let change = json!({"questions": questions});
-        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
-    };
-    server.submit(&form, json!({"n": 0, "colour": "red"})).await;
-    let score = |id: &str| json!({"id": id, "type": "rating", "title": "S"});
-    asks(json!([n, colour(json!(["blue", "green"])), score("score")])).await;
-    server.submit(&form, json!({"n": 1, "colour": "green", "score": 5})).await;
-    // The last version has a text where there was a choice, and another question in place of the score.
-    asks(json!([n, {"id": "colour", "type": "number", "title": "C"}, score("stars")])).await;
-    server.submit(&form, json!({"n": 2, "colour": 7, "stars": 5})).await;
-    for (texts, expected) in [
-        (&["colour=red"][..], &[0][..]),
-        (&["colour.ne=red"], &[1, 2]),
-        (&["colour=green"], &[1]),
-        (&["colour.in=blue,green"], &[1]),
-        (&["colour.gte=7"], &[2]),
-        (&["score=5"], &[1]),
-        (&["score.answered=false"], &[0, 2]),
-        (&["score.gte=4", "colour=green", "stars.answered=false"], &[1]),
-        (&["stars=5", "score=5"], &[]),
-    ] {
-        let filters: Vec<_> = texts.iter().map(|text| filter(text)).collect();
-        let list = server.get(format!("{}?order=asc&count=true&{}", path(&form), filters.join("&"))).send();
-        let list = list.await.expect(200);
-        assert_eq!(
-            (numbers(&list), &list["total"]),
-            (expected.to_vec(), &json!(expected.len())),
-            "{texts:?}"
-        );
-    }
-    for (texts, told) in [
-        (&["colour=black"][..], "this can never be true of `colour`: Enter a number"),
-        (
-            &["score=6"],
-            "`filter[score]` names no question of this form that takes an answer; there are n, colour",
-        ),
-        (&["score=5", "nobody=1"], "`filter[nobody]` names no question of this form"),
-    ] {
-        let filters: Vec<_> = texts.iter().map(|text| filter(text)).collect();
-        let refused = server.get(format!("{}?{}", path(&form), filters.join("&"))).send().await;
-        assert_eq!(refused.code(), "invalid_query", "{texts:?}");
-        assert!(refused.text().contains(told), "{}", refused.text());
     }
 }
 

@@ -12,6 +12,7 @@ mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
 mod malformed; // requests that are no HTTP, or that two readers read differently
 mod paging; // lists followed by their links while things change
+mod past; // lists by what a form asked before
 mod serving; // connections, times, shutdown
 mod slow; // what takes long holds up nobody else
 mod specification; // the specification's bodies, over a socket

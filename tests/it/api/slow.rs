@@ -36,11 +36,11 @@ async fn order(calls: [(&'static str, Call); 4]) -> Vec<&'static str> {
     order.into_inner()
 }
 
-/// Which of `call`, which is refused, and a later look at the server's health is answered first. There is one thread.
-async fn first(server: &Server, call: Call) -> &'static str {
+/// Which of `call`, which gets this status, and a later look at the server's health is answered first. There is one thread.
+async fn first(server: &Server, call: Call, status: u16) -> &'static str {
     let order = RefCell::new(Vec::new());
     let call = async {
-        call.send().await.expect(422);
+        call.send().await.expect(status);
         order.borrow_mut().push("it");
     };
     let health = async {
@@ -56,16 +56,28 @@ async fn others_are_served_while_a_long_answer_is_held_against_a_pattern() {
     let server = Server::start().await;
     let form = form(&server).await;
     assert_eq!(
-        first(&server, trial(&server, &form, "abc")).await,
+        first(&server, trial(&server, &form, "abc"), 422).await,
         "it",
         "a short one is quicker done than handed over"
     );
-    assert_eq!(first(&server, trial(&server, &form, &slow())).await, "health");
+    assert_eq!(first(&server, trial(&server, &form, &slow()), 422).await, "health");
     let id = server.submit(&form, json!({})).await;
     let path = format!("/api/v1/forms/{form}/submissions/{id}");
     let edit = |answer: &str| server.patch(&path, json!({"answers": {"q1": answer}}));
-    assert_eq!(first(&server, edit("abc")).await, "it");
-    assert_eq!(first(&server, edit(&slow())).await, "health");
+    assert_eq!(first(&server, edit("abc"), 422).await, "it");
+    assert_eq!(first(&server, edit(&slow()), 422).await, "health");
+}
+
+#[tokio::test]
+async fn an_edit_that_leaves_the_answers_alone_is_not_handed_over() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let id = server.submit(&form, json!({"q1": "ba".repeat(2_500)})).await;
+    let path = format!("/api/v1/forms/{form}/submissions/{id}");
+    // Neither changes anything, so nothing is written.
+    let edit = |what: &str, nothing: Value| server.patch(&path, json!({ what: nothing }));
+    assert_eq!(first(&server, edit("answers", json!({})), 200).await, "health");
+    assert_eq!(first(&server, edit("metadata", json!(null)), 200).await, "it");
 }
 
 #[tokio::test]

@@ -1,0 +1,77 @@
+//! Filters by what a form asked before: the answers of then are still stored.
+
+use serde_json::{Value, json};
+
+use super::filters::{filter, numbers, path};
+use crate::harness::Server;
+
+#[tokio::test]
+async fn what_was_answered_once_is_found_whatever_the_form_asks_now() {
+    let server = Server::start().await;
+    let n = json!({"id": "n", "type": "number", "title": "N"});
+    let colour =
+        |options: Value| json!({"id": "colour", "type": "single_choice", "title": "C", "options": options});
+    let form = server.published(json!([n, colour(json!(["red", "blue"]))])).await;
+    let asks = async |questions: Value| {
+        let change = json!({"questions": questions});
+        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    };
+    server.submit(&form, json!({"n": 0, "colour": "red"})).await;
+    let score = |id: &str| json!({"id": id, "type": "rating", "title": "S"});
+    asks(json!([n, colour(json!(["blue", "green"])), score("score")])).await;
+    server.submit(&form, json!({"n": 1, "colour": "green", "score": 5})).await;
+    // The last version has a text where there was a choice, and another question in place of the score.
+    asks(json!([n, {"id": "colour", "type": "number", "title": "C"}, score("stars")])).await;
+    server.submit(&form, json!({"n": 2, "colour": 7, "stars": 5})).await;
+    for (texts, expected) in [
+        (&["colour=red"][..], &[0][..]),
+        (&["colour.ne=red"], &[1, 2]),
+        (&["colour=green"], &[1]),
+        (&["colour.in=blue,green"], &[1]),
+        (&["colour.gte=7"], &[2]),
+        (&["score=5"], &[1]),
+        (&["score.answered=false"], &[0, 2]),
+        (&["score.gte=4", "colour=green", "stars.answered=false"], &[1]),
+        (&["stars=5", "score=5"], &[]),
+    ] {
+        let filters: Vec<_> = texts.iter().map(|text| filter(text)).collect();
+        let list = server.get(format!("{}?order=asc&count=true&{}", path(&form), filters.join("&"))).send();
+        let list = list.await.expect(200);
+        assert_eq!(
+            (numbers(&list), &list["total"]),
+            (expected.to_vec(), &json!(expected.len())),
+            "{texts:?}"
+        );
+    }
+    for (texts, told) in [
+        (&["colour=black"][..], "this can never be true of `colour`: Enter a number"),
+        (&["score=6"], "this can never be true of `score`: Enter a whole number from 1 to 5"),
+        (&["score=5", "zz=1"], "`filter[zz]` names no question of this form that takes an answer"),
+    ] {
+        let filters: Vec<_> = texts.iter().map(|text| filter(text)).collect();
+        let refused = server.get(format!("{}?{}", path(&form), filters.join("&"))).send().await;
+        assert_eq!(refused.code(), "invalid_query", "{texts:?}");
+        assert!(refused.text().contains(told), "{}", refused.text());
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_is_remembered_however_much_was_asked_since() {
+    let server = Server::start().await;
+    let score = json!({"id": "score", "type": "rating", "title": "S"});
+    let form = server.published(json!([{"id": "n", "type": "number", "title": "N"}, score])).await;
+    server.submit(&form, json!({"n": 0, "score": 5})).await;
+    // More bytes than a page of versions has, then more versions than are looked at in one turn.
+    let description = "x".repeat(10_000);
+    for (edits, size) in [(6, 80), (20, 1)] {
+        for edit in 0..edits {
+            let question =
+                |_| json!({"type": "number", "title": format!("{edit}"), "description": description});
+            let questions: Vec<_> = (0..size).map(question).collect();
+            let change = json!({"questions": questions});
+            server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+        }
+    }
+    let list = server.get(format!("{}?{}", path(&form), filter("score=5"))).send().await;
+    assert_eq!(numbers(&list.expect(200)), [0]);
+}
