@@ -88,7 +88,7 @@ mod tests {
         for (written, expected) in [
             (r#"{"a":"red"}"#, "a is red"),
             (r#"{"a":["red","dark blue",1.10]}"#, "a is red, \"dark blue\" or 1.10"),
-            (r#"{"a":["don't","C#","a (b)","a,b",""]}"#, r#"a is don't, C#, "a (b)", "a,b" or """#),
+            (r#"{"a":["don't","C#","a (b)","a,b"]}"#, r#"a is don't, C#, "a (b)" or "a,b""#),
             (r#"{"a":true,"b":{"ne":"dark blue"}}"#, "a is true and b is not \"dark blue\""),
             (r#"{"a":{"gte":2,"lt":4.5}}"#, "a is 2 or more and a is less than 4.5"),
             (r#"{"a":{"gt":2,"lte":4}}"#, "a is more than 2 and a is 4 or less"),
