@@ -82,20 +82,27 @@ impl Condition {
 
     /// Shows `see` the pattern of each `matches`, with the id of the question it is asked of.
     pub fn each_pattern<'a>(&'a self, see: &mut dyn FnMut(&'a str, &'a Pattern)) {
-        each_pattern(&self.all, see);
+        each_about(&self.all, &mut |about| {
+            about.tests.iter().filter_map(Test::pattern).for_each(|pattern| see(&about.question, pattern));
+        });
+    }
+
+    /// Whether it asks anything of a question whose id `is_one`.
+    pub fn names(&self, is_one: &dyn Fn(&str) -> bool) -> bool {
+        let mut found = false;
+        each_about(&self.all, &mut |about| found |= is_one(&about.question));
+        found
     }
 }
 
-fn each_pattern<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, &'a Pattern)) {
+fn each_about<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a About)) {
     for clause in clauses {
         match clause {
             Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| each_pattern(all, see));
+                conditions.iter().for_each(|all| each_about(all, see));
             }
-            Clause::Not(all) => each_pattern(all, see),
-            Clause::Question(About { question, tests, .. }) => {
-                tests.iter().filter_map(Test::pattern).for_each(|pattern| see(question, pattern));
-            }
+            Clause::Not(all) => each_about(all, see),
+            Clause::Question(about) => see(about),
         }
     }
 }
