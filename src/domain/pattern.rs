@@ -35,7 +35,7 @@ impl Pattern {
         compile(text, limit)?;
         // A comment, which there is with the flag `x`, ends only with its line.
         let compiled = compile(&format!("^(?:{text})$"), limit)
-            .or_else(|why| compile(&format!("^(?:{text}\n)$"), limit).map_err(|_| why))?;
+            .or_else(|why| compile(&format!("^(?:{text}\n)$"), limit).map_err(|_same| why))?;
         Ok(Self { text: text.to_owned(), compiled })
     }
 
