@@ -165,8 +165,12 @@ impl Output {
     pub fn table(&self, table: &Table) -> Result<(), CliError> {
         if self.result.is_terminal {
             let (_, columns) = console::Term::stdout().size();
+            let of = table.headers.len();
+            // What was chosen stays.
+            let table =
+                if self.columns.is_empty() { table.clone().without_empty(columns) } else { table.clone() };
             self.write(&table.columns(columns, self.result.colour))?;
-            let (of, shown) = (table.headers.len(), table.fitting(columns));
+            let shown = table.fitting(columns);
             if shown < of {
                 let hidden = of - shown;
                 self.say(&format!(

@@ -1,5 +1,6 @@
 //! How an answer is written as an argument: what its question asks for, as a line to paste.
 
+use crate::cli::output::visible;
 use crate::cli::similar::similar;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Kind, Question};
@@ -117,8 +118,26 @@ impl Choice {
 /// `argument` as a shell takes it for one word.
 fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-.:,/@+%".contains(character);
-    match argument.chars().all(is_plain) {
-        true => argument.to_owned(),
-        false => format!("'{}'", argument.replace('\'', "'\\''")),
+    if argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else if argument.contains(char::is_control) {
+        // A line of its own would be indented, and pasted so.
+        format!("$'{}'", visible(&argument.replace('\\', "\\\\").replace('\'', "\\'")))
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn an_argument_is_pasted_as_one_word_on_one_line() {
+        for (argument, expected) in
+            [("q1=a", "q1=a"), ("q1=it's", "'q1=it'\\''s'"), ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'")]
+        {
+            assert_eq!(quoted(argument), expected);
+        }
     }
 }

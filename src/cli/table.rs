@@ -102,7 +102,21 @@ impl Table {
             return self;
         }
         let place = |name: &String| self.headers.iter().position(|header| header == name);
-        let places: Vec<_> = wanted.iter().filter_map(place).collect();
+        self.at(&wanted.iter().filter_map(place).collect::<Vec<_>>())
+    }
+
+    /// The same, if a terminal of `width` columns has no room for it, without the columns that no row has anything in.
+    #[must_use]
+    pub fn without_empty(self, width: u16) -> Self {
+        if self.rows.is_empty() || self.fitting(width) == self.headers.len() {
+            return self;
+        }
+        let is_filled = |place: &usize| self.rows.iter().any(|row| !row[*place].text.is_empty());
+        self.at(&(0..self.headers.len()).filter(is_filled).collect::<Vec<_>>())
+    }
+
+    /// The columns at these `places`.
+    fn at(&self, places: &[usize]) -> Self {
         let headers = places.iter().map(|place| self.headers[*place].clone()).collect();
         let row = |row: &Vec<Cell>| places.iter().map(|place| row[*place].clone()).collect();
         Self { headers, rows: self.rows.iter().map(row).collect() }
@@ -289,6 +303,16 @@ mod tests {
             let lines = table.columns(width, false);
             assert_eq!(lines.lines().next().unwrap().split_whitespace().count(), count, "{width}: {lines}");
         }
+    }
+
+    #[test]
+    fn columns_without_anything_go_first_where_room_is_short() {
+        let mut table = Table::new(["id", "nothing", "name"]);
+        table.rows.push(vec![Cell::text("sub_01k3v8m2f4"), Cell::text(""), Cell::text("Ada Lovelace")]);
+        let headers = |width| table.clone().without_empty(width).headers;
+        assert_eq!(headers(80), ["id", "nothing", "name"]);
+        assert_eq!(headers(27), ["id", "name"]);
+        assert_eq!(Table::new(["id", "name"]).without_empty(1).headers.len(), 2);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::domain::json::Value;
 /// Columns of an ordinary terminal.
 const WIDTH: usize = 80;
 
-/// Columns that a title has at least: where ids are long, its lines are too.
+/// Columns that a title has at least, else it stands in lines of its own.
 const LEAST: usize = 30;
 
 /// Columns left free before the lines under a question.
@@ -48,9 +48,12 @@ fn head(question: &Value, widths: [usize; 3]) -> String {
         width => format!("{cell}{}  ", " ".repeat(width - measure_text_width(cell))),
     };
     let before: String = cells.iter().zip(widths).map(cell).collect();
-    let room = WIDTH.saturating_sub(2 + measure_text_width(&before)).max(LEAST);
-    let title = wrapped(&text(question, "title"), room)
-        .replace('\n', &format!("\n  {}", " ".repeat(measure_text_width(&before))));
+    let taken = 2 + measure_text_width(&before);
+    let title = text(question, "title");
+    if taken + LEAST > WIDTH {
+        return format!("{}\n{}", format!("  {before}").trim_end(), indented(&title, INDENT));
+    }
+    let title = wrapped(&title, WIDTH - taken).replace('\n', &format!("\n{}", " ".repeat(taken)));
     format!("  {before}{title}").trim_end().to_owned() + "\n"
 }
 

@@ -125,7 +125,7 @@ fn has_room((low, without_low): Bound<'_>, (high, without_high): Bound<'_>, rule
 
 impl Test {
     /// The values of which the answer must be one.
-    fn values(&self) -> Option<&[Value]> {
+    pub(super) fn values(&self) -> Option<&[Value]> {
         match self {
             Self::Eq(value) => Some(std::slice::from_ref(value)),
             Self::In(values) => Some(values),

@@ -79,26 +79,34 @@ impl Judging<'_, '_> {
         let Some(kind) = self.earlier.get(about.question.as_str()) else {
             let id = about.question.chars().take(80).collect::<String>();
             let message = format!("`{id}` is no earlier question that takes an answer");
-            let violation =
-                Violation::new(format!("{}{}", self.root, about.at), Rule::UnknownReference, message);
-            return self.violations.push(violation.instead(self.earlier.keys().copied()));
+            let place = format!("{}{}", self.root, about.at);
+            let violation = match connective(&id) {
+                Some(meant) => {
+                    Violation::new(place, Rule::UnknownReference, format!("{message}{INSTEAD}`{meant}`"))
+                }
+                None => Violation::new(place, Rule::UnknownReference, message)
+                    .instead(self.earlier.keys().copied()),
+            };
+            return self.violations.push(violation);
         };
         let Some(kind) = kind else { return };
         let rules = kind.rules();
         for test in &about.tests {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
             let mut faults = faults(test, rules);
+            for (item, why) in &mut faults {
+                if let Some(instead) = instead(&about.question, test, *item, rules) {
+                    why.push_str(&format!("{INSTEAD}`{instead}`"));
+                }
+            }
             if !rules.is_untyped()
                 && faults.is_empty()
                 && !scope.takes(&about.question, test, rules, self.patience)
             {
-                faults.push((None, format!("none is left that is {}", rules.expects())));
+                faults.push((None, without_answer(&about.question, test, rules)));
             }
             self.violations.extend(faults.into_iter().map(|(item, why)| {
-                let instead = included_instead(test, item, rules).map_or_else(String::new, |option| {
-                    format!("{INSTEAD}`{{\"{}\": {{\"includes\": {option}}}}}`", about.question)
-                });
-                let message = format!("this can never be true of `{}`: {why}{instead}", about.question);
+                let message = format!("this can never be true of `{}`: {why}", about.question);
                 let item = item.map(|item| format!("/{item}")).unwrap_or_default();
                 Violation::new(format!("{}{at}{item}", self.root), Rule::ImpossibleCondition, message)
             }));
@@ -128,15 +136,53 @@ fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 
-/// The option that `test`, or its value `item`, takes for the answer to a question that is answered with a list.
-fn included_instead<'t>(test: &'t Test, item: Option<usize>, rules: &dyn Rules) -> Option<&'t Value> {
-    let value = match test {
-        Test::Eq(value) => value,
-        Test::In(values) => values.get(item?)?,
-        _ => return None,
-    };
-    let is_option = matches!(rules.example(), Value::Array(_)) && not_included(rules, value).is_none();
-    is_option.then_some(value)
+/// What other languages call `any` and `all`.
+fn connective(id: &str) -> Option<&'static str> {
+    match id {
+        "or" => Some("any"),
+        "and" => Some("all"),
+        _ => None,
+    }
+}
+
+/// Why no answer to `question` is left for `test`: there is none by itself, or none beside the tests before it.
+fn without_answer(question: &str, test: &Test, rules: &dyn Rules) -> String {
+    match Scope::default().takes(question, test, rules, &mut Patience::default()) {
+        true => "no answer is this and all else that is asked of it; `in` and `any` take one of several"
+            .to_owned(),
+        false => format!("none is left that is {}", rules.expects()),
+    }
+}
+
+/// Values of a list that are written out where something else was meant by it.
+const FEW: usize = 5;
+
+/// What was meant by `test` of the question `id`, or by its value `item`: an option where the answer is a list, each of
+/// several values, words besides the options.
+fn instead(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
+    let includes = |value: &Value| format!("{{\"{id}\": {{\"includes\": {value}}}}}");
+    let fits = |value: &Value| misfit(rules, value).is_none();
+    let is_option =
+        |value: &Value| matches!(rules.example(), Value::Array(_)) && not_included(rules, value).is_none();
+    let other = |value: &Value| Value::Object(vec![("other".to_owned(), value.clone())]);
+    match test {
+        Test::Includes(Value::Array(items)) if items.len() <= FEW && items.iter().all(is_option) => {
+            let items: Vec<_> = items.iter().map(includes).collect();
+            Some(format!("{{\"any\": [{}]}}", items.join(", ")))
+        }
+        Test::Ne(list @ Value::Array(items)) if items.len() <= FEW && items.iter().all(fits) => {
+            Some(format!("{{\"not\": {{\"{id}\": {list}}}}}"))
+        }
+        Test::Includes(value) => Some(other(value)).filter(is_option).map(|other| includes(&other)),
+        Test::Eq(_) | Test::In(_) => {
+            let value = test.values()?.get(item.unwrap_or_default())?;
+            let words = [value.clone(), other(value)];
+            let equal = |value: &Value| format!("{{\"{id}\": {{\"eq\": {value}}}}}");
+            let option = words.iter().find(|value| is_option(value)).map(includes);
+            option.or_else(|| words.last().filter(|other| fits(other)).map(equal))
+        }
+        _ => None,
+    }
 }
 
 /// Why `value` is not accepted as an answer.

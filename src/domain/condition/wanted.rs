@@ -16,6 +16,9 @@ pub struct Wanted {
     pub operator: String,
 }
 
+/// Names and problems that are told at once.
+const FEW: usize = 20;
+
 /// What the condition is called where it is read.
 const NAME: &str = "filter";
 
@@ -38,10 +41,14 @@ impl Condition {
             asked.push(Asked { id: None, kind: None, conditions: vec![(NAME, condition)] });
             refuse_impossible(asked, &mut violations);
         }
-        match (condition, violations.first()) {
-            (Some(condition), None) => Ok(condition),
-            (_, violation) => {
-                Err(violation.map_or_else(String::new, |found| told(&found.pointer, &found.message)))
+        match (condition, violations.is_empty()) {
+            (Some(condition), true) => Ok(condition),
+            _ => {
+                let violations = violations.iter().take(FEW);
+                Err(violations
+                    .map(|found| told(&found.pointer, &found.message))
+                    .collect::<Vec<_>>()
+                    .join("; "))
             }
         }
     }
@@ -114,7 +121,6 @@ fn short(text: &str) -> String {
 
 /// A few of the ids.
 fn listed<'a>(mut ids: impl Iterator<Item = &'a str>) -> String {
-    const FEW: usize = 20;
     let few: Vec<_> = ids.by_ref().take(FEW).collect();
     let more = if ids.next().is_some() { ", …" } else { "" };
     few.join(", ") + more

@@ -178,6 +178,10 @@ async fn what_can_never_be_is_refused_and_told() {
             filter("score=good"),
             "this can never be true of `score`: Enter a whole number from 1 to 5, not text",
         ),
+        (
+            format!("{}&{}", filter("many=z"), filter("score=9")),
+            "not text; `filter[score][eq]`: this can never be true of `score`",
+        ),
         (filter("score=6"), "this can never be true of `score`: Enter a whole number from 1 to 5"),
         (
             filter("score.gt=5"),

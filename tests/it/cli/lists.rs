@@ -418,3 +418,15 @@ questions:
     let expected = "answers:\n  Which days? (days): mon, tue\n  comment:\n      Dear all,\n      hello\n";
     assert!(shown.ends_with(expected), "{shown}");
 }
+
+#[test]
+fn a_title_that_long_ids_leave_no_room_for_has_lines_of_its_own() {
+    let home = Home::new();
+    let id = "how_much_would_you_be_willing_to_pay_for_";
+    home.write("long.yaml", &format!("title: A\nquestions:\n  - {{id: {id}, type: multiple_choice, title: What would you pay for it today?, options: [a, b]}}\n"));
+    let form = home.ok(&["--data", "store", "create", "-f", "long.yaml"]);
+    let shown = home.ok(&["--data", "store", "show", form.trim()]);
+    let rows =
+        format!("  {id}  multiple_choice\n      What would you pay for it today?\n      options: a, b\n");
+    assert!(shown.contains(&rows), "{shown}");
+}

@@ -220,6 +220,31 @@ fn of_a_list_an_option_is_asked_with_includes() {
 }
 
 #[test]
+fn what_was_meant_by_a_condition_is_told() {
+    let earlier = r#"{"id":"m","type":"multiple_choice","title":"M","options":["a","b"],"allow_other":true},
+        {"id":"c","type":"single_choice","title":"C","options":["a","b"],"allow_other":true},
+        {"id":"s","type":"single_choice","title":"S","options":["x","y"]},{"type":"rating","title":"T","show_if":"#;
+    let both = "no answer is this and all else that is asked of it; `in` and `any` take one of several";
+    for (condition, expected) in [
+        (
+            r#"{"m":{"includes":["a","b"]}}"#,
+            r#"write `{"any": [{"m": {"includes": "a"}}, {"m": {"includes": "b"}}]}`"#,
+        ),
+        (r#"{"s":{"ne":["x","y"]}}"#, r#"write `{"not": {"s": ["x","y"]}}`"#),
+        (r#"{"m":{"includes":"pink"}}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
+        (r#"{"m":"pink"}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
+        (r#"{"c":["a","pink"]}"#, r#"write `{"c": {"eq": {"other":"pink"}}}`"#),
+        (r#"{"all":[{"s":"x"},{"s":"y"}]}"#, both),
+        (r#"{"or":[{"s":"x"}]}"#, "`or` is no earlier question that takes an answer; write `any`"),
+        (r#"{"and":[{"s":"x"}]}"#, "; write `all`"),
+    ] {
+        let violations = read(&format!("{earlier}{condition}}}")).unwrap_err();
+        assert!(violations[0].message.ends_with(expected), "{condition}: {violations:?}");
+        assert!(!condition.contains("[{") || violations[0].candidates.is_empty(), "{violations:?}");
+    }
+}
+
+#[test]
 fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
     let violations = read(
         r#"{"id":"a","type":"ratting","title":"A"},{"type":"nope","title":"B"},{"id":"C","type":"rating","title":"C"},
