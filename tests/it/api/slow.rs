@@ -111,6 +111,6 @@ async fn others_are_served_while_a_long_answer_is_looked_through_for_many_parts(
         let path = format!("/api/v1/forms/{form}/submissions?dry_run=true");
         server.post(path, json!({"answers": {"q1": text, "q2": 3}}))
     };
-    assert_eq!(first(&server, trial("abc")).await, "it");
-    assert_eq!(first(&server, trial(&slow())).await, "health");
+    assert_eq!(first(&server, trial("abc"), 422).await, "it");
+    assert_eq!(first(&server, trial(&slow()), 422).await, "health");
 }
