@@ -59,14 +59,15 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
             draft.discard();
             return tell(session, &editing.now, &editing.form, dry_run);
         }
-        // Closed as it was, with its problems: the person gives up.
-        let is_left = own == last;
+        let agrees = matches!(round, Round::Agree { .. }) && !edited.contains(CONSENT);
+        // Closed as it was, with its problems.
+        let gives_up = own == last && !agrees;
         round = match round {
-            Round::Agree { error, .. } if is_left && edited.contains(CONSENT) => return Err(error),
-            Round::Agree { .. } if edited.contains(CONSENT) => round,
+            Round::Agree { error, .. } if gives_up => return Err(error),
+            Round::Agree { .. } if !agrees => round,
             _ => match editing.attempt(&draft.name(), &edited).await {
                 Ok(form) => return saved(session, draft, &editing, &form),
-                Err(error) => editing.after(error, &edited, is_left).await?,
+                Err(error) => editing.after(error, &edited, gives_up).await?,
             },
         };
         draft.write(&(round.comments().to_owned() + &own))?;
@@ -109,12 +110,12 @@ impl Editing<'_> {
     }
 
     /// The round after `edited` was refused with `error`.
-    async fn after(&mut self, error: CliError, edited: &str, is_left: bool) -> Result<Round, CliError> {
+    async fn after(&mut self, error: CliError, edited: &str, gives_up: bool) -> Result<Round, CliError> {
         if is_conflict(&error) {
             return Ok(Round::Agree { comments: self.catch_up().await?, error });
         }
         match problems(&error, edited) {
-            Some(comments) if !is_left => Ok(Round::Write { comments }),
+            Some(comments) if !gives_up => Ok(Round::Write { comments }),
             _ => Err(error),
         }
     }
