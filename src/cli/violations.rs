@@ -5,7 +5,9 @@ use crate::cli::document::Document;
 use crate::cli::elsewhere;
 use crate::cli::output::wrapped;
 use crate::cli::similar::similar;
+use crate::domain::definition::Definition;
 use crate::domain::json::Value;
+use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
 /// Characters that a line of names has, so that it fits into 80 columns with its frame.
@@ -23,13 +25,27 @@ pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Fin
     drawn.chain(others.iter().map(named)).collect()
 }
 
-/// Tells of the broken rules of `form`, which stands in no file.
+/// Tells of the broken rules of `form`, which stands in no file and was refused by a server.
 pub fn tell_violations(form: &Value, violations: &[Violation]) -> Vec<Finding> {
-    let told = |violation| match question(form, violation) {
-        Some(question) => plain_violation(violation).about(&question),
-        None => plain_violation(violation),
+    // A server does not send the names that would have been right.
+    let here = Definition::read(form, &Limits::BOUNDLESS).err().unwrap_or_default();
+    let told = |violation: &Violation| {
+        let is_same = |known: &&Violation| known.pointer == violation.pointer && known.code == violation.code;
+        let candidates = here.iter().find(is_same).map(|known| known.candidates.clone()).unwrap_or_default();
+        let finding = plain_violation(&Violation { candidates, ..violation.clone() });
+        match question(form, violation).or_else(|| member(violation)) {
+            Some(place) => finding.about(&place),
+            None => finding,
+        }
     };
     violations.iter().map(told).collect()
+}
+
+/// The member that breaks a rule, unless it is a question's or the message names it.
+fn member(violation: &Violation) -> Option<String> {
+    let path = violation.pointer.strip_prefix('/').filter(|path| !path.starts_with("questions"))?;
+    let is_named = path.split('/').any(|name| violation.message.contains(name));
+    (!is_named).then(|| format!("`{}`", path.replace('/', ".")))
 }
 
 /// What a person calls the question of `form` that breaks a rule, unless the message does.
@@ -74,7 +90,7 @@ fn plain_violation(violation: &Violation) -> Finding {
         {
             elsewhere::help(&written)
         }
-        (Rule::UnknownField, None) if advice.is_none() => {
+        (Rule::UnknownField, None) if advice.is_none() && !violation.candidates.is_empty() => {
             Some(wrapped(&format!("known are {}", violation.candidates.join(", ")), LIST_WIDTH))
         }
         (Rule::DuplicateQuestionId, _) => {

@@ -63,6 +63,22 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
         ),
         (&["--set", "questions.q3.max=99", "--title", ""], 6, "2 problems, nothing was stored"),
         (&["--set", "questions.q3.mix=2"], 6, "error[unknown_field]: unknown field `mix` in question 3\n"),
+        (&["--set", "titel=A"], 6, "= help: a field with a similar name exists: `title`"),
+        (
+            &["--set", "settings.max_respones=3"],
+            6,
+            "= help: a field with a similar name exists: `max_responses`",
+        ),
+        (
+            &["--set", "questions.q1.requird=true"],
+            6,
+            "= help: a field with a similar name exists: `required`",
+        ),
+        (
+            &["--title", "q\u{7}", "--set", "settings.closed=5"],
+            6,
+            "`title`: The control character U+0007 is not allowed",
+        ),
         (&["--slug", "taken"], 5, "slug `taken` already belongs to"),
         (&["--set", "questions.q9.title=A"], 2, "`q9` is no question of the form"),
         (&["--set", "questions.q1={type: email}"], 2, "question `q1` is set member by member"),
