@@ -39,11 +39,12 @@ pub fn in_flags(error: CliError, tests: &[Test], questions: &[Value], title: &st
                     answers::instead(&answers::ids(questions), &test.0),
                 );
             }
-            let (parameter, flag) =
-                (format!("`filter[{}][{}]`", test.0, test.1), format!("`{}`", flag(test)));
-            if detail.contains(&parameter) {
-                *detail = detail.replace(&parameter, &flag);
+            let parameter = |operator: &str| format!("filter[{}][{operator}]", test.0);
+            if detail.contains(&format!("`{}`", parameter(&test.1))) {
                 help = help.or_else(|| instead(test, &answers::known(questions)));
+            }
+            for operator in [test.1.as_str(), "includes", "answered"] {
+                *detail = detail.replace(&parameter(operator), &flag(&test.0, operator));
             }
         }
         for name in ["since", "until"] {
@@ -53,19 +54,27 @@ pub fn in_flags(error: CliError, tests: &[Test], questions: &[Value], title: &st
     CliError::Client { error: ClientError::Problem(problem), notes, help }
 }
 
-fn flag((question, operator, _): &Test) -> String {
-    match operator.as_str() {
+fn flag(question: &str, operator: &str) -> String {
+    match operator {
         "eq" => format!("--where {question}"),
         _ => format!("--where {question}.{operator}"),
     }
 }
 
 /// What may have been meant by a test of an option.
-fn instead(test: &Test, questions: &[Question]) -> Option<String> {
-    let question = questions.iter().find(|question| question.id.as_ref() == Some(&test.0))?;
-    if question.kind.answer_is_list() && test.1 == "eq" {
-        return Some(format!("--where {}.includes={}", test.0, test.2));
-    }
-    let near = similar_option(question, &test.2)?;
-    Some(format!("a similar option exists: {}={near}", flag(test)))
+fn instead((id, operator, value): &Test, questions: &[Question]) -> Option<String> {
+    let question = questions.iter().find(|question| question.id.as_ref() == Some(id))?;
+    let is_list = question.kind.answer_is_list();
+    let near = similar_option(question, value);
+    let meant = match (operator.as_str(), &near) {
+        ("eq", _) if is_list => "includes",
+        ("in", Some(_)) if is_list => "includes",
+        // `in` takes it for several.
+        ("in", Some(near)) if near.contains(',') => "eq",
+        (operator, Some(near)) if near != value => operator,
+        _ => return None,
+    };
+    let is_near = near.as_ref().is_some_and(|near| near != value);
+    let test = format!("{}={}", flag(id, meant), near.as_ref().unwrap_or(value));
+    Some(if is_near { format!("a similar option exists: {test}") } else { test })
 }

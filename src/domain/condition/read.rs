@@ -7,6 +7,9 @@ use crate::domain::pattern::Pattern;
 use crate::domain::question::is_empty;
 use crate::domain::violation::{Rule, Violation, join};
 
+/// How a condition asks that there is no answer.
+pub(super) const UNANSWERED: &str = "`{\"answered\": false}`";
+
 /// The operators, as `unknown_field` proposes them.
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
 
@@ -132,7 +135,7 @@ impl Reading {
 
     fn value(&mut self, operand: &Value, at: &str) -> Option<Value> {
         if is_empty(operand) {
-            let message = "no answer is ever empty; `{\"answered\": false}` asks for none";
+            let message = format!("no answer is ever empty; {UNANSWERED} asks for none");
             self.report(at, Rule::ImpossibleCondition, message);
             return None;
         }

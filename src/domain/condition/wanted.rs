@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::possible::{INSTEAD, misfit, not_included};
+use super::read::UNANSWERED;
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
@@ -101,7 +102,7 @@ fn told(pointer: &str, message: &str) -> String {
     // What would be right is said as conditions write it.
     let message = match message.split_once(INSTEAD) {
         Some((why, _)) => format!("{why}{INSTEAD}`filter{question}[includes]`"),
-        None => message.to_owned(),
+        None => message.replace(UNANSWERED, &format!("`filter{question}[answered]=false`")),
     };
     format!("`filter{question}{operator}`: {message}")
 }

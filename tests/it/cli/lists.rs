@@ -100,6 +100,31 @@ fn answers_are_listed_by_what_was_answered_and_when() {
 }
 
 #[test]
+fn a_filter_that_asks_for_an_option_in_the_wrong_way_is_told_the_right_one() {
+    let home = Home::new();
+    let options = "options: [Risotto, 'b,c']";
+    let question = |id: &str, kind: &str| format!("{{id: {id}, type: {kind}, title: {id}, {options}}}");
+    let questions =
+        [question("rk", "ranking"), question("m", "multiple_choice"), question("o", "single_choice")];
+    home.write("meal.yaml", &format!("title: Meal\nquestions: [{}]\n", questions.join(", ")));
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "meal.yaml"]);
+    for (test, help) in [
+        ("rk=Risotto", "--where rk.includes=Risotto"),
+        ("m=risoto", "a similar option exists: --where m.includes=Risotto"),
+        ("m.in=Risotto", "--where m.includes=Risotto"),
+        ("o.in=b,c", "--where o=b,c"),
+        ("o.in=risoto", "a similar option exists: --where o.in=Risotto"),
+    ] {
+        let refused =
+            home.run(&["--data", "store", "responses", id.trim(), "--where", test]).expect(6).stderr;
+        assert!(refused.contains(&format!("= help: {help}\n")), "{test}: {refused}");
+        assert!(!refused.contains("filter["), "{test}: {refused}");
+    }
+    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "o="]).expect(6).stderr;
+    assert!(refused.contains("`--where o.answered=false` asks for none"), "{refused}");
+}
+
+#[test]
 fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
     let home = Home::new();
     let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
