@@ -130,6 +130,7 @@ impl Validate {
             Some(report) if self.format == Some(Told::Github) => {
                 return Err(self.told(session, report.into()));
             }
+            Some(report) if session.output.cuts_rows() => return Err(report.into()),
             // The lines have told why.
             Some(report) => return Err(Report { findings: Vec::new(), ..report }.into()),
         }

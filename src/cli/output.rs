@@ -179,6 +179,11 @@ impl Output {
         }
     }
 
+    /// Whether rows may be cut off at the end of a line.
+    pub fn cuts_rows(&self) -> bool {
+        self.format == Format::Table && self.result.is_terminal
+    }
+
     /// Says something to the person, unless `-q`. A program that reads results as data gets failures as data, and
     /// nothing between them.
     pub fn say(&self, text: &str) {

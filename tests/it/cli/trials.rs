@@ -1,5 +1,6 @@
 //! Answers tried on a form file, offline: what would be asked, what is hidden, what would be refused.
 
+use super::terminal::Session;
 use super::{Home, Run};
 
 const FEEDBACK: &str = "\
@@ -55,6 +56,17 @@ source\tasked\tanswered by its default
 email\tasked\tno answer
 ";
     assert_eq!((&*tried.stdout, &*tried.stderr), (lines, "the answers would be taken\n"));
+}
+
+#[test]
+fn a_terminal_tells_reasons_whole_below_the_lines_that_cut_them() {
+    let home = home();
+    let arguments = ["validate", "feedback.yaml", "score=3", "email=nope"];
+    let (code, seen) = Session::start(&home, &[("NO_COLOR", "1")], &arguments).end();
+    assert!(
+        code == Some(6) && seen.contains("error[invalid_email]: feedback.yaml: Enter an email"),
+        "{seen}"
+    );
 }
 
 #[test]
