@@ -21,20 +21,19 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
         return format!("a similar option exists: {}", quoted(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
+    let other = wrong.filter(|_| takes_other(question)).map(|text| in_other_words(question, id, text));
+    let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
             let order =
                 if matches!(question.kind, Kind::Ranking(_)) { ", the most preferred first" } else { "" };
-            format!("give it once for each{order}: {}", repeated(question, id, wrong))
+            format!("give it once for each{order}: {}{other}", repeated(question, id, wrong))
         }
         example @ Value::Object(_) => {
             let line = quoted(&format!("{id}:={example}"));
             format!("{id} takes JSON from rows to columns: {line}")
         }
-        _ => {
-            let other = wrong.filter(|_| takes_other(question)).map(|text| in_other_words(id, text));
-            format!("{id}=… expects {}{}", rules.expects(), other.unwrap_or_default())
-        }
+        _ => format!("{id}=… expects {}{other}", rules.expects()),
     }
 }
 
@@ -82,8 +81,9 @@ fn repeated(question: &Question, id: &str, wrong: Option<&str>) -> String {
     values.iter().map(|value| quoted(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
-fn in_other_words(id: &str, text: &str) -> String {
+fn in_other_words(question: &Question, id: &str, text: &str) -> String {
     let answer = Value::Object(vec![("other".to_owned(), text.into())]);
+    let answer = if question.kind.answer_is_list() { Value::Array(vec![answer]) } else { answer };
     format!("; in other words: {}", quoted(&format!("{id}:={answer}")))
 }
 

@@ -37,7 +37,10 @@ pub fn record(path: &Path) -> Result<Record, CliError> {
         1 => Ok(records.remove(0)),
         count => {
             let message = format!("one record is sent at a time, and {} has {count}", path.display());
-            Err(CliError::usage_with_help(message, "forms validate FORM --answers FILE checks several"))
+            Err(CliError::usage_with_help(
+                message,
+                "to check several: forms validate FORM.yaml --answers FILE; forms show FORM -o yaml writes FORM.yaml",
+            ))
         }
     }
 }

@@ -160,10 +160,19 @@ impl Restore {
 fn not_restored(error: ClientError, form: &str) -> CliError {
     let help = match error.problem().map(|problem| problem.code) {
         Some(Code::NotInTrash) => format!("forms show {form}"),
+        Some(Code::SlugTaken) => slug_of(&error).map_or_else(
+            || "forms explain slug_taken".to_owned(),
+            |slug| format!("to take the slug from the form that has it: forms edit {slug} --slug ''"),
+        ),
         Some(Code::FormNotFound) => "in the trash a form is known by its id: forms list --trashed".to_owned(),
         _ => return error.into(),
     };
     CliError::of_client(error, help)
+}
+
+/// The slug that another form has.
+fn slug_of(error: &ClientError) -> Option<&str> {
+    error.problem()?.errors.first()?.message.split('`').nth(1)
 }
 
 fn named(title: &str, response_count: u64) -> String {

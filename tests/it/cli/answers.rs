@@ -16,6 +16,7 @@ questions:
   - {id: order, type: ranking, title: Order, options: [red, blue]}
   - {id: grid, type: matrix, title: Grid, rows: [taste], columns: [good, bad]}
   - {id: day, type: date, title: Day}
+  - {id: gear, type: multiple_choice, title: Gear, options: [tent, rope], allow_other: true}
 ";
 
 fn home() -> (Home, String) {
@@ -90,6 +91,10 @@ fn the_help_is_a_line_to_paste() {
         (
             "colour=Mum's",
             r#"colour=… expects one of red, blue; in other words: 'colour:={"other":"Mum'\''s"}'"#,
+        ),
+        (
+            "gear=Pink",
+            r#"give it once for each: gear=tent gear=rope; in other words: 'gear:=[{"other":"Pink"}]'"#,
         ),
         ("colour=rde", "a similar option exists: colour=red"),
         ("colour=BLUE", "a similar option exists: colour=blue"),

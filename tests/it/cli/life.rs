@@ -32,6 +32,14 @@ fn a_deleted_form_is_listed_in_the_trash_and_restored() {
     let again = home.run(&["restore", &deleted]).expect(5);
     assert!(again.stderr.starts_with("error[not_in_trash]: "), "{again:?}");
     home.run(&["restore", "frm_000000000000"]).expect(3);
+    home.ok(&["edit", &deleted, "--slug", "meal"]);
+    home.ok(&["delete", "--yes", &deleted]);
+    home.write("other.yaml", "title: Other\nslug: meal\n");
+    home.ok(&["create", "-f", "other.yaml"]);
+    let refused = home.run(&["restore", &deleted]).expect(5).stderr;
+    assert!(refused.contains("forms edit meal --slug ''"), "{refused}");
+    home.ok(&["edit", "meal", "--slug", ""]);
+    home.ok(&["restore", &deleted]);
 }
 
 #[test]
