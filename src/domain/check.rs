@@ -51,34 +51,7 @@ impl Version {
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
         }
-        if violations.is_empty() {
-            return Ok(defaults);
-        }
-        self.drop_doubtful(&mut violations);
-        Err(violations)
-    }
-
-    /// Leaves out of `violations` that a question is not asked, where an answer that is refused decides that: mended, it
-    /// may be asked.
-    fn drop_doubtful(&self, violations: &mut Vec<Violation>) {
-        let is_unseen = |violation: &Violation| violation.code == Rule::QuestionNotVisible;
-        if !violations.iter().any(is_unseen) {
-            return;
-        }
-        let refused = violations.iter().filter(|violation| !is_unseen(violation));
-        let mut doubtful: HashSet<String> =
-            refused.filter_map(|violation| violation.question.clone()).collect();
-        let mut page_is_doubtful = false;
-        for question in &self.questions {
-            let condition = question.show_if.as_ref();
-            let is_doubtful = condition.is_some_and(|condition| condition.names(&|id| doubtful.contains(id)));
-            if question.kind.begins_page() {
-                page_is_doubtful = is_doubtful;
-            }
-            doubtful.extend(question.id.clone().filter(|_| is_doubtful || page_is_doubtful));
-        }
-        let is_left_out = |id: &Option<String>| id.as_ref().is_some_and(|id| doubtful.contains(id));
-        violations.retain(|violation| !is_unseen(violation) || !is_left_out(&violation.question));
+        if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
 
     /// The answers whose keys are ids of questions, and the other keys.

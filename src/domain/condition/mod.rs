@@ -82,16 +82,7 @@ impl Condition {
 
     /// Shows `see` each test that looks through an answer's text, with the id of the question it is asked of.
     pub fn each_search<'a>(&'a self, see: &mut dyn FnMut(&'a str, Search<'a>)) {
-        each_about(&self.all, &mut |about| {
-            about.tests.iter().filter_map(Test::search).for_each(|search| see(&about.question, search));
-        });
-    }
-
-    /// Whether it asks anything of a question whose id `is_one`.
-    pub fn names(&self, is_one: &dyn Fn(&str) -> bool) -> bool {
-        let mut found = false;
-        each_about(&self.all, &mut |about| found |= is_one(&about.question));
-        found
+        each_search(&self.all, see);
     }
 }
 
@@ -104,14 +95,16 @@ pub enum Search<'a> {
     Pattern(&'a Pattern),
 }
 
-fn each_about<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a About)) {
+fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a>)) {
     for clause in clauses {
         match clause {
             Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| each_about(all, see));
+                conditions.iter().for_each(|all| each_search(all, see));
             }
-            Clause::Not(all) => each_about(all, see),
-            Clause::Question(about) => see(about),
+            Clause::Not(all) => each_search(all, see),
+            Clause::Question(About { question, tests, .. }) => {
+                tests.iter().filter_map(Test::search).for_each(|search| see(question, search));
+            }
         }
     }
 }

@@ -51,29 +51,6 @@ fn a_hidden_question_is_neither_required_nor_accepted() {
 }
 
 #[test]
-fn what_hangs_on_a_refused_answer_is_not_told_to_be_left_out() {
-    table(
-        r#"{"id":"score","type":"rating","title":"S"},
-           {"id":"why","type":"short_text","title":"W","show_if":{"not":{"any":[{"score":{"gt":2}},{"score":{"answered":false}}]}}},
-           {"id":"mail","type":"email","title":"M","show_if":{"why":{"answered":true}}},
-           {"id":"other","type":"short_text","title":"O"},
-           {"type":"page","title":"P","show_if":{"other":"x","score":1}},
-           {"id":"on_page","type":"short_text","title":"T"}"#,
-        &[
-            (r#"{"score":9,"why":"slow","mail":"a@b.example","on_page":"x"}"#, &[("score", "out_of_range")]),
-            (
-                r#"{"score":5,"why":"slow","other":7}"#,
-                &[("why", "question_not_visible"), ("other", "type_mismatch")],
-            ),
-            (
-                r#"{"score":5,"mail":"a@b.example","other":7,"on_page":"x"}"#,
-                &[("mail", "question_not_visible"), ("other", "type_mismatch")],
-            ),
-        ],
-    );
-}
-
-#[test]
 fn a_question_can_be_required_where_a_condition_holds() {
     table(
         r#"{"id":"score","type":"rating","title":"S"},
