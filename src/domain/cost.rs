@@ -49,9 +49,11 @@ impl Search<'_> {
 }
 
 impl Version {
-    /// Whether there is any.
-    pub fn has_patterns(&self) -> bool {
-        self.pattern_bytes() > 0
+    /// Whether answers are looked through at all.
+    pub fn searches(&self) -> bool {
+        let mut searches = false;
+        each_search(&self.questions, |_, _, _| searches = true);
+        searches
     }
 
     /// Bytes that its patterns take.

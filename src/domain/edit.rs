@@ -48,9 +48,9 @@ impl Patch {
         Ok(patch)
     }
 
-    /// Nanoseconds that it takes at worst to hold what it makes of `submission` against the patterns of `version`.
+    /// Nanoseconds that it takes at worst to look through what it makes of `submission`, as `version` does.
     pub fn work(&self, submission: &Submission, version: &Version) -> usize {
-        let Some(patch) = self.answers.as_ref().filter(|_| version.has_patterns()) else { return 0 };
+        let Some(patch) = self.answers.as_ref().filter(|_| version.searches()) else { return 0 };
         // Each text of the outcome is from one of both.
         let kept = Answers::read(&submission.answers).map_or(0, |kept| version.work(kept.values()));
         kept.saturating_add(version.work(patch.values()))
