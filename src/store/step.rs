@@ -1,0 +1,107 @@
+//! What a step of the store is given, and what comes of it.
+
+use std::sync::Arc;
+
+use crate::domain::admission::Refusal;
+use crate::domain::definition::Definition;
+use crate::domain::edit::Edit;
+use crate::domain::form::{Form, Version};
+use crate::id::{FormId, SubmissionId};
+use crate::secret::KeyId;
+
+/// What became of a step that the domain decided about.
+#[derive(Debug, Clone)]
+pub enum Step<T> {
+    /// Done, and durable.
+    Done(T),
+    /// Done by an earlier request with the same idempotency key.
+    Replayed(T),
+    /// The domain said no.
+    Refused(Refusal),
+    /// What was checked beforehand has changed since: check again.
+    Recheck,
+    /// There is no such form in this workspace, or no such submission in the form.
+    Missing,
+}
+
+impl<T> Step<T> {
+    /// The same step with `change` of what it gives.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Step<U> {
+        match self {
+            Self::Done(value) => Step::Done(change(value)),
+            Self::Replayed(value) => Step::Replayed(change(value)),
+            Self::Refused(why) => Step::Refused(why),
+            Self::Recheck => Step::Recheck,
+            Self::Missing => Step::Missing,
+        }
+    }
+}
+
+/// A form with its present questions.
+#[derive(Debug, Clone)]
+pub struct Current {
+    pub form: Arc<Form>,
+    pub version: Arc<Version>,
+}
+
+/// Part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    /// Whether more come after it.
+    pub more: bool,
+}
+
+/// A request that may come again: what it is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// The key that sent it: another caller's idempotency keys are others.
+    pub caller: KeyId,
+    /// What it asks for.
+    pub operation: Operation,
+    /// Hash of the `Idempotency-Key`.
+    pub key: u128,
+    /// Hash of the body and the query.
+    pub body: u128,
+}
+
+/// An operation that can be remembered by an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    CreateForm,
+    CreateSubmission(FormId),
+    RestoreForm(FormId),
+    RestoreSubmission(FormId, SubmissionId),
+}
+
+/// A form that is to be made.
+#[derive(Debug, Clone)]
+pub struct NewForm {
+    pub id: FormId,
+    pub definition: Definition,
+    pub retry: Option<Retry>,
+}
+
+/// Answers that were checked against a form and are to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSubmission<'a> {
+    pub form: FormId,
+    /// The form's revision and version they were checked against.
+    pub checked_revision: u64,
+    pub checked_version: u32,
+    /// A JSON object, exactly as it was sent.
+    pub answers: &'a str,
+    /// The same, if it was.
+    pub metadata: Option<&'a str>,
+    pub retry: Option<Retry>,
+}
+
+/// An edit of a submission that was checked and is to be made.
+#[derive(Debug, Clone)]
+pub struct CheckedEdit {
+    pub form: FormId,
+    pub submission: SubmissionId,
+    /// How often the submission had been edited when this was checked.
+    pub seen_edits: u32,
+    pub edit: Edit,
+}
