@@ -17,6 +17,7 @@ mod serving; // connections, times, shutdown
 mod slow; // what takes long holds up nobody else
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
-mod submission_life; // metadata, edits, history, the trash of submissions
+mod submission_life; // metadata, edits, history
+mod submission_trash; // the trash of submissions
 mod submissions; // submissions
 mod unknown; // answers to what is no question of the form
