@@ -74,23 +74,17 @@ impl App {
                 return self.replayed(caller, id, &current, sent).await;
             }
             let (sent, dropped) = self.check(&current, sent).await?;
-            let new = NewSubmission {
-                form: current.form.id,
-                checked_revision: current.form.revision,
-                checked_version: current.form.version,
-                answers: sent.answers.text(),
-                metadata: sent.metadata.as_deref(),
-                retry,
-            };
+            let new = checked(&current, &sent, retry);
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, Step::Recheck) {
                 continue;
             }
-            let (id, replayed) = settled(step, What::Form(form.to_owned()))?;
-            if replayed {
-                return self.replayed(caller, id, &current, sent).await;
-            }
-            return Ok(Accepted { submission: completed(id, &current, sent), replayed, dropped });
+            return match settled(step, What::Form(form.to_owned()))? {
+                (id, true) => self.replayed(caller, id, &current, sent).await,
+                (id, false) => {
+                    Ok(Accepted { submission: completed(id, &current, sent), replayed: false, dropped })
+                }
+            };
         }
         Err(AppError::Contended)
     }
@@ -278,6 +272,18 @@ fn fitting(version: &Version, mut sent: Sent, limits: &Limits, now: Timestamp) -
         return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
     }
     Ok(Sent { answers: sent.answers.with(defaults), ..sent })
+}
+
+/// What is to be stored of what fits `current`.
+fn checked<'a>(current: &Current, sent: &'a Sent, retry: Option<Retry>) -> NewSubmission<'a> {
+    NewSubmission {
+        form: current.form.id,
+        checked_revision: current.form.revision,
+        checked_version: current.form.version,
+        answers: sent.answers.text(),
+        metadata: sent.metadata.as_deref(),
+        retry,
+    }
 }
 
 fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {
