@@ -14,7 +14,7 @@ const CAPACITY: usize = 4 << 20;
 /// How many bytes are kept decoded for each byte of a body.
 const GROWTH: usize = 4;
 
-/// A row that can be kept decoded.
+/// A row that can be kept decoded. The engine knows nothing of what rows mean: their own kind says how much they hold.
 pub trait Keep: Send + Sync + 'static {
     /// Bytes that it takes beyond what is in proportion to its body.
     fn beyond(&self) -> usize {
@@ -53,8 +53,7 @@ impl Hot {
     }
 
     /// Keeps a row whose body has `size` bytes and was read after `read`, unless rows have changed since or are
-    /// changing. A full memory
-    /// is emptied first, which is rare, simple and bounded.
+    /// changing. A full memory is emptied first, which is rare, simple and bounded.
     pub(crate) fn keep<T: Keep>(&self, key: &[u8], row: &Arc<T>, size: usize, read: Moment) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if read.0 % 2 == 1 || self.turns.load(Ordering::SeqCst) != read.0 {
