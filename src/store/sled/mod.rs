@@ -102,6 +102,20 @@ impl SledStore {
         let joined = tokio::task::spawn_blocking(move || work(&store)).await;
         joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
     }
+
+    /// Runs a slice of work that may take long, when its turn comes.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        slice: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.expect("nobody closes it");
+        let slice = move |store: &Self| {
+            // Held to the end of the slice, also where nobody waits for that any more.
+            let _held = turn;
+            slice(store)
+        };
+        self.scan_apart(usize::MAX, slice).await
+    }
 }
 
 #[async_trait]

@@ -1,7 +1,6 @@
 //! Searches among a form's submissions: however many must be looked at, a slice at a time, so that nobody waits for it.
 
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use super::engine::Engine;
 use super::engine::tx::Direction;
@@ -59,17 +58,11 @@ impl SledStore {
             if self.live_form(workspace, search.form)?.is_none() {
                 return Ok(None);
             }
-            let turn = match rows {
-                Some(_) => None,
-                None => Some(Arc::clone(&self.turns).acquire_owned().await.expect("nobody closes it")),
+            let slice = move |store: &Self| search.look(&store.engine).map(|()| search);
+            search = match rows {
+                Some(rows) => self.scan_apart(rows, slice).await?,
+                None => self.in_turn(slice).await?,
             };
-            let slice = move |store: &Self| {
-                search.look(&store.engine)?;
-                // Held to here: a search that was given up ends with its slice.
-                drop(turn);
-                Ok(search)
-            };
-            search = self.scan_apart(rows.unwrap_or(usize::MAX), slice).await?;
         }
         Ok(Some(search))
     }

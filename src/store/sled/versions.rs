@@ -1,7 +1,5 @@
 //! The versions of a form's questions in the embedded store: how one is kept, a page of them, and a look at them all.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -91,14 +89,8 @@ impl SledStore {
     ) -> Result<Past, StoreError> {
         let id = form.id;
         while before > 1 && !past.is_found() && self.live_form(form.workspace, id)?.is_some() {
-            let turn = Arc::clone(&self.turns).acquire_owned().await.expect("nobody closes it");
-            let slice = move |store: &Self| {
-                let before = store.look_at_slice(id, before, &mut past)?;
-                // Held to here: a look that was given up ends with its slice.
-                drop(turn);
-                Ok((before, past))
-            };
-            (before, past) = self.scan_apart(usize::MAX, slice).await?;
+            let slice = move |store: &Self| Ok((store.look_at_slice(id, before, &mut past)?, past));
+            (before, past) = self.in_turn(slice).await?;
         }
         Ok(past)
     }
