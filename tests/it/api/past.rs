@@ -58,20 +58,23 @@ async fn what_was_answered_once_is_found_whatever_the_form_asks_now() {
 #[tokio::test]
 async fn what_was_asked_is_remembered_however_much_was_asked_since() {
     let server = Server::start().await;
-    let score = json!({"id": "score", "type": "rating", "title": "S"});
-    let form = server.published(json!([{"id": "n", "type": "number", "title": "N"}, score])).await;
-    server.submit(&form, json!({"n": 0, "score": 5})).await;
-    // More bytes than a page of versions has, then more versions than are looked at in one turn.
+    let n = json!({"id": "n", "type": "number", "title": "N"});
+    let form = server.published(json!([n])).await;
+    // More bytes than are looked at in one turn, then more versions.
     let description = "x".repeat(10_000);
-    for (edits, size) in [(6, 80), (20, 1)] {
-        for edit in 0..edits {
-            let question =
-                |_| json!({"type": "number", "title": format!("{edit}"), "description": description});
-            let questions: Vec<_> = (0..size).map(question).collect();
-            let change = json!({"questions": questions});
-            server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
-        }
+    let sizes = [[80; 6].as_slice(), &[0; 20]].concat();
+    for (number, size) in sizes.iter().enumerate() {
+        let score = json!({"id": format!("score{number}"), "type": "rating", "title": "S"});
+        let other = json!({"type": "number", "title": "O", "description": description});
+        let mut questions = vec![n.clone(), score];
+        questions.extend(std::iter::repeat_n(other, *size));
+        let change = json!({"questions": questions});
+        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+        server.submit(&form, json!({"n": number, format!("score{number}"): 5})).await;
     }
-    let list = server.get(format!("{}?{}", path(&form), filter("score=5"))).send().await;
-    assert_eq!(numbers(&list.expect(200)), [0]);
+    for number in 0..sizes.len() {
+        let wanted = filter(&format!("score{number}=5"));
+        let list = server.get(format!("{}?{wanted}", path(&form))).send().await;
+        assert_eq!(numbers(&list.expect(200)), [i64::try_from(number).unwrap()]);
+    }
 }

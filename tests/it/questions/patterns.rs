@@ -4,7 +4,7 @@ use forms::domain::definition::Definition;
 use forms::domain::json;
 use forms::domain::limits::Limits;
 
-use super::holds;
+use super::{define, holds};
 
 /// The codes, pointers and messages of what is wrong with a form of `questions`.
 fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
@@ -106,5 +106,17 @@ fn a_text_that_is_too_long_is_not_held_against_the_pattern() {
     holds(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
         &[("\"b123\"", &["too_long"]), ("\"b1\"", &["pattern_mismatch"])],
+    );
+}
+
+#[test]
+fn a_version_weighs_what_its_patterns_do() {
+    let weight = |settings: &str| define(settings).unwrap().pattern_bytes();
+    let (none, little) = (weight(r#""type":"short_text""#), weight(r#""type":"short_text","pattern":"a""#));
+    let large = weight(r#""type":"short_text","pattern":"[ab]{4000}""#);
+    // Four thousand states, of 24 bytes at least.
+    assert!(
+        none == 0 && (1..20_000).contains(&little) && (96_000..400_000).contains(&large),
+        "{little} {large}"
     );
 }
