@@ -15,7 +15,7 @@ use crate::domain::revision::Expected;
 use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
-use crate::store::{Current, NewForm, Operation, Step};
+use crate::store::{Current, NewForm, Operation, Restored, Step};
 
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
@@ -177,20 +177,18 @@ impl App {
         settled(step, What::Form(form.to_owned())).map(drop)
     }
 
-    /// Takes the form out of the trash again.
+    /// Takes the form out of the trash again. True if an earlier attempt had done it.
     pub async fn restore_form(
         &self,
         caller: &Caller,
         form: &str,
         attempt: Attempt<'_>,
-    ) -> Result<(Current, u64, bool), AppError> {
+    ) -> Result<(Restored, bool), AppError> {
         require(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
         let retry = attempt.retry(caller, Operation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
-        let (current, replayed) = settled(step, What::Form(form.to_owned()))?;
-        let count = self.store.count_submissions(caller.workspace, id).await?;
-        Ok((current, count, replayed))
+        settled(step, What::Form(form.to_owned()))
     }
 
     /// A page of the form's versions, `limit` at most, from `cursor` on.

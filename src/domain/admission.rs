@@ -87,7 +87,8 @@ impl Refusal {
 pub struct Remembered {
     /// Hash of its body and query.
     pub body: u128,
-    /// The binary form of the id of what it made; shorter ids are padded in front.
+    /// The binary form of the id of what it made; shorter ids are padded in front. Of the restore of a submission, how
+    /// often that had been edited.
     pub made: u128,
     /// When it did.
     pub at: Timestamp,

@@ -17,9 +17,10 @@ use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 use crate::app::{Attempt, FormsWanted};
+use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Status;
-use crate::store::Current;
+use crate::store::{Current, Restored};
 
 /// Of an operation that can be tried out.
 #[derive(IntoParams)]
@@ -155,7 +156,7 @@ pub(super) async fn get_form(
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
     let (current, count) = shared.app.get_form(&caller, &form).await?;
-    shown(&shared, &current, count)
+    shown(&current, count, shared.app.now())
 }
 
 /// Update a form
@@ -183,9 +184,9 @@ pub(super) async fn update_form(
     let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The form is not at the revision that the tag would name.
-        return detail(&shared, &current, count);
+        return detail(&current, count, shared.app.now());
     }
-    shown(&shared, &current, count)
+    shown(&current, count, shared.app.now())
 }
 
 /// Delete a form
@@ -230,8 +231,9 @@ pub(super) async fn restore_form(
     NoBody(body): NoBody,
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (current, count, again) = shared.app.restore_form(&caller, &form, attempt).await?;
-    Ok(replayed(shown(&shared, &current, count)?, again))
+    let (Restored { current, responses, at }, again) =
+        shared.app.restore_form(&caller, &form, attempt).await?;
+    Ok(replayed(shown(&current, responses, at)?, again))
 }
 
 /// Which part of the list of versions.
@@ -315,12 +317,11 @@ pub(super) async fn get_schema(
     Ok(response)
 }
 
-/// A form, whole, with the tag of its revision.
-fn shown(shared: &Shared, current: &Current, responses: u64) -> Result<Response, Failure> {
-    Ok(tagged(detail(shared, current, responses)?, current.form.revision))
+/// A form as it was `at` that moment, whole, with the tag of its revision.
+fn shown(current: &Current, responses: u64, at: Timestamp) -> Result<Response, Failure> {
+    Ok(tagged(detail(current, responses, at)?, current.form.revision))
 }
 
-fn detail(shared: &Shared, current: &Current, responses: u64) -> Result<Response, Failure> {
-    let now = shared.app.now();
-    json(&FormDetail::new(&current.form, &current.version, responses, now)?)
+fn detail(current: &Current, responses: u64, at: Timestamp) -> Result<Response, Failure> {
+    json(&FormDetail::new(&current.form, &current.version, responses, at)?)
 }

@@ -13,7 +13,7 @@ pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_the_dead;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
-pub use step::{CheckedEdit, Current, NewForm, NewSubmission, Operation, Page, Retry, Step};
+pub use step::{CheckedEdit, Current, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step};
 
 use std::sync::Arc;
 
@@ -133,15 +133,14 @@ pub trait Forms: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
-    /// Takes the form and its submissions out of the trash again. A replay gives the form as it stood last outside of
-    /// it.
+    /// Takes the form and its submissions out of the trash again. A replay gives what was given then.
     async fn restore_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         retry: Option<Retry>,
         now: Timestamp,
-    ) -> Result<Step<Current>, StoreError>;
+    ) -> Result<Step<Restored>, StoreError>;
 
     /// Erases a form at the revision expected, in the trash or not: at once for whoever looks, then its submissions
     /// bit by bit, also across a restart.
@@ -239,8 +238,8 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
-    /// Takes a submission out of the trash again, if there is a seat for it. A replay gives the submission as it stood
-    /// last outside of it.
+    /// Takes a submission out of the trash again, if there is a seat for it. A replay gives the submission as it was
+    /// then.
     async fn restore_submission(
         &self,
         workspace: WorkspaceId,

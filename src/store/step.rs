@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::Definition;
 use crate::domain::edit::Edit;
@@ -42,6 +43,16 @@ impl<T> Step<T> {
 pub struct Current {
     pub form: Arc<Form>,
     pub version: Arc<Version>,
+}
+
+/// A form that was taken out of the trash.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    pub current: Current,
+    /// How many submissions it had then.
+    pub responses: u64,
+    /// When that was.
+    pub at: Timestamp,
 }
 
 /// Part of a list.

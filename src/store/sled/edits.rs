@@ -32,6 +32,16 @@ pub(super) fn edit(
     Ok(Step::Done(new))
 }
 
+/// The submission that is `now` so, as it was after the first `count` edits; as it is, if there were no more.
+pub(super) fn after(tx: &Tx<'_>, now: Submission, count: u128) -> Result<Submission, StoreError> {
+    // What an earlier version remembers of a restore is the id: far more than there are edits.
+    let Ok(count) = u32::try_from(count) else { return Ok(now) };
+    match tx.get(&layout::replaced(now.form, now.id, count))? {
+        Some(body) => entry::read_since(&body)?.1.of(now.form, now.id),
+        None => Ok(now),
+    }
+}
+
 impl SledStore {
     /// Reads what edits have replaced in a submission, newest first.
     pub(super) fn read_history(

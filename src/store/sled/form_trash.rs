@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, present_version};
@@ -10,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Retry, Step, StoreError};
+use crate::store::{Current, Restored, Retry, Step, StoreError};
 
 impl SledStore {
     /// Erases the forms that went to the trash before `horizon`: how many.
@@ -64,12 +65,10 @@ pub(super) fn restore(
     form: FormId,
     retry: Option<&Retry>,
     now: Timestamp,
-) -> Result<Step<Current>, StoreError> {
+) -> Result<Step<Restored>, StoreError> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
-    let version = present_version(tx, &form)?;
     match retries::earlier(tx, retry, now)? {
-        // It may be in the trash again.
-        Some(Ok(_)) => return Ok(Step::Replayed(Current { form: Arc::new(form.outside()), version })),
+        Some(Ok(earlier)) => return again(tx, &form, retry, earlier.at).map(Step::Replayed),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }
@@ -85,10 +84,27 @@ pub(super) fn restore(
     if let Some(deleted) = form.deleted_at {
         tx.delete(layout::trashed_form(workspace, deleted, form.id));
     }
+    let responses = Counters::of(tx, form.id)?.responses;
     if let Some(retry) = retry {
-        retries::remember(tx, retry, made(form.id), now)?;
+        let given = layout::encode_given(&restored, responses)?;
+        retries::remember(tx, retry, made(form.id), &given, now)?;
     }
-    Ok(Step::Done(Current { form: Arc::new(restored), version }))
+    with_questions(tx, restored, responses, now).map(Step::Done)
+}
+
+/// What the restore gave that was remembered at `at`.
+fn again(tx: &Tx<'_>, form: &Form, retry: Option<&Retry>, at: Timestamp) -> Result<Restored, StoreError> {
+    let (form, responses) = match retries::given(tx, retry)? {
+        Some(given) => given,
+        // As it is; but it may be in the trash again.
+        None => (form.outside(), Counters::of(tx, form.id)?.responses),
+    };
+    with_questions(tx, form, responses, at)
+}
+
+fn with_questions(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
+    let version = present_version(tx, &form)?;
+    Ok(Restored { current: Current { form: Arc::new(form), version }, responses, at })
 }
 
 /// Begins to purge the form if it went to the trash before `horizon`.

@@ -15,7 +15,7 @@ use crate::domain::form::{Edit, Form, Retired, Version};
 use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Forms, NewForm, Page, Retry, Step, StoreError};
+use crate::store::{Current, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
 
 #[async_trait]
 impl Forms for SledStore {
@@ -150,7 +150,7 @@ impl Forms for SledStore {
         form: FormId,
         retry: Option<Retry>,
         now: Timestamp,
-    ) -> Result<Step<Current>, StoreError> {
+    ) -> Result<Step<Restored>, StoreError> {
         self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
@@ -258,7 +258,7 @@ fn insert(
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
     tx.put(layout::version(form.id, form.version), rows.version);
     if let Some(retry) = retry {
-        retries::remember(tx, retry, made(form.id), now)?;
+        retries::remember(tx, retry, made(form.id), &[], now)?;
     }
     Ok(Step::Done((form.id, now)))
 }

@@ -14,7 +14,7 @@
 //! H form(8) submission(16) edit(4)          when it was replaced(8), and what an edit replaced, as in E
 //! T form(8) submission(16)                  when it was deleted(8), and a submission in the trash, as in E
 //! y deleted(8) form(8) submission(16)       sweeps T, empty
-//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8)
+//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8); then what a restored form was, JSON
 //! i expiry(8), then as I                    sweeps I, empty
 //! K key(8)                                  an API key, JSON
 //! W workspace(8)                            a workspace, JSON
@@ -307,15 +307,21 @@ pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {
 }
 
 pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
+    split_remembered(body).map(|(remembered, _)| remembered)
+}
+
+/// The memory at the start of `body`, and what follows it.
+pub(super) fn split_remembered(body: &[u8]) -> Result<(Remembered, &[u8]), StoreError> {
     let unknown = || damaged("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
-    let (made, at) = rest.split_first_chunk().ok_or_else(unknown)?;
-    let at = at.try_into().map_err(|_length| unknown())?;
-    Ok(Remembered {
+    let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
+    let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
+    let remembered = Remembered {
         body: u128::from_be_bytes(*hash),
         made: u128::from_be_bytes(*made),
-        at: Timestamp::from_millis(i64::from_be_bytes(at)),
-    })
+        at: Timestamp::from_millis(i64::from_be_bytes(*at)),
+    };
+    Ok((remembered, given))
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
@@ -332,6 +338,15 @@ pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form, StoreError> {
     from_json("a form", body)
+}
+
+/// What a restore gave: the form, and how many submissions it had.
+pub(super) fn encode_given(form: &Form, responses: u64) -> Result<Vec<u8>, StoreError> {
+    to_json(&(form, responses))
+}
+
+pub(super) fn decode_given(body: &[u8]) -> Result<(Form, u64), StoreError> {
+    from_json("what was restored", body)
 }
 
 pub(super) fn encode_retired(retired: &Retired) -> Result<Vec<u8>, StoreError> {

@@ -4,6 +4,7 @@ use super::engine::tx::{Direction, Tx};
 use super::layout;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
+use crate::domain::form::Form;
 use crate::store::{Retry, StoreError};
 
 /// What an earlier request with this idempotency key did, also if that has expired.
@@ -21,11 +22,29 @@ pub(super) fn earlier(
     Ok(recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now)))
 }
 
-/// Remembers that the request `retry` made the object `made`, and sweeps some of what has expired.
-pub(super) fn remember(tx: &mut Tx<'_>, retry: &Retry, made: u128, at: Timestamp) -> Result<(), StoreError> {
+/// What the earlier restore of a form gave: the form, and how many submissions it had. An earlier version kept nothing
+/// of it.
+pub(super) fn given(tx: &Tx<'_>, retry: Option<&Retry>) -> Result<Option<(Form, u64)>, StoreError> {
+    let Some(retry) = retry else { return Ok(None) };
+    let Some(body) = tx.get(&layout::remembered(retry))? else { return Ok(None) };
+    match layout::split_remembered(&body)? {
+        (_, []) => Ok(None),
+        (_, given) => layout::decode_given(given).map(Some),
+    }
+}
+
+/// Remembers that the request `retry` made the object `made`, and was `given` what is not to be had from it later; and
+/// sweeps some of what has expired.
+pub(super) fn remember(
+    tx: &mut Tx<'_>,
+    retry: &Retry,
+    made: u128,
+    given: &[u8],
+    at: Timestamp,
+) -> Result<(), StoreError> {
     forget_expired(tx, at)?;
-    let remembered = Remembered { body: retry.body, made, at };
-    tx.put_last(layout::remembered(retry), layout::encode_remembered(&remembered));
+    let memory = layout::encode_remembered(&Remembered { body: retry.body, made, at });
+    tx.put_last(layout::remembered(retry), [&memory, given].concat());
     tx.put(layout::expiry(retry, at), Vec::new());
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{PAGE_BYTES, SLICE, SledStore, held, layout, retries};
+use super::{PAGE_BYTES, SLICE, SledStore, edits, held, layout, retries};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
@@ -102,8 +102,11 @@ pub(super) fn restore(
     let in_trash = find_trashed(tx, form.id, id)?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(Step::Missing) };
     match retries::earlier(tx, retry, now)? {
-        // It may be in the trash again.
-        Some(Ok(_)) => return Ok(Step::Replayed(Submission { deleted_at: None, ..submission.clone() })),
+        Some(Ok(earlier)) => {
+            // It may be in the trash again, and edited before that.
+            let now = Submission { deleted_at: None, ..submission.clone() };
+            return edits::after(tx, now, earlier.made).map(Step::Replayed);
+        }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }
@@ -119,7 +122,7 @@ pub(super) fn restore(
     let counters = Counters { responses: counters.responses + 1, run: counters.run.max(run), ..counters };
     counters.put(tx, form.id);
     if let Some(retry) = retry {
-        retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
+        retries::remember(tx, retry, submission.edits().into(), &[], now)?;
     }
     Ok(Step::Done(submission))
 }

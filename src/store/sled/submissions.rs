@@ -238,7 +238,7 @@ fn write(
     };
     counters.put(tx, new.form);
     if let Some(retry) = &new.retry {
-        retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), now)?;
+        retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), &[], now)?;
     }
     Ok(id)
 }

@@ -145,20 +145,33 @@ async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_f
     let form = server.published(questions()).await;
     server.submit(&form, json!({"q1": "Ada"})).await;
     let path = format!("{FORMS}/{form}");
-    let delete = |query: &str| server.call(Method::DELETE, format!("{path}{query}")).send();
-    let restore =
-        || server.call(Method::POST, format!("{path}/restore")).header("idempotency-key", "1").send();
-    delete("").await;
-    let restored = restore().await;
+    let delete = async |server: &Server, query: &str| {
+        server.call(Method::DELETE, format!("{path}{query}")).send().await;
+    };
+    let restore = async |server: &Server| {
+        server.call(Method::POST, format!("{path}/restore")).header("idempotency-key", "1").send().await
+    };
+    delete(&server, "").await;
+    let restored = restore(&server).await;
     restored.expect(200);
-    delete("").await;
-    let again = restore().await;
-    assert_eq!((again.text(), again.header("etag")), (restored.text(), restored.header("etag")));
-    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    let same = async |server: &Server| {
+        let again = restore(server).await;
+        assert_eq!((again.text(), again.header("etag")), (restored.text(), restored.header("etag")));
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    };
+    server.submit(&form, json!({"q1": "Bob"})).await;
+    same(&server).await;
+    let change = json!({"title": "Other", "slug": "other", "questions": [], "status": "draft"});
+    server.patch(&path, change).send().await.expect(200);
+    same(&server).await;
+    let server = server.with_index(|_| ()).await;
+    same(&server).await;
+    delete(&server, "").await;
+    same(&server).await;
     assert_eq!(server.get(&path).send().await.code(), "form_not_found", "it is in the trash");
     // What is erased cannot be shown.
-    delete("?purge=true").await;
-    assert_eq!(restore().await.code(), "form_not_found");
+    delete(&server, "?purge=true").await;
+    assert_eq!(restore(&server).await.code(), "form_not_found");
 }
 
 #[tokio::test]

@@ -126,3 +126,39 @@ async fn trashed_submissions_are_erased_after_the_days_of_the_trash() {
     let answer = server.call(Method::POST, format!("{one}/restore")).send().await;
     assert_eq!(answer.code(), "submission_not_found");
 }
+
+#[tokio::test]
+async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_submission() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
+    let edit = async |server: &Server, name: &str| {
+        server.patch(&one, json!({"answers": {"q1": name}})).send().await.expect(200);
+    };
+    let restore = async |server: &Server, key: &str| {
+        server.call(Method::POST, format!("{one}/restore")).header("idempotency-key", key).send().await
+    };
+    let delete = async |server: &Server| server.call(Method::DELETE, &one).send().await;
+    let mut given = Vec::new();
+    for (key, name) in [("1", "Eve"), ("2", "Bob")] {
+        delete(&server).await;
+        given.push((key, restore(&server, key).await));
+        edit(&server, name).await;
+        edit(&server, "Zoe").await;
+    }
+    let same = async |server: &Server| {
+        for (key, given) in &given {
+            let again = restore(server, key).await;
+            assert_eq!((again.text(), again.header("etag")), (given.text(), given.header("etag")));
+            assert_eq!(
+                (again.expect(200), again.header("idempotency-replayed")),
+                (given.expect(200), Some("true"))
+            );
+        }
+    };
+    same(&server).await;
+    let server = server.with_index(|_| ()).await;
+    same(&server).await;
+    delete(&server).await;
+    same(&server).await;
+}

@@ -292,7 +292,7 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     store.close().await.unwrap();
     let store = bench.open();
     let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
-    assert!(matches!(back, Step::Done(current) if current.form.slug.as_deref() == Some("cake")));
+    assert!(matches!(back, Step::Done(back) if back.current.form.slug.as_deref() == Some("cake")));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
     // One in the trash that is erased leaves alone whoever has its slug now.
     trash(&*store, form_id(80), 9).await;

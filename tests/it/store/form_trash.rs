@@ -52,8 +52,10 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     assert!(matches!(restore(1, 1).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
     trash(&*store, form, 5).await;
     let Step::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
-    assert_eq!(*back.form, Form { revision: 4, ..Form::clone(&before.form) });
-    assert!(matches!(restore(2, 7).await.unwrap(), Step::Replayed(again) if again.form == back.form));
+    assert_eq!(*back.current.form, Form { revision: 4, ..Form::clone(&before.form) });
+    assert!(
+        matches!(restore(2, 7).await.unwrap(), Step::Replayed(again) if again.current.form == back.current.form)
+    );
     assert!(matches!(restore(3, 7).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
     let other = store.restore_form(workspace(2), form, None, at(7)).await.unwrap();
     assert!(matches!(other, Step::Missing));
@@ -61,7 +63,7 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     drop(store);
     let store = bench.open();
     let found = store.find_form(workspace(1), form).await.unwrap().unwrap();
-    assert_eq!((found.form, found.version.number), (back.form, before.version.number));
+    assert_eq!((found.form, found.version.number), (back.current.form, before.version.number));
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
     let listed = store.list_forms(workspace(1), &FormFilter::default(), None, 9).await.unwrap();
     assert_eq!(listed.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
