@@ -4,6 +4,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -93,5 +94,35 @@ fn a_search_ends_when_its_caller_hangs_up() {
         // Its turn is free again for the next.
         drop(taken);
         assert_eq!(server.get(&path).send().await.expect(200)["submissions"], json!([]));
+    });
+}
+
+#[test]
+fn who_hangs_up_keeps_the_turn_until_the_work_is_done() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let tale = json!({"type": "long_text", "title": "Tale", "pattern": "[ab]*a[ab]{20}|[cd]{1000}"});
+        let form = server.published(json!([tale])).await;
+        let path = format!("/api/v1/forms/{form}/submissions?dry_run=true");
+        let trial = || Box::pin(server.post(&path, json!({"answers": {"q1": "ab".repeat(2_500)}})).send());
+        let taken = take_the_spare_thread();
+        let mut given_up = trial();
+        assert!(!is_done(&mut given_up).await);
+        drop(given_up);
+        let mut next = trial();
+        assert!(!is_done(&mut next).await);
+        // The thread does one after the other: what was given up, then this.
+        let begun = Arc::new(AtomicBool::new(false));
+        let (behind, let_go) = channel::<()>();
+        let beginning = begun.clone();
+        spawn_blocking(move || {
+            beginning.store(true, Ordering::SeqCst);
+            let_go.recv()
+        });
+        drop(taken);
+        until(|| begun.load(Ordering::SeqCst)).await;
+        assert!(!is_done(&mut next).await, "it did not wait for what was given up");
+        drop(behind);
+        next.await.expect(422);
     });
 }

@@ -1,7 +1,8 @@
 //! What the patterns of a form may cost together.
 
 use forms::domain::definition::Definition;
-use forms::domain::json;
+use forms::domain::form::Version;
+use forms::domain::json::{self, Value};
 use forms::domain::limits::Limits;
 
 use super::{define, holds};
@@ -110,13 +111,15 @@ fn a_text_that_is_too_long_is_not_held_against_the_pattern() {
 }
 
 #[test]
-fn a_version_weighs_what_its_patterns_do() {
-    let weight = |settings: &str| define(settings).unwrap().pattern_bytes();
-    let (none, little) = (weight(r#""type":"short_text""#), weight(r#""type":"short_text","pattern":"a""#));
-    let large = weight(r#""type":"short_text","pattern":"[ab]{4000}""#);
+fn a_version_weighs_what_its_patterns_do_and_works_as_much_for_each_byte() {
+    let version = |settings: &str| define(&format!(r#""type":"short_text"{settings}"#)).unwrap();
+    let (none, little) = (version(""), version(r#","pattern":"a""#));
+    let large = version(r#","pattern":"[ab]{4000}""#);
+    let work = |version: &Version, text: &str| version.work(&[("q1".into(), Value::String(text.into()))]);
+    assert_eq!((none.pattern_bytes(), work(&none, "a")), (0, 0));
+    assert!((1..20_000).contains(&little.pattern_bytes()) && (1..20_000).contains(&work(&little, "a")));
     // Four thousand states, of 24 bytes at least.
-    assert!(
-        none == 0 && (1..20_000).contains(&little) && (96_000..400_000).contains(&large),
-        "{little} {large}"
-    );
+    let states = 96_000..400_000;
+    assert!(states.contains(&large.pattern_bytes()) && states.contains(&work(&large, "a")));
+    assert_eq!(work(&large, "é"), 2 * work(&large, "a"));
 }
