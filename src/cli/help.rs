@@ -30,7 +30,9 @@ CONNECT  whoami    show server, key, workspace
 TOOLS    explain   explain an error code    completions  set up a shell
          help      help on a command or topic
 
-{options}{after-help}";
+Global options:
+{options}{after-help}
+";
 
 /// What follows the root's help.
 pub const ROOT_AFTER: &str = "\
@@ -43,12 +45,38 @@ Examples:
 
 Topics: forms help environment, forms help exit-codes, forms help formatting";
 
-/// Adds to the long help of every command what they have in common.
+/// Where a command's help leaves the options of all commands.
+const GLOBAL: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
+
+/// What `--data` is to `serve`, which is nothing without it.
+const SERVED: &str = "Where forms, answers and keys are kept [env: FORMS_DATA]";
+
+/// Adds to the help of every command what they have in common, and to the short help its examples.
 pub fn with_common(command: clap::Command) -> clap::Command {
-    let command = command.mut_subcommands(with_common);
-    let own = command.get_after_long_help().or(command.get_after_help());
-    let own = own.map(ToString::to_string).unwrap_or_default();
-    command.after_long_help(format!("{own}\n\n{}", common()))
+    let after = format!("{ROOT_AFTER}\n\n{}", common());
+    command.after_long_help(after).mut_subcommands(with_common_below)
+}
+
+fn with_common_below(command: clap::Command) -> clap::Command {
+    let own = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let examples = own.find("Examples:").map_or("", |place| &own[place..]);
+    command
+        .after_help(format!("{examples}\n\n{GLOBAL}"))
+        .after_long_help(format!("{own}\n\n{GLOBAL}\n\n{}", common()))
+        .mut_subcommands(with_common_below)
+}
+
+/// Takes the global options out of the help of every command, but for the one that `serve` needs.
+pub fn brief(command: clap::Command) -> clap::Command {
+    let globals = command.get_arguments().filter(|argument| argument.is_global_set());
+    let globals: Vec<_> = globals.cloned().collect();
+    command.mut_subcommands(|command| {
+        let shown = if command.get_name() == "serve" { "data" } else { "" };
+        command.args(globals.iter().cloned().map(|argument| match argument.get_id() == shown {
+            true => argument.help(SERVED).help_heading(None).display_order(0),
+            false => argument.hide(true),
+        }))
+    })
 }
 
 fn common() -> String {
@@ -87,7 +115,7 @@ impl Help {
         {
             return session.output.object(&topic.value(), || topic.text());
         }
-        let mut command = cli::command();
+        let mut command = brief(cli::command());
         command.build();
         for name in &self.names {
             command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;

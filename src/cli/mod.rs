@@ -74,7 +74,7 @@ fn bug() -> CliError {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut matches = command().try_get_matches_from(arguments)?;
+    let mut matches = help::brief(command()).try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 

@@ -25,7 +25,9 @@ const IF_IN_USE: &str = "stop it, or name another directory";
 
 /// Run the server
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(
+    override_usage = "forms serve --data <DIR> [OPTIONS]",
+    after_long_help = "\
 Prints one line, the server's address, once it takes requests; everything else
 is logged to stderr: as text on a terminal, else as lines of JSON. Stops at
 Ctrl-C or SIGTERM after the requests under way; a second Ctrl-C does not wait
@@ -36,7 +38,8 @@ Commands of the same user find the server and its key by themselves.
 Examples:
   forms serve --data ./store
   url=$(forms serve --data ./store --listen 127.0.0.1:0 | head -1)
-  FORMS_LOG=debug forms serve --data ./store")]
+  FORMS_LOG=debug forms serve --data ./store"
+)]
 pub struct Serve {
     /// Address to listen at; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]

@@ -23,11 +23,11 @@ use crate::domain::json::{self, Value};
 Columns are id, submitted_at, and one for each question; with --trashed it is
 deleted_at instead.
 
---where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a shell
-would take for its own. The operators are those of conditions: eq, ne, lt, lte,
-gt, gte, in (VALUE,VALUE), includes (an option of several, or part of a text),
-matches (a regular expression) and answered (true or false). Given several
-times, all must hold.
+--where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a
+shell would take for its own. The operators are those of conditions: eq, ne, lt,
+lte, gt, gte, in (VALUE,VALUE), includes (an option of several, or part of a
+text), matches (a regular expression) and answered (true or false). Given
+several times, all must hold.
 
 Examples:
   forms responses list frm_7k2m9q4x1abz

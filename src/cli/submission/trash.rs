@@ -21,7 +21,8 @@ submission.
 
 Examples:
   forms responses delete frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc
-  forms responses delete --yes --purge frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+  forms responses delete --yes --purge frm_7k2m9q4x1abz \\
+    sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
 pub(super) struct Delete {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]

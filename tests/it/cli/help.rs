@@ -25,13 +25,16 @@ fn all() -> Vec<(Vec<String>, Command)> {
 #[test]
 fn short_help_fits_a_screen_and_long_help_has_an_example() {
     let home = Home::new();
-    for (path, _) in all() {
+    for (path, command) in all() {
+        let written = command.get_after_long_help().unwrap().to_string();
+        assert!(written.lines().all(|line| line.len() <= 80), "{path:?} is broken at 80 columns");
         let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
         arguments.push("-h");
         let short = home.run(&arguments).expect(0).stdout;
         assert!(short.lines().count() <= 40, "{arguments:?} has {} lines", short.lines().count());
         let widest = short.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 80, "{arguments:?} has {widest} columns");
+        assert!(short.contains("\nExamples:\n  "), "{short}");
         *arguments.last_mut().unwrap() = "--help";
         let long = home.run(&arguments).expect(0).stdout;
         for block in ["Examples:\n  ", "Environment:\n  FORMS_URL", "Exit codes:\n  0 done, "] {
@@ -39,6 +42,34 @@ fn short_help_fits_a_screen_and_long_help_has_an_example() {
         }
         assert!(!long.contains('\u{1b}'), "{arguments:?}");
     }
+}
+
+#[test]
+fn commands_show_their_own_options_and_the_root_those_of_all() {
+    let home = Home::new();
+    let command = forms::cli::command();
+    let globals = command.get_arguments().filter(|argument| argument.is_global_set());
+    let globals: Vec<_> = globals.map(|argument| argument.get_long().unwrap()).collect();
+    let root = home.ok(&["--help"]);
+    let shows = |help: &str, name: &str| help.contains(&format!(" --{name}"));
+    assert!(globals.len() > 9 && globals.iter().all(|name| shows(&root, name)), "{root}");
+    for (path, _) in all() {
+        for flag in ["-h", "--help"] {
+            let arguments = path.iter().map(String::as_str).chain([flag]).collect::<Vec<_>>();
+            let help = home.ok(&arguments);
+            let (options, rest) = help.split_once("  -h, --help").unwrap();
+            let shown: Vec<_> = globals.iter().filter(|name| shows(options, name)).collect();
+            let expected: &[&&str] = if path == ["serve"] { &[&"data"] } else { &[] };
+            assert_eq!(shown, expected, "{arguments:?}");
+            assert!(rest.contains("\nGlobal options (") && !shows(rest, "retries"), "{help}");
+        }
+    }
+    // Typed wrongly, or half, they are known all the same.
+    let run = home.run(&["list", "--outptu", "json"]).expect(2);
+    assert!(run.stderr.contains("'--output'"), "{run:?}");
+    let script = home.ok(&["completions", "bash"]);
+    let (_, list) = script.split_once("forms__subcmd__list)").unwrap();
+    assert!(list.lines().nth(1).unwrap().contains("--insecure-http"), "{list}");
 }
 
 #[test]
@@ -69,7 +100,7 @@ fn forms_alone_shows_its_help_and_is_a_mistake() {
     let short = home.run(&["-h"]).expect(0).stdout;
     assert!(short.lines().count() <= 40);
     assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
-    assert!(!short.contains("\n\n\n"), "{short}");
+    assert!(!short.contains("\n\n\n") && short.ends_with("formatting\n"), "{short}");
 }
 
 #[test]
