@@ -18,26 +18,31 @@ use crate::cli::session::Session;
 use crate::id::Random;
 use crate::secret::SystemRandomness;
 
-/// A text that is being edited, in a file that nobody else may read. Dropped, it leaves the file where it is and says
-/// so, if the person has changed it.
+/// The text of a form that is being edited, in a file that nobody else may read. Dropped, it leaves the file where it is
+/// and says so, if the person has changed it.
 pub struct Draft {
+    /// The form's id.
+    form: String,
     path: PathBuf,
+    /// What a text that is kept ends with.
+    ending: String,
     /// What the person got first.
     given: String,
     output: Rc<Output>,
 }
 
 impl Draft {
-    /// A new file with `text`, in the folder for temporary files and with `name` in its own.
+    /// A new file with `text`, in the folder for temporary files and with the id `form` in its name.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn create(session: &Session, name: &str, text: &str) -> Result<Self, CliError> {
+    pub fn create(session: &Session, form: &str, text: &str) -> Result<Self, CliError> {
         let mut random = [0; 8];
         SystemRandomness::new().fill(&mut random);
         let folder = session.environment.get("TMPDIR").unwrap_or("/tmp");
-        let path = Path::new(folder).join(format!("forms-{name}-{:016x}.yaml", u64::from_be_bytes(random)));
-        let draft = Self { path, given: text.to_owned(), output: Rc::clone(&session.output) };
+        let path = Path::new(folder).join(format!("forms-{form}-{:016x}.yaml", u64::from_be_bytes(random)));
+        let (form, given, output) = (form.to_owned(), text.to_owned(), Rc::clone(&session.output));
+        let draft = Self { form, path, ending: String::new(), given, output };
         draft.write(text)?;
         Ok(draft)
     }
@@ -71,6 +76,11 @@ impl Draft {
         read.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))
     }
 
+    /// Ends the text with the line `ending`, if it is kept.
+    pub fn end_with(&mut self, ending: String) {
+        self.ending = ending;
+    }
+
     /// The text has served: the file can go.
     pub fn discard(self) {
         self.remove();
@@ -80,13 +90,24 @@ impl Draft {
         // A file that stays behind is nobody's but the person's.
         let _gone = fs::remove_file(&self.path);
     }
+
+    fn keep(&self, text: &[u8]) {
+        let line_end = if text.ends_with(b"\n") { "" } else { "\n" };
+        let ending = format!("{line_end}{}", self.ending);
+        let file = OpenOptions::new().append(true).open(&self.path);
+        let ended = file.and_then(|mut file| file.write_all(ending.as_bytes()));
+        let name = self.name();
+        // Without its ending it would overwrite what others have changed.
+        let offer = ended.map(|()| format!("; to send it: VISUAL='cp {name}' forms edit {}", self.form));
+        self.output.warn(&format!("your text is kept in {name}{}", offer.unwrap_or_default()));
+    }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
         match fs::read(&self.path) {
             Ok(text) if text == self.given.as_bytes() => self.remove(),
-            Ok(_) => self.output.warn(&format!("your text is kept in {}", self.path.display())),
+            Ok(text) => self.keep(&text),
             // It was discarded.
             Err(_) => {}
         }

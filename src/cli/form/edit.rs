@@ -22,7 +22,8 @@ Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
 file that `forms show -o yaml` prints. It is the whole form: what you take out
 is taken out. If something is wrong with it, or somebody else has changed the
 form meanwhile, the editor opens again with that as comments at the top; an
-empty file changes nothing.
+empty file changes nothing. Who gives up finds the text in a file, and is told
+the command that sends it later.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
 question's id. VALUE is YAML: a number, true, a [list]; where text is asked for
@@ -117,17 +118,17 @@ fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, problem.code)
         }
-        error => unchanged(error, form, format!("see what it is now: forms show {form}")),
+        error => unchanged(error, form),
     }
 }
 
-/// The server's refusal; with `help` if the form has moved on.
-pub(super) fn unchanged(mut error: ClientError, form: &str, help: String) -> CliError {
+/// The server's refusal; with what to do if the form has moved on.
+pub(super) fn unchanged(mut error: ClientError, form: &str) -> CliError {
     match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {
             problem.detail =
                 Some("somebody else has changed the form meanwhile; yours is not stored".to_owned());
-            CliError::of_client(error, help)
+            CliError::of_client(error, format!("see what it is now: forms show {form}"))
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms show {form}")),
         _ => error.into(),

@@ -3,6 +3,7 @@
 mod change;
 mod create;
 mod edit;
+mod known;
 mod list;
 mod outline;
 mod questions;

@@ -1,8 +1,11 @@
 //! Editing a form in the person's editor, round by round until what they wrote is taken, or they give up.
 
+use std::ops::ControlFlow;
+
 use super::change::{patch_onto, summary};
 use super::create::in_file;
 use super::edit::{tell, unchanged};
+use super::known::Known;
 use crate::api::FormDetail;
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{self, Document};
@@ -11,7 +14,7 @@ use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::session::Session;
-use crate::client::{Client, ClientError, Revision};
+use crate::client::{Client, ClientError};
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 
@@ -33,50 +36,38 @@ enum Round {
 /// A form in the person's hands.
 struct Editing<'a> {
     client: &'a Client,
-    /// What the person began with: only what differs from it is sent.
-    base: Value,
-    /// What is there now, as far as is known.
-    now: Value,
+    known: Known,
     form: FormDetail,
-    revision: Revision,
     dry_run: bool,
 }
 
 /// Lets the person edit the form called `name` until the server takes it.
 pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result<(), CliError> {
     let client = &session.client().await?;
-    let (form, revision) = client.get_revision(name).await?;
-    let base = document::authoring(&form)?;
-    let given = document::yaml(&base)?;
-    let mut round = Round::Write { comments: greeting(session, &form)? };
+    let mut editing = Editing::begin(client, name, dry_run).await?;
+    let given = document::yaml(&editing.known.base)?;
+    let mut round = Round::Write { comments: greeting(session, &editing.form)? };
+    let mut draft = Draft::create(session, &editing.id(), &round.above(&given))?;
     let mut last = given.clone();
-    let draft = Draft::create(session, &form.id.to_string(), &(round.comments().to_owned() + &given))?;
-    let mut editing = Editing { client, now: base.clone(), base, form, revision, dry_run };
     loop {
+        draft.end_with(editing.known.line(&editing.id()));
         let edited = draft.edit(session).await?;
         let own = without_ours(&edited);
         if own == given || is_empty(&own) {
             draft.discard();
-            return tell(session, &editing.now, &editing.form, dry_run);
+            return tell(session, &editing.known.now, &editing.form, dry_run);
         }
-        let agrees = matches!(round, Round::Agree { .. }) && !edited.contains(CONSENT);
-        // Closed as it was, with its problems.
-        let gives_up = own == last && !agrees;
-        round = match round {
-            Round::Agree { error, .. } if gives_up => return Err(error),
-            Round::Agree { .. } if !agrees => round,
-            _ => match editing.attempt(&draft.name(), &edited).await {
-                Ok(form) => return saved(session, draft, &editing, &form),
-                Err(error) => editing.after(error, &edited, gives_up).await?,
-            },
+        round = match editing.next(round, &draft.name(), &edited, own == last).await? {
+            ControlFlow::Break(form) => return saved(session, draft, &editing, &form),
+            ControlFlow::Continue(round) => round,
         };
-        draft.write(&(round.comments().to_owned() + &own))?;
+        draft.write(&round.above(&own))?;
         last = own;
     }
 }
 
 fn saved(session: &Session, draft: Draft, editing: &Editing<'_>, form: &FormDetail) -> Result<(), CliError> {
-    tell(session, &editing.now, form, editing.dry_run)?;
+    tell(session, &editing.known.now, form, editing.dry_run)?;
     if !editing.dry_run {
         draft.discard();
     }
@@ -84,13 +75,52 @@ fn saved(session: &Session, draft: Draft, editing: &Editing<'_>, form: &FormDeta
 }
 
 impl Round {
-    fn comments(&self) -> &str {
+    /// `text` with the comments above it.
+    fn above(&self, text: &str) -> String {
         let (Self::Write { comments } | Self::Agree { comments, .. }) = self;
-        comments
+        format!("{comments}{text}")
     }
 }
 
-impl Editing<'_> {
+impl<'a> Editing<'a> {
+    async fn begin(client: &'a Client, name: &str, dry_run: bool) -> Result<Self, CliError> {
+        let (form, revision) = client.get_revision(name).await?;
+        let base = document::authoring(&form)?;
+        Ok(Self { client, known: Known { now: base.clone(), base, revision }, form, dry_run })
+    }
+
+    fn id(&self) -> String {
+        self.form.id.to_string()
+    }
+
+    /// What comes of `edited`, the text of `file`, in this `round`: the form that it has become, or another round. It
+    /// `is_last` if it is that of the round before.
+    async fn next(
+        &mut self,
+        round: Round,
+        file: &str,
+        edited: &str,
+        is_last: bool,
+    ) -> Result<ControlFlow<FormDetail, Round>, CliError> {
+        let (edited, kept) = Known::split(edited, &self.id());
+        // Who sends a text that was kept has not read the comments of now.
+        let agrees = matches!(round, Round::Agree { .. }) && kept.is_none() && !edited.contains(CONSENT);
+        // Closed as it was, with its problems.
+        let gives_up = is_last && !agrees;
+        match round {
+            Round::Agree { error, .. } if gives_up => return Err(error),
+            Round::Agree { .. } if !agrees => return Ok(ControlFlow::Continue(round)),
+            _ => {}
+        }
+        if let Some(kept) = kept {
+            self.known = kept;
+        }
+        match self.attempt(file, &edited).await {
+            Ok(form) => Ok(ControlFlow::Break(form)),
+            Err(error) => self.after(error, &edited, gives_up).await.map(ControlFlow::Continue),
+        }
+    }
+
     /// Sends what the person has changed in `edited`, the text of `file`.
     async fn attempt(&self, file: &str, edited: &str) -> Result<FormDetail, CliError> {
         let documents = document::read_text(file, edited, &Limits::BOUNDLESS)?;
@@ -98,14 +128,15 @@ impl Editing<'_> {
             let message = format!("the file holds {} forms: keep one", documents.len());
             return Err(Report::of_file(file, vec![Finding::plain(message)]).into());
         };
-        let Some(patch) = patch_onto(&self.base, &whole(document), &self.now) else {
+        let Known { base, now, revision } = &self.known;
+        let Some(patch) = patch_onto(base, &whole(document), now) else {
             return Ok(self.form.clone());
         };
-        let id = self.form.id.to_string();
-        let sent = self.client.update_revision(&id, &patch.to_string(), &self.revision, self.dry_run).await;
+        let id = self.id();
+        let sent = self.client.update_revision(&id, &patch.to_string(), revision, self.dry_run).await;
         sent.map_err(|error| match error.problem() {
             Some(problem) if !problem.errors.is_empty() => in_file(document, error),
-            _ => unchanged(error, &id, overtaken(file, &id)),
+            _ => unchanged(error, &id),
         })
     }
 
@@ -122,9 +153,9 @@ impl Editing<'_> {
 
     /// Looks at the form again, which somebody else has changed, and tells how, as comments.
     async fn catch_up(&mut self) -> Result<String, CliError> {
-        let (form, revision) = self.client.get_revision(&self.form.id.to_string()).await?;
+        let (form, revision) = self.client.get_revision(&self.id()).await?;
         let now = document::authoring(&form)?;
-        let mut changes = summary(&self.now, &now);
+        let mut changes = summary(&self.known.now, &now);
         if changes.is_empty() {
             changes.push("whether it is published".to_owned());
         }
@@ -133,7 +164,7 @@ impl Editing<'_> {
             None => format!("{OURS}   {}\n", visible(change)),
         };
         let lines: String = changes.iter().map(line).collect();
-        (self.form, self.revision, self.now) = (form, revision, now);
+        (self.form, self.known.revision, self.known.now) = (form, revision, now);
         let head = "Not saved yet: somebody else has changed the form meanwhile, as follows.";
         Ok(format!("{OURS} {head}\n{lines}{CONSENT}\n{OURS} To give up, close the file as it is.\n"))
     }
@@ -151,12 +182,6 @@ fn member<'a>(form: &'a Value, change: &str) -> Option<&'a Value> {
 
 fn is_conflict(error: &CliError) -> bool {
     matches!(error, CliError::Client { error: ClientError::Problem(problem), .. } if problem.status == 412)
-}
-
-/// What to do with the text in `file` once somebody else has changed the form `id`.
-fn overtaken(file: &str, id: &str) -> String {
-    let all_the_same = format!("to put your text in its place: VISUAL='cp {file}' forms edit {id}");
-    format!("to see what it is now: forms show {id}\n{all_the_same}")
 }
 
 /// The definition with its questions, also if it has none any more.

@@ -4,30 +4,66 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use super::Home;
 use super::terminal::{Session, has_cursor};
+use super::{Home, Served};
 
 const DATA: [&str; 2] = ["--data", "store"];
 
-/// A home with a form, its id, and `script` as the editor: it works on `$file`, in round `$round`.
+/// A home with a form, its id, and `script` as the editor.
 fn with_editor(script: &str) -> (Home, String) {
     let home = Home::new();
     let id = home.published(&DATA);
-    home.write(
-        "editor",
-        &format!("#!/bin/sh\nfile=$2\necho >> rounds\nround=$(grep -c '' rounds)\n{script}\n"),
-    );
-    fs::set_permissions(home.path().join("editor"), PermissionsExt::from_mode(0o700)).unwrap();
-    fs::create_dir(home.path().join("tmp")).unwrap();
+    install(&home, &id, script);
     (home, id)
 }
 
+/// The same with a server, so that others can work on the form meanwhile.
+fn with_others(script: &str) -> (Home, Served, String) {
+    let home = Home::new();
+    let server = home.serve();
+    let id = home.published(&[]);
+    install(&home, &id, script);
+    (home, server, id)
+}
+
+/// Makes `script` the editor: it works on `$file`, in round `$round`, where somebody else can do something to `$form`
+/// by `others`. What it gets in each round is kept.
+fn install(home: &Home, id: &str, script: &str) {
+    let binary = env!("CARGO_BIN_EXE_forms");
+    let script = format!(
+        "#!/bin/sh
+         file=$2 form={id}
+         others() {{ {binary} \"$@\" > theirs 2>&1; }}
+         echo >> rounds; round=$(grep -c '' rounds); cp $file round$round.yaml
+         {script}\n"
+    );
+    home.write("editor", &script);
+    fs::set_permissions(home.path().join("editor"), PermissionsExt::from_mode(0o700)).unwrap();
+    fs::create_dir(home.path().join("tmp")).unwrap();
+}
+
+/// What the editor got in a round.
+fn round(home: &Home, number: usize) -> String {
+    fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap()
+}
+
 fn start(home: &Home, arguments: &[&str]) -> Session {
-    let editor = format!("{}/editor --wait", home.path().display());
+    start_with(home, &format!("{}/editor --wait", home.path().display()), arguments)
+}
+
+fn start_with(home: &Home, editor: &str, arguments: &[&str]) -> Session {
     let folder = home.path().join("tmp");
     let folder = folder.to_str().unwrap();
-    let variables = [("VISUAL", &*editor), ("EDITOR", "false"), ("TMPDIR", folder), ("NO_COLOR", "1")];
+    let variables = [("VISUAL", editor), ("EDITOR", "false"), ("TMPDIR", folder), ("NO_COLOR", "1")];
     Session::start(home, &variables, arguments)
+}
+
+/// Does what `seen` offers: to send the text that was kept.
+#[track_caller]
+fn send_kept(home: &Home, seen: &str) -> (Option<i32>, String) {
+    let (_, offered) = seen.split_once("VISUAL='").expect(seen);
+    let (editor, command) = offered.lines().next().unwrap().split_once("' forms ").unwrap();
+    start_with(home, editor, &command.split(' ').collect::<Vec<_>>()).end()
 }
 
 /// Edits the form, and gives exit code and what the terminal showed.
@@ -47,7 +83,7 @@ fn file(home: &Home, id: &str) -> String {
 #[test]
 fn what_was_written_is_what_the_form_becomes() {
     let (home, id) = with_editor(
-        "stat -c %a $file > mode; cp $file first.yaml
+        "stat -c %a $file > mode
          sed -i -e 's/Lunch/Dinner/' -e '/id: q2/,/Your email/d' $file
          printf '%s\\n' '- {type: page, title: Last}' '- {type: url, title: Your page}' >> $file",
     );
@@ -57,12 +93,11 @@ fn what_was_written_is_what_the_form_becomes() {
     for line in ["~ title", "+ question q4", "+ page \"Last\"", "- question q2", &id] {
         assert!(seen.contains(&format!("{line}\r\n")), "{line}: {seen}");
     }
-    let first = fs::read_to_string(home.path().join("first.yaml")).unwrap();
     let expected = format!(
         "#> \"Lunch\" ({id}) on store\n\
          #> Change it, save, and close the editor. An empty file changes nothing.\n{before}"
     );
-    assert_eq!(first, expected);
+    assert_eq!(round(&home, 1), expected);
     assert_eq!(fs::read_to_string(home.path().join("mode")).unwrap(), "600\n");
     let after = file(&home, &id);
     assert!(
@@ -88,8 +123,7 @@ fn a_file_that_is_left_as_it_is_or_emptied_changes_nothing() {
 fn problems_come_back_as_comments_until_they_are_mended() {
     // The second problem is one that only the server knows.
     let (home, id) = with_editor(
-        "cp $file round$round.yaml
-         case $round in
+        "case $round in
          1) sed -i -e 's/^title:/# mine\\ntitel:/' -e 's/type: rating/type: ratting/' $file;;
          2) sed -i -e 's/^titel:/slug: taken\\ntitle:/' -e 's/ratting/rating/' $file;;
          3) sed -i 's/^slug: taken/slug: free/' $file;;
@@ -99,8 +133,7 @@ fn problems_come_back_as_comments_until_they_are_mended() {
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
     let (code, seen) = edit(&home, &id);
     assert!(code == Some(0) && seen.contains("+ slug"), "{seen}");
-    let round = |number| fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap();
-    let second = round(2);
+    let second = round(&home, 2);
     let lines: Vec<_> = second.lines().collect();
     assert_eq!(lines[0], "#> Not saved yet, 2 problems. To give up, close the file as it is.");
     let typo = "unknown field `titel` in the form (a field with a similar name exists: `title`)";
@@ -111,7 +144,7 @@ fn problems_come_back_as_comments_until_they_are_mended() {
         lines[2].starts_with(&format!("#> line {}: unknown question type `ratting`", kind + 1)),
         "{second}"
     );
-    let third = round(3);
+    let third = round(&home, 3);
     let comments: Vec<_> = third.lines().filter(|line| line.starts_with("#>")).collect();
     assert_eq!(comments.len(), 2, "comments do not pile up: {third}");
     assert!(comments[1].starts_with("#> line 4: slug `taken` already belongs to"), "{third}");
@@ -150,13 +183,10 @@ fn an_editor_that_fails_changes_nothing_and_loses_nothing() {
 
 #[test]
 fn a_change_by_others_while_the_editor_is_open_is_not_overwritten() {
-    let binary = env!("CARGO_BIN_EXE_forms");
-    let script = format!("sed -i s/Lunch/Mine/ $file; {binary} edit $FORM --title Theirs > theirs 2>&1");
-    let (home, _) = with_editor(&script);
-    let _server = home.serve();
-    let id = home.published(&[]);
-    let script = fs::read_to_string(home.path().join("editor")).unwrap();
-    home.write("editor", &script.replace("$FORM", &id));
+    let (home, _server, id) = with_others(
+        "sed -i s/Lunch/Mine/ $file
+         others edit $form --title Theirs --set settings.max_responses=9",
+    );
     let (code, seen) = start(&home, &["edit", &id]).end();
     assert!(code == Some(5) && seen.contains("error[version_mismatch]"), "{seen}");
     assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
@@ -164,34 +194,44 @@ fn a_change_by_others_while_the_editor_is_open_is_not_overwritten() {
     assert!(seen.contains(&format!("your text is kept in {}", kept[0].display())), "{seen}");
     assert!(fs::read_to_string(&kept[0]).unwrap().contains("title: Mine"));
     assert!(seen.contains("somebody else has changed the form meanwhile"), "{seen}");
-    // What it says to do does it.
-    let editor = format!("cp {}", kept[0].display());
-    assert!(seen.contains(&format!("VISUAL='{editor}' forms edit {id}")), "{seen}");
-    let (code, seen) = Session::start(&home, &[("VISUAL", &editor)], &["edit", &id]).end();
+    // What it offers puts back nothing but what was written.
+    let (code, seen) = send_kept(&home, &seen);
     assert_eq!(code, Some(0), "{seen}");
-    assert!(home.ok(&["show", &id]).contains("title:      Mine"));
+    let after = home.ok(&["show", &id, "-o", "yaml"]);
+    assert!(after.contains("title: Mine\n") && after.contains("max_responses: 9\n"), "{after}");
+}
+
+#[test]
+fn a_kept_text_overwrites_nothing_that_nobody_has_seen() {
+    let (home, _server, id) = with_others("sed -i -e s/Lunch/Mine/ -e 's/^questions:/qestions:/' $file");
+    let (code, seen) = start(&home, &["edit", &id]).end();
+    assert!(code == Some(6) && seen.contains("qestions"), "{seen}");
+    let slip = &kept(&home)[0];
+    let mended = fs::read_to_string(slip).unwrap().replace("qestions:", "questions:");
+    fs::write(slip, mended).unwrap();
+    home.ok(&["edit", &id, "--title", "Theirs \u{2028}", "--set", "settings.max_responses=9"]);
+    let (code, seen) = send_kept(&home, &seen);
+    assert!(code == Some(5) && seen.contains("error[version_mismatch]"), "{seen}");
+    assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
+    assert_eq!(kept(&home).len(), 2);
+    // Now they have been told, and the text that was kept of that says so.
+    let (code, seen) = send_kept(&home, &seen);
+    assert_eq!(code, Some(0), "{seen}");
+    let after = home.ok(&["show", &id, "-o", "yaml"]);
+    assert!(after.contains("title: Mine\n") && after.contains("max_responses: 9\n"), "{after}");
 }
 
 #[test]
 fn a_change_by_others_comes_back_as_comments_and_is_overwritten_only_on_purpose() {
-    let binary = env!("CARGO_BIN_EXE_forms");
-    let theirs = "--title Theirs --set questions.q3.required=true --set settings.max_responses=9";
-    let script = format!(
-        "cp $file round$round.yaml
-         case $round in
-         1) sed -i s/Lunch/Mine/ $file; {binary} edit $FORM {theirs} > theirs 2>&1;;
-         2) sed -i '/take out this line/d' $file; {binary} unpublish $FORM > theirs 2>&1;;
+    let (home, _server, id) = with_others(
+        "case $round in
+         1) sed -i s/Lunch/Mine/ $file; others edit $form --title Theirs --set questions.q3.required=true --set settings.max_responses=9;;
+         2) sed -i '/take out this line/d' $file; others unpublish $form;;
          3) sed -i 's/Your email/Address/; /take out this line/d' $file;;
-         esac"
+         esac",
     );
-    let (home, _) = with_editor(&script);
-    let _server = home.serve();
-    let id = home.published(&[]);
-    let script = fs::read_to_string(home.path().join("editor")).unwrap();
-    home.write("editor", &script.replace("$FORM", &id));
     let (code, seen) = start(&home, &["edit", &id]).end();
     assert!(code == Some(0) && seen.contains("~ title"), "{seen}");
-    let round = |number| fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap();
     let expected = "\
 #> Not saved yet: somebody else has changed the form meanwhile, as follows.
 #>   ~ title: \"Theirs\"
@@ -201,8 +241,8 @@ fn a_change_by_others_comes_back_as_comments_and_is_overwritten_only_on_purpose(
 #> To give up, close the file as it is.
 title: Mine
 ";
-    assert!(round(2).starts_with(expected), "{}", round(2));
-    let third = round(3);
+    assert!(round(&home, 2).starts_with(expected), "{}", round(&home, 2));
+    let third = round(&home, 3);
     assert!(third.lines().nth(1) == Some("#>   whether it is published"), "{third}");
     let after = home.ok(&["show", &id, "-o", "yaml"]);
     assert!(after.starts_with("title: Mine\n") && after.contains("title: Address\n"), "{after}");
@@ -212,27 +252,23 @@ title: Mine
 
 #[test]
 fn a_change_by_others_is_told_until_somebody_agrees() {
-    let binary = env!("CARGO_BIN_EXE_forms");
-    let script = format!(
-        "cp $file round$round.yaml
-         case $round in
-         1) sed -i s/Lunch/Mine/ $file; {binary} edit $FORM --title Theirs > theirs 2>&1;;
+    let (home, _server, id) = with_others(
+        "case $round in
+         1) sed -i s/Lunch/Mine/ $file; others edit $form --title Theirs;;
          2) sed -i -e 's/Your email/Address/' -e 's/type: rating/type: ratting/' $file;;
          3) sed -i '/take out this line/d' $file;;
-         esac"
+         4) sed -i 's/ratting/rating/' $file;;
+         esac",
     );
-    let (home, _) = with_editor(&script);
-    let _server = home.serve();
-    let id = home.published(&[]);
-    let script = fs::read_to_string(home.path().join("editor")).unwrap();
-    home.write("editor", &script.replace("$FORM", &id));
     let (code, seen) = start(&home, &["edit", &id]).end();
-    // It has agreed, and left its slip.
-    assert_eq!(code, Some(6), "{seen}");
-    let round = |number| fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap();
-    assert!(round(2).contains("~ title: \"Theirs\"") && round(3).contains("~ title: \"Theirs\""));
-    assert!(round(3).contains("title: Address") && round(4).contains("Not saved yet, 1 problem."));
-    assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
+    // Who has agreed need not do so again once the slip is mended.
+    assert_eq!(code, Some(0), "{seen}");
+    for number in [2, 3] {
+        assert!(round(&home, number).contains("~ title: \"Theirs\""), "{}", round(&home, number));
+    }
+    let fourth = round(&home, 4);
+    assert!(fourth.contains("title: Address") && fourth.contains("Not saved yet, 1 problem."), "{fourth}");
+    assert!(home.ok(&["show", &id]).contains("title:      Mine"));
 }
 
 #[test]
@@ -253,7 +289,7 @@ fn ctrl_c_in_the_editor_ends_with_130_and_keeps_the_text() {
 #[test]
 fn ctrl_c_that_the_editor_takes_as_a_key_is_the_editors() {
     let (home, id) =
-        with_editor("trap 'sed -i s/Lunch/Dinner/ $file; exit 0' INT; echo open; sleep 60 & wait");
+        with_editor("trap 'sed -i s/Lunch/Dinner/ $file; kill $!; exit 0' INT; echo open; sleep 60 & wait");
     let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
     session.until("open");
     session.press("\u{3}");
