@@ -69,39 +69,49 @@ fn of_violation(document: &Document, violation: &Violation) -> Finding {
 fn plain_violation(violation: &Violation) -> Finding {
     // The drawing shows an earlier place, and a name that is near makes up for all others.
     let message = violation.message.split(", first by ").next().unwrap_or_default();
-    let advice = ["; known are ", "; write "].into_iter().find_map(|word| message.find(word));
-    let (message, advice) = match advice {
-        Some(at) => (&message[..at], Some(&message[at + "; ".len()..])),
-        None => (message, None),
+    let advised = ["; known are ", "; write "].into_iter().find_map(|word| message.find(word));
+    let (message, advice) =
+        advised.map_or((message, None), |at| (&message[..at], message.get(at + "; ".len()..)));
+    let advice = || advice.map(str::to_owned).or_else(|| known(violation));
+    let advice = || advice().map(|advice| wrapped(&advice, LIST_WIDTH));
+    let help = meant(violation).or_else(|| remedy(violation)).or_else(advice);
+    Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
+}
+
+/// The name that was meant by one that there is not.
+fn meant(violation: &Violation) -> Option<String> {
+    let what = match violation.code {
+        Rule::UnknownField if is_in_condition(violation) => "an operator with a similar name exists",
+        Rule::UnknownField => "a field with a similar name exists",
+        Rule::UnknownReference => "an earlier question has a similar id",
+        Rule::UnknownQuestionType => "a type with a similar name exists",
+        _ => return None,
     };
     let written = written(violation);
-    let near = nearest(&written, violation);
-    let help = match (violation.code, near) {
-        (Rule::UnknownField, Some(name)) if is_in_condition(violation) => {
-            Some(format!("an operator with a similar name exists: `{name}`"))
-        }
-        (Rule::UnknownField, Some(name)) => Some(format!("a field with a similar name exists: `{name}`")),
-        (Rule::UnknownReference, Some(id)) => Some(format!("an earlier question has a similar id: `{id}`")),
-        (Rule::UnknownQuestionType, Some(name)) => {
-            Some(format!("a type with a similar name exists: `{name}`"))
-        }
-        (Rule::UnknownField | Rule::UnknownQuestionType, None)
-            if elsewhere::meant(&written, &violation.candidates).is_some() =>
-        {
-            elsewhere::help(&written)
-        }
-        (Rule::UnknownField, None) if advice.is_none() && !violation.candidates.is_empty() => {
-            Some(wrapped(&format!("known are {}", violation.candidates.join(", ")), LIST_WIDTH))
-        }
-        (Rule::DuplicateQuestionId, _) => {
+    match nearest(&written, violation) {
+        Some(name) => Some(format!("{what}: `{name}`")),
+        None if violation.code == Rule::UnknownReference => None,
+        None => elsewhere::meant(&written, &violation.candidates).and_then(|_| elsewhere::help(&written)),
+    }
+}
+
+/// What to do about a rule that is broken by no name.
+fn remedy(violation: &Violation) -> Option<String> {
+    match violation.code {
+        Rule::DuplicateQuestionId => {
             Some("every question needs its own id: answers are stored under it".to_owned())
         }
-        (Rule::SlugTaken, _) => {
+        Rule::SlugTaken => {
             violation.message.split('`').nth(1).map(|slug| format!("to change that form: forms edit {slug}"))
         }
-        _ => advice.map(|advice| wrapped(advice, LIST_WIDTH)),
-    };
-    Finding { help, violation: Some(violation.clone()), ..Finding::new(violation.code.name(), message) }
+        _ => None,
+    }
+}
+
+/// All the names that there are.
+fn known(violation: &Violation) -> Option<String> {
+    let is_field = violation.code == Rule::UnknownField && !violation.candidates.is_empty();
+    is_field.then(|| format!("known are {}", violation.candidates.join(", ")))
 }
 
 /// What makes text of a value that YAML takes for something else.
