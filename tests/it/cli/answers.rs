@@ -199,3 +199,25 @@ fn many_rows_are_not_one_record() {
     home.run_on("{}", &command).expect(2);
     assert_eq!(home.ok(&["--data", "store", "responses", &id]), "");
 }
+
+#[test]
+fn a_form_that_drops_takes_keys_it_does_not_know_with_a_warning() {
+    let home = Home::new();
+    let file =
+        "title: Lunch\nsettings: {unknown_answers: drop}\nquestions:\n  - {type: short_text, title: Name}\n";
+    home.write("drops.yaml", file);
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "drops.yaml"]);
+    let sent = home.run(&["--data", "store", "submit", id.trim(), "q1=Ada", "utm=x", "-o", "json"]).expect(0);
+    assert_eq!(sent.json()["answers"], serde_json::json!({"q1": "Ada"}));
+    assert!(
+        sent.stderr.contains("warning: `utm` is not a question of \"Lunch\" and is left out"),
+        "{}",
+        sent.stderr
+    );
+    let missed = home.run(&["--data", "store", "submit", id.trim(), "qq1=Ada"]).expect(0);
+    let warning =
+        "warning: `qq1` is not a question of \"Lunch\" and is left out; a similar id exists: `q1`\n";
+    assert!(missed.stderr.contains(warning), "{missed:?}");
+    let refused = home.run(&["--data", "store", "submit", id.trim(), "qq1=Ada", "q1:=5"]).expect(6);
+    assert!(refused.stderr.contains(warning), "{refused:?}");
+}

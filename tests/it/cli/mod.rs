@@ -10,6 +10,7 @@ mod create;
 mod edit;
 mod editor;
 mod errors;
+mod filters;
 mod golden_files;
 mod golden_messages;
 mod help;
@@ -22,7 +23,9 @@ mod round_trip;
 mod scene;
 mod serving;
 mod several;
+mod shown;
 mod stand_in;
+mod strangers;
 mod terminal;
 mod trials;
 

@@ -1,0 +1,89 @@
+//! `responses --where`, `--since` and `--until`: the answers that are asked for, and filters that can find none.
+
+use super::Home;
+
+#[test]
+fn answers_are_listed_by_what_was_answered_and_when() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    for (name, score) in [("Ada", 5), ("Bob", 4), ("Cem", 2)] {
+        home.ok(&["--data", "store", "submit", &id, &format!("q1={name}"), &format!("q3={score}")]);
+    }
+    let list = |arguments: &[&str]| home.run(&[&["--data", "store", "responses", &id], arguments].concat());
+    let names = |arguments: &[&str]| {
+        let csv = list(&[&["-o", "csv"], arguments].concat()).expect(0).stdout;
+        let name = |line: &str| line.split(',').nth(2).unwrap().to_owned();
+        csv.lines().skip(1).map(name).collect::<Vec<_>>().join(" ")
+    };
+    for (arguments, expected) in [
+        (&["--where", "q1=Bob"][..], "Bob"),
+        (&["--where", "q3.gte=4"], "Bob Ada"),
+        (&["--where", "q3.gte=4", "--where", "q1.matches=^A"], "Ada"),
+        (&["--where", "q1.in=Ada,Cem"], "Cem Ada"),
+        (&["--where", "q2.answered=false", "--limit", "2"], "Cem Bob"),
+        (&["--since", "2020-01-01T00:00:00+02:00", "--until", "9999-01-01T00:00:00Z"], "Cem Bob Ada"),
+        (&["--since", "9999-01-01T00:00:00Z"], ""),
+    ] {
+        assert_eq!(names(arguments), expected, "{arguments:?}");
+    }
+    for (test, exit, said) in [
+        ("q3", 2, "it has no `=`; write QUESTION=VALUE"),
+        ("q3>=4", 2, "write q3.gte=4"),
+        ("q3!=4", 2, "write q3.ne=4"),
+        ("q3=good", 6, "`--where q3`: this can never be true of `q3`: Enter a whole number from 1 to 5"),
+        ("q3.gte=good", 6, "`--where q3.gte`: this can never be true of `q3`: Enter"),
+        ("q33=4", 2, "`q33` is not a question of "),
+        ("q33=4", 2, "help: a question with a similar id exists: `q3`"),
+        ("score=4", 2, "help: its questions are q1, q2, q3"),
+    ] {
+        let refused = list(&["--where", test]).expect(exit).stderr;
+        assert!(refused.contains(said), "{test}: {refused}");
+    }
+    let refused = list(&["--since", "yesterday"]).expect(6).stderr;
+    let said =
+        "`--since` expects a date and time with its offset, such as 2027-01-31T18:00:00Z, got `yesterday`";
+    assert!(refused.contains(said), "{refused}");
+}
+
+#[test]
+fn a_filter_that_asks_for_an_option_in_the_wrong_way_is_told_the_right_one() {
+    let home = Home::new();
+    let options = "options: [Risotto, 'b,c']";
+    let question = |id: &str, kind: &str| format!("{{id: {id}, type: {kind}, title: {id}, {options}}}");
+    let questions =
+        [question("rk", "ranking"), question("m", "multiple_choice"), question("o", "single_choice")];
+    home.write("meal.yaml", &format!("title: Meal\nquestions: [{}]\n", questions.join(", ")));
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "meal.yaml"]);
+    for (test, help) in [
+        ("rk=Risotto", "--where rk.includes=Risotto"),
+        ("m=risoto", "a similar option exists: --where m.includes=Risotto"),
+        ("m.in=Risotto", "--where m.includes=Risotto"),
+        ("o.in=b,c", "--where o=b,c"),
+        ("o.in=risoto", "a similar option exists: --where o.in=Risotto"),
+    ] {
+        let refused =
+            home.run(&["--data", "store", "responses", id.trim(), "--where", test]).expect(6).stderr;
+        assert!(refused.contains(&format!("= help: {help}\n")), "{test}: {refused}");
+        assert!(!refused.contains("filter["), "{test}: {refused}");
+    }
+    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "o="]).expect(6).stderr;
+    assert!(refused.contains("`--where o.answered=false` asks for none"), "{refused}");
+}
+
+#[test]
+fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
+    let home = Home::new();
+    let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
+    let questions = format!("[{choice}, {{type: number, title: Age}}]");
+    home.write("colours.yaml", &format!("title: Colours\nquestions: {questions}\n"));
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
+    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
+    assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
+    // One that there was is no mistake.
+    home.ok(&["--data", "store", "submit", id.trim(), "q1=red"]);
+    for change in ["questions.q1.options=[green, blue]", "questions.q1="] {
+        home.ok(&["--data", "store", "edit", id.trim(), "--set", change]);
+        let found = home.ok(&["--data", "store", "responses", id.trim(), "--where", "q1=red", "-o", "jsonl"]);
+        assert_eq!(found.lines().count(), 1, "{change}: {found}");
+    }
+}
