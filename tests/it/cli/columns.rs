@@ -1,6 +1,7 @@
 //! `--columns`: any command that shows something shows what is asked for, in that order.
 
 use super::Home;
+use super::terminal::Session;
 
 const DATA: [&str; 2] = ["--data", "store"];
 
@@ -54,4 +55,33 @@ fn formats_that_have_no_columns_refuse_them() {
         let run = home.run(&["--data", "store", "list", "--columns", "id", "-o", format]).expect(2);
         assert!(run.problem()["hint"].as_str().unwrap().contains("jq"), "{run:?}");
     }
+}
+
+#[test]
+fn a_terminal_shows_the_columns_there_is_room_for_and_says_how_many_it_does_not() {
+    let home = Home::new();
+    let ids: Vec<_> = (1..13).map(|number| format!("q{number}")).collect();
+    let question = |id: &String| format!("  - {{id: {id}, type: short_text, title: A}}\n");
+    let questions: String = ids.iter().map(question).collect();
+    home.write("wide.yaml", &format!("title: Wide\nquestions:\n{questions}"));
+    let id = home.ok(&[&DATA[..], &["create", "--publish", "-f", "wide.yaml"]].concat());
+    let submit = |answers: &[&str]| home.ok(&[&DATA[..], &["submit", id.trim()], answers].concat());
+    let see = |arguments: &[&str]| {
+        let command = [&DATA[..], &["responses", id.trim()], arguments].concat();
+        let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &command).end();
+        let headers = seen.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = seen.lines().find(|line| line.starts_with("no room for ")).unwrap_or_default();
+        (headers, said.to_owned())
+    };
+    let no_room = |count: &str| format!("no room for {count} columns: choose with --columns, or take -o csv");
+    submit(&["q12=last"]);
+    assert_eq!(see(&[]), ("ID SUBMITTED Q12".to_owned(), no_room("11 of 14")));
+    // What was chosen is not left out for being empty.
+    let chosen = format!("id,{}", ids.join(","));
+    let headers = format!("ID {}", ids[..11].join(" ").to_uppercase());
+    assert_eq!(see(&["--columns", &chosen]), (headers, no_room("1 of 13")));
+    let answers: Vec<_> = ids.iter().map(|id| format!("{id}=abcdefghijkl")).collect();
+    submit(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(see(&[]), ("ID SUBMITTED Q1 Q2 Q3".to_owned(), no_room("9 of 14")));
+    assert_eq!(see(&["--columns", "q12,q11"]), ("Q12 Q11".to_owned(), String::new()));
 }
