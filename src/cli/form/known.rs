@@ -44,3 +44,33 @@ impl Known {
         Some(Self { base: value("base")?, now: value("now")?, revision: Revision::of_tag(tag.clone()) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Known;
+    use crate::client::Revision;
+    use crate::domain::json::parse;
+
+    fn known(title: &str) -> Known {
+        let form =
+            |title: &str| parse(&format!(r#"{{"title":"{title}","questions":[{{"max":1.10}}]}}"#)).unwrap();
+        Known { base: form("Mine"), now: form(title), revision: Revision::of_tag(format!("\"{title}\"")) }
+    }
+
+    #[test]
+    fn a_text_says_what_it_began_with() {
+        let (old, new) = (known("Old").line("frm_a"), known("New\u{2028}").line("frm_a"));
+        let (text, found) = Known::split(&format!("title: Mine\n{old}# end\n{new}"), "frm_a");
+        let found = found.unwrap();
+        assert_eq!(text, "title: Mine\n# end\n");
+        assert_eq!((&found.line("frm_a"), found.revision.tag()), (&new, "\"New\u{2028}\""));
+    }
+
+    #[test]
+    fn of_another_form_it_says_nothing() {
+        for line in [known("A").line("frm_b"), known("A").line("frm_a").replace('{', "")] {
+            let (text, found) = Known::split(&format!("title: A\n{line}"), "frm_a");
+            assert!(found.is_none() && text == "title: A\n", "{line}");
+        }
+    }
+}

@@ -289,7 +289,7 @@ fn ctrl_c_in_the_editor_ends_with_130_and_keeps_the_text() {
 #[test]
 fn ctrl_c_that_the_editor_takes_as_a_key_is_the_editors() {
     let (home, id) =
-        with_editor("trap 'sed -i s/Lunch/Dinner/ $file; kill $!; exit 0' INT; echo open; sleep 60 & wait");
+        with_editor("trap 'sed -i s/Lunch/Dinner/ $file; kill $!; exit 0' INT; sleep 60 & echo open; wait");
     let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
     session.until("open");
     session.press("\u{3}");
