@@ -153,8 +153,10 @@ fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>)
         let mut interrupt = signal(SignalKind::interrupt())
             .map_err(|error| CliError::io("cannot listen for Ctrl-C", error))?;
         let ended = tokio::select! {
-            ended = talk => ended,
+            // Ctrl-C first: while the terminal is lent it is known whose it was.
+            biased;
             () = interrupted(session, &mut interrupt) => Err(CliError::Interrupted),
+            ended = talk => ended,
         };
         let closed = session.close().await;
         ended.and(closed)

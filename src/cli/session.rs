@@ -166,6 +166,8 @@ impl Session {
     pub async fn lend_terminal<T>(&self, program: impl Future<Output = T>) -> T {
         self.lent.set(true);
         let ended = program.await;
+        // A Ctrl-C that was meant for the program may have come, and not been seen yet.
+        tokio::task::yield_now().await;
         self.lent.set(false);
         ended
     }
