@@ -21,13 +21,13 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
 use forms::store::{Forms, Keys, Submissions, Upkeep};
 
-use self::common::fill::{Form, expect, member, published_form};
+use self::common::fill::{Form, expect, member, published, published_form};
 use self::common::load::{Load, Until};
 use self::common::samples::{Samples, median};
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
 use self::common::table::{Table, say};
-use self::common::wire::Connection;
+use self::common::wire::{Connection, request};
 
 /// Connections of each kind.
 const OTHERS: usize = 4;
@@ -37,6 +37,11 @@ const FILTERING: usize = 8;
 
 /// Submissions in the others' form.
 const SMALL: u64 = 10_000;
+
+/// Submissions in a form with long texts.
+const TALES: u64 = 1_000;
+
+const TALES_FORM: &str = r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
 
 /// Submissions of a page.
 const PAGE: usize = 1_000;
@@ -57,6 +62,8 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     say(&format!("storing {stored}"))?;
     small.fill(SMALL).await?;
     large.fill(stored).await?;
+    let tales = published(server.address(), &key, TALES_FORM).await?;
+    tell(&tales).await?;
 
     say("watching")?;
     let mut noticed =
@@ -74,8 +81,19 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     server.stop()?;
 
     say("scanning")?;
-    rates(&data, &key, large.id.parse()?).await?.print()?;
+    rates(&data, &key, large.id.parse()?, &lists(), ">= 0.25").await?.print()?;
+    rates(&data, &key, tales.id.parse()?, &lists_of_tales(), "").await?.print()?;
     Ok(noticed.print()?)
+}
+
+/// Fills a form with texts of 8 kB.
+async fn tell(tales: &Form) -> io::Result<()> {
+    let tale = "The room was quiet and the breakfast good. ".repeat(190);
+    let body = format!(r#"{{"answers":{{"q1":"{tale}"}}}}"#);
+    let request = request("POST", &format!("{}/submissions", tales.path()), &tales.key, &body);
+    let load = Load { request, ..tales.submissions(OTHERS) };
+    load.run(Until::Sent { count: TALES, over: Duration::ZERO }).await?;
+    Ok(())
 }
 
 /// What the watched filters ask for: the answers have running numbers in `q2`.
@@ -112,16 +130,23 @@ async fn watch(form: &Form, filtering: Option<Load>, duration: Duration) -> io::
     Ok(Watched { stores, reads })
 }
 
-/// How many submissions a second each kind of list goes through, in turns.
-async fn rates(data: &Path, key: &str, form: FormId) -> Result<Table, Box<dyn Error>> {
+/// How many submissions a second each kind of list goes through, in turns. The `target` is that of all but the first,
+/// which is the raw rate.
+async fn rates(
+    data: &Path,
+    key: &str,
+    form: FormId,
+    lists: &[(&str, SubmissionQuery)],
+    target: &str,
+) -> Result<Table, Box<dyn Error>> {
     let options = Options { prove: false, prepare_ahead: false, ..Options::default() };
     let store = SledStore::open(data, options, Arc::new(NoRandom), Arc::new(|_event| {}))?;
     let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("no such key")?;
     let current = store.find_form(key.workspace, form).await?.ok_or("no such form")?;
     let stored = store.count_submissions(key.workspace, form).await?;
-    let filters = lists()
-        .into_iter()
-        .map(|(name, query)| Ok((name, SubmissionFilter::new(&query, &current.version.questions)?)))
+    let filters = lists
+        .iter()
+        .map(|(name, query)| Ok((*name, SubmissionFilter::new(query, &current.version.questions)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let mut rounds = Vec::new();
     for _ in 0..settings::rounds()? {
@@ -138,8 +163,7 @@ async fn rates(data: &Path, key: &str, form: FormId) -> Result<Table, Box<dyn Er
     for (place, (name, _)) in filters.iter().enumerate() {
         let rate = median(rounds.iter().map(|rates| rates[place].1));
         let ratio = median(rounds.iter().map(|rates| rates[place].1 / rates[0].1));
-        let (ratio, target) =
-            if place == 0 { (String::new(), "") } else { (format!("{ratio:.2}"), ">= 0.25") };
+        let (ratio, target) = if place == 0 { (String::new(), "") } else { (format!("{ratio:.2}"), target) };
         let taken = rounds[0][place].0.to_string();
         table.row([(*name).to_owned(), taken, format!("{rate:.0}"), ratio, target.to_owned()]);
     }
@@ -165,19 +189,28 @@ async fn read(
     }
 }
 
-fn lists() -> Vec<(&'static str, SubmissionQuery)> {
+fn answer(question: &str, operator: &str, value: &str) -> SubmissionQuery {
+    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
+    SubmissionQuery { answers: [(wanted, value.to_owned())].into(), ..SubmissionQuery::default() }
+}
+
+fn lists() -> [(&'static str, SubmissionQuery); 6] {
     let text = |text: &str| SubmissionQuery { text: Some(text.to_owned()), ..SubmissionQuery::default() };
-    let answer = |question: &str, operator: &str, value: &str| {
-        let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
-        SubmissionQuery { answers: [(wanted, value.to_owned())].into(), ..SubmissionQuery::default() }
-    };
-    vec![
+    [
         ("all, which is the raw rate", SubmissionQuery::default()),
         ("a rare text", text("person000000000007@")),
         ("a common text", text("BREAKFAST")),
         ("a text that nobody wrote", text("nobody wrote this")),
         ("a rare condition", answer("q2", "eq", "person000000000007@example.com")),
         ("a common condition", answer("q3", "gte", "4")),
+    ]
+}
+
+/// A pattern takes a step for each character, and has no text that could be looked for first.
+fn lists_of_tales() -> [(&'static str, SubmissionQuery); 2] {
+    [
+        ("all long texts, which is their raw rate", SubmissionQuery::default()),
+        ("a pattern that is in none", answer("q1", "matches", "[a-z.]+@[a-z.]+")),
     ]
 }
 

@@ -25,8 +25,13 @@ pub(crate) struct Form {
 
 /// Makes a form and publishes it.
 pub(crate) async fn published_form(address: SocketAddr, key: &str) -> io::Result<Form> {
+    published(address, key, DEFINITION).await
+}
+
+/// Makes the form that `definition` describes and publishes it.
+pub(crate) async fn published(address: SocketAddr, key: &str, definition: &str) -> io::Result<Form> {
     let mut connection = Connection::open(address).await?;
-    let create = request("POST", "/api/v1/forms", key, DEFINITION);
+    let create = request("POST", "/api/v1/forms", key, definition);
     let id = member(expect(&mut connection, &create, 201).await?, "id")?;
     let publish = request("PATCH", &format!("/api/v1/forms/{id}"), key, r#"{"status":"published"}"#);
     expect(&mut connection, &publish, 200).await?;

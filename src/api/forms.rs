@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::clock::Timestamp;
 use crate::domain::admission::{Shut, accepting};
-use crate::domain::form::{Form, Status, Version};
+use crate::domain::form::{Form, Status, Version, WrittenVersion};
 use crate::domain::settings::Settings;
 use crate::id::FormId;
 
@@ -181,14 +181,9 @@ impl FormEntry {
     }
 }
 
-impl VersionView {
-    /// `version`, whole.
-    pub fn new(version: &Version) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            version: version.number,
-            created_at: version.created_at,
-            questions: serde_json::value::to_raw_value(&version.questions)?,
-        })
+impl From<WrittenVersion> for VersionView {
+    fn from(WrittenVersion { number, created_at, questions }: WrittenVersion) -> Self {
+        Self { version: number, created_at, questions }
     }
 }
 

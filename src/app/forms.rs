@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
-use crate::domain::form::{Form, Version};
+use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
 use crate::domain::revision::Expected;
@@ -41,7 +41,7 @@ pub struct FormsWanted {
 /// A page of a form's versions, newest first.
 #[derive(Debug, Clone)]
 pub struct VersionPage {
-    pub versions: Vec<Version>,
+    pub versions: Vec<WrittenVersion>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
 }
@@ -219,14 +219,16 @@ impl App {
         caller: &Caller,
         form: &str,
         number: &str,
-    ) -> Result<Arc<Version>, AppError> {
+    ) -> Result<WrittenVersion, AppError> {
         require(caller, Scope::Read)?;
-        let form = self.current(caller, form).await?.form.id;
-        let missing = || AppError::NotFound(What::Version(number.to_owned()));
+        let id = self.form_id(caller, form).await?;
         // In one spelling only: `+1` and `01` name nothing.
-        let number = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
-        let number = number.ok_or_else(missing)?;
-        self.store.find_version(caller.workspace, form, number).await?.ok_or_else(missing)
+        let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
+        let above = parsed.and_then(|number| number.checked_add(1));
+        let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
+        let newest = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_owned())))?.rows.pop();
+        let version = newest.filter(|version| Some(version.number) == parsed);
+        version.ok_or_else(|| AppError::NotFound(What::Version(number.to_owned())))
     }
 }
 

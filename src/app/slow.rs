@@ -77,3 +77,19 @@ pub(super) async fn elsewhere<T: Send + 'static>(
     let joined = spawn_blocking(work).await;
     joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string()).into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread::available_parallelism;
+
+    use super::Queues;
+
+    #[test]
+    fn neither_queue_takes_more_than_half_of_the_machine() {
+        let half = (available_parallelism().unwrap().get() / 2).max(1);
+        let Queues { brief, long } = Queues::new();
+        for queue in [brief, long] {
+            assert_eq!(queue.places.available_permits(), half);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
 //! besides them.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::condition::{Answer, Condition};
@@ -32,20 +33,24 @@ impl Version {
         let (mut violations, mut defaults, mut known) = (Vec::new(), Vec::new(), 0);
         let mut course = Course::new(&self.questions);
         for question in &self.questions {
-            let is_shown = course.shows(question);
+            let asked = course.shows(question);
             let Some(id) = question.id.as_deref() else { continue };
             let (sent, rules) = (sent.find(id), question.kind.rules());
             known += usize::from(sent.is_some());
-            if !is_shown {
-                violations.extend(sent.filter(|sent| !rules.is_empty(sent)).map(|_| unseen(id, question)));
+            if !asked.holds {
+                let sent = sent.filter(|sent| !rules.is_empty(sent));
+                violations.extend(sent.map(|_| unseen(id, question, asked.refused)));
+                course.doubt(id, asked.refused);
                 continue;
             }
             let default = rules.default_answer().filter(|_| sent.is_none());
             defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
-            let faults = question.check(answer, course.requires(question), limits, now);
-            violations.extend(faults.into_iter().map(|fault| place(id, fault)));
+            let needed = asked.and(course.requires(question));
+            let faults = question.check(answer, needed.holds, limits, now);
             course.note(id, question, answer);
+            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
+            violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
         }
         // No key comes twice.
         if known < answers.len() {
@@ -65,7 +70,7 @@ impl Version {
     pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
         let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
         let step = |question| {
-            let is_shown = course.shows(question);
+            let is_shown = course.shows(question).holds;
             if let (true, Some(id)) = (is_shown, question.id.as_deref()) {
                 course.note(id, question, sent.find(id).or(question.kind.rules().default_answer()));
             }
@@ -90,34 +95,72 @@ impl Version {
     }
 }
 
+/// What a condition comes to.
+#[derive(Clone, Copy)]
+struct Decision<'a> {
+    holds: bool,
+    /// The question with a refused answer that it hangs on, if there is one: mended, it may come to something else.
+    refused: Option<&'a str>,
+}
+
+impl Decision<'_> {
+    fn sure(holds: bool) -> Self {
+        Self { holds, refused: None }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let never = [self, other].into_iter().find(|one| !one.holds && one.refused.is_none());
+        never.unwrap_or(Self { holds: self.holds && other.holds, refused: self.refused.or(other.refused) })
+    }
+}
+
 /// The way through a form: what its conditions are decided by, question after question.
 struct Course<'a> {
     /// Answers to the questions that were asked; kept only if there are conditions.
     given: Option<HashMap<&'a str, Answer<'a>>>,
-    page_is_shown: bool,
+    /// The refused answers that given ones, or that there are none, hang on.
+    refused: HashMap<&'a str, &'a str>,
+    page: Decision<'a>,
 }
 
 impl<'a> Course<'a> {
     fn new(questions: &[Question]) -> Self {
         let has_conditions = questions.iter().any(|question| question.conditions().next().is_some());
-        Self { given: has_conditions.then(HashMap::new), page_is_shown: true }
+        let given = has_conditions.then(HashMap::new);
+        Self { given, refused: HashMap::new(), page: Decision::sure(true) }
     }
 
     /// Whether `question` is asked. A page decides for all up to the next.
-    fn shows(&mut self, question: &Question) -> bool {
-        let holds = question.show_if.as_ref().is_none_or(|condition| self.holds(condition));
+    fn shows(&mut self, question: &Question) -> Decision<'a> {
+        let own = question.show_if.as_ref().map_or(Decision::sure(true), |condition| self.decide(condition));
         if question.kind.begins_page() {
-            self.page_is_shown = holds;
+            self.page = own;
         }
-        self.page_is_shown && holds
+        self.page.and(own)
     }
 
-    fn requires(&self, question: &Question) -> bool {
-        question.required || question.required_if.as_ref().is_some_and(|condition| self.holds(condition))
+    fn requires(&self, question: &Question) -> Decision<'a> {
+        match &question.required_if {
+            Some(condition) if !question.required => self.decide(condition),
+            _ => Decision::sure(question.required),
+        }
     }
 
-    fn holds(&self, condition: &Condition) -> bool {
-        condition.holds(&|id| self.given.as_ref()?.get(id).copied())
+    fn decide(&self, condition: &Condition) -> Decision<'a> {
+        // What is not looked at does not count.
+        let refused = Cell::new(None);
+        let holds = condition.holds(&|id| {
+            refused.set(refused.get().or(self.refused.get(id).copied()));
+            self.given.as_ref()?.get(id).copied()
+        });
+        Decision { holds, refused: refused.get() }
+    }
+
+    /// What is answered to the question `id` hangs on this `refused` answer, if there is one.
+    fn doubt(&mut self, id: &'a str, refused: Option<&'a str>) {
+        if self.given.is_some() {
+            self.refused.extend(refused.map(|refused| (id, refused)));
+        }
     }
 
     /// What was answered to `question`, which is asked.
@@ -129,13 +172,21 @@ impl<'a> Course<'a> {
     }
 }
 
-fn unseen(id: &str, question: &Question) -> Violation {
-    let message = format!("\"{}\" is not asked with these answers; leave it out", question.title);
+fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>) -> Violation {
+    let message = match refused {
+        Some(refused) => format!("whether \"{title}\" is asked depends on `{refused}`; mend that first"),
+        None => format!("\"{title}\" is not asked with these answers; leave it out"),
+    };
     Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
 }
 
-fn place(id: &str, fault: Fault) -> Violation {
-    Violation::new(join("/answers", id) + &fault.at, fault.rule, fault.message).about(id)
+/// `fault` of the question `id`. That there must be an answer may hang on a `refused` one.
+fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
+    let mut message = fault.message;
+    if let (Rule::Required, Some(refused)) = (fault.rule, refused) {
+        message += &format!(", unless that changes as `{refused}` is mended");
+    }
+    Violation::new(join("/answers", id) + &fault.at, fault.rule, message).about(id)
 }
 
 /// Answers by the ids of their questions: a few are faster looked through, many are not.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::admission::Refusal;
 use super::condition::refuse_impossible;
@@ -77,6 +78,16 @@ pub struct Version {
     pub number: u32,
     pub created_at: Timestamp,
     pub questions: Vec<Question>,
+}
+
+/// The same, as it is kept and shown: to check answers, its questions would have to be read, which may take long.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WrittenVersion {
+    /// Counts from 1.
+    pub number: u32,
+    pub created_at: Timestamp,
+    /// In canonical form.
+    pub questions: Box<RawValue>,
 }
 
 /// The ids of questions that were removed from a form; none is given to another question.

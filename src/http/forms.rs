@@ -272,7 +272,7 @@ pub(super) async fn list_versions(
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
-    let versions = found.versions.iter().map(VersionView::new).collect::<Result<_, _>>()?;
+    let versions = found.versions.into_iter().map(VersionView::from).collect();
     Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
@@ -291,8 +291,7 @@ pub(super) async fn get_version(
     Segments((form, version)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    let version = shared.app.get_version(&caller, &form, &version).await?;
-    json(&VersionView::new(&version)?)
+    json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
 }
 
 /// Get the JSON Schema of a form's answers

@@ -98,10 +98,21 @@ impl Query {
     }
 
     /// A date and time.
-    pub(super) fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
+    fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
         let text = self.text(name)?;
         let expected = || "a date and time with its offset, such as 2027-01-31T18:00:00Z".to_owned();
         self.fitting(Timestamp::parse(&text), name, &text, expected)
+    }
+
+    /// `since` and `until`, between which there is something.
+    pub(super) fn span(&mut self) -> [Option<Timestamp>; 2] {
+        let span = ["since", "until"].map(|name| self.moment(name));
+        if let [Some(since), Some(until)] = span
+            && since > until
+        {
+            self.faults.push(format!("`since` ({since}) is after `until` ({until})"));
+        }
+        span
     }
 
     /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`.

@@ -65,15 +65,15 @@ impl FromQuery for SubmissionsPage {
         if query.flag("trashed") {
             return Self { limit, cursor, trashed: true, ..Self::default() };
         }
+        let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
+        let [since, until] = query.span();
         Self {
             limit,
             cursor,
             trashed: false,
-            order: query
-                .one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])
-                .unwrap_or_default(),
-            since: query.moment("since"),
-            until: query.moment("until"),
+            order: order.unwrap_or_default(),
+            since,
+            until,
             status: query.one_of("status", &[("completed", SubmissionStatus::Completed)]),
             q: query.text("q"),
             filter: query.filter(),

@@ -23,7 +23,7 @@ use crate::clock::Timestamp;
 use crate::domain::admission::Remembered;
 use crate::domain::definition::Change;
 use crate::domain::filter::{FormFilter, Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::form::{Form, Version};
+use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
@@ -92,7 +92,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<Version>>, StoreError>;
+    ) -> Result<Option<Page<WrittenVersion>>, StoreError>;
 
     /// The past of `form`, which asks `present` now, as far back as `query` needs it.
     ///

@@ -69,13 +69,8 @@ impl Patience {
     /// Whether there is enough of it for `tests` of one question; then it is spent.
     fn bears(&mut self, tests: &[&Test]) -> bool {
         let values = tests.iter().find_map(|test| test.values()).unwrap_or_default();
-        let (count, bytes) = (1 + values.len(), 1 + bytes(values));
-        let work = tests.iter().map(|test| match test {
-            Test::Matches(pattern) => bytes.saturating_mul(pattern.size()),
-            // Texts are compared sixteen bytes at a time, if not more.
-            _ => bytes.saturating_add(count.saturating_mul(test.bytes()) / 16),
-        });
-        let left = self.0.checked_sub(work.fold(0, usize::saturating_add));
+        let nanos: usize = tests.iter().map(|test| test.nanos()).sum();
+        let left = self.0.checked_sub(nanos.saturating_mul(1 + bytes(values)));
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
@@ -133,18 +128,13 @@ impl Test {
         }
     }
 
-    /// Bytes of what the answer is held against.
-    fn bytes(&self) -> usize {
+    /// Nanoseconds that it takes at worst for each byte of an answer.
+    fn nanos(&self) -> usize {
         match self {
-            Self::In(values) => bytes(values),
-            Self::Eq(value)
-            | Self::Ne(value)
-            | Self::Lt(value)
-            | Self::Lte(value)
-            | Self::Gt(value)
-            | Self::Gte(value)
-            | Self::Includes(value) => bytes(std::slice::from_ref(value)),
-            Self::Matches(_) | Self::Answered(_) => 1,
+            Self::Matches(pattern) => pattern.size(),
+            // Texts are compared sixteen bytes at a time, if not more.
+            Self::In(values) => 1 + values.len() / 16,
+            _ => 1,
         }
     }
 

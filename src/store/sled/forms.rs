@@ -11,7 +11,7 @@ use super::{LARGE, SledStore, form_trash, retries, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::filter::{FormFilter, SubmissionQuery};
-use crate::domain::form::{Edit, Form, Retired, Version};
+use crate::domain::form::{Edit, Form, Retired, Version, WrittenVersion};
 use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
@@ -86,7 +86,7 @@ impl Forms for SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<Version>>, StoreError> {
+    ) -> Result<Option<Page<WrittenVersion>>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }

@@ -1,13 +1,9 @@
 //! The versions of a form's questions in the embedded store: how one is kept, a page of them, and a look at them all.
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-
 use super::engine::tx::Direction;
 use super::layout::{self, damaged};
 use super::{PAGE_BYTES, SledStore};
-use crate::clock::Timestamp;
-use crate::domain::form::{Form, Version};
+use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
 use crate::domain::past::Past;
@@ -19,39 +15,29 @@ use crate::store::{Page, StoreError};
 const SLICE: usize = 16;
 const SLICE_BYTES: usize = 1 << 20;
 
-/// A version as it is kept: questions in canonical form, which is also what the API shows.
-#[derive(Serialize, Deserialize)]
-struct KeptVersion {
-    number: u32,
-    created_at: Timestamp,
-    questions: Box<RawValue>,
+fn read(body: &[u8]) -> Result<WrittenVersion, StoreError> {
+    layout::from_json("a version of a form", body)
 }
 
-impl KeptVersion {
-    fn read(body: &[u8]) -> Result<Self, StoreError> {
-        layout::from_json("a version of a form", body)
-    }
-
-    fn questions(&self) -> Result<Vec<Value>, StoreError> {
-        match json::parse(self.questions.get()) {
-            Ok(Value::Array(items)) => Ok(items),
-            _ => Err(unknown()),
-        }
+fn questions(version: &WrittenVersion) -> Result<Vec<Value>, StoreError> {
+    match json::parse(version.questions.get()) {
+        Ok(Value::Array(items)) => Ok(items),
+        _ => Err(unknown()),
     }
 }
 
 pub(super) fn encode(version: &Version) -> Result<Vec<u8>, StoreError> {
     let questions = serde_json::value::to_raw_value(&version.questions);
     let questions = questions.map_err(|error| StoreError::Io(error.into()))?;
-    layout::to_json(&KeptVersion { number: version.number, created_at: version.created_at, questions })
+    layout::to_json(&WrittenVersion { number: version.number, created_at: version.created_at, questions })
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Version, StoreError> {
-    let kept = KeptVersion::read(body)?;
-    let items = kept.questions()?;
+    let written = read(body)?;
+    let items = questions(&written)?;
     let questions = items.iter().enumerate().map(|(place, item)| question(place, item));
     let questions = questions.collect::<Result<_, _>>()?;
-    Ok(Version { number: kept.number, created_at: kept.created_at, questions })
+    Ok(Version { number: written.number, created_at: written.created_at, questions })
 }
 
 /// Reads a question with the same code that read its author's text; what was accepted once is accepted again, however
@@ -71,10 +57,10 @@ impl SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<Version>, StoreError> {
+    ) -> Result<Page<WrittenVersion>, StoreError> {
         let range = layout::versions(form, before);
         let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
-        let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;
+        let rows: Vec<_> = rows.iter().map(|(_, body)| read(body)).collect::<Result<_, _>>()?;
         // Their numbers have no gaps.
         let more = rows.last().is_some_and(|last| last.number > 1);
         Ok(Page { rows, more })
@@ -101,9 +87,9 @@ impl SledStore {
         let (rows, _) = self.engine.scan_within(range, Direction::Descending, SLICE, SLICE_BYTES)?;
         let mut last = 1;
         for (_, body) in rows {
-            let kept = KeptVersion::read(&body)?;
-            last = kept.number;
-            for (place, item) in kept.questions()?.iter().enumerate() {
+            let written = read(&body)?;
+            last = written.number;
+            for (place, item) in questions(&written)?.iter().enumerate() {
                 if past.wants(item) {
                     past.show(question(place, item)?);
                 }

@@ -8,13 +8,15 @@ use std::path::Path;
 
 use axum::body::Body;
 use axum::http::Request;
+use forms::domain::definition::Definition;
+use forms::domain::limits::Limits;
 use forms::server::{Local, open_local};
 use forms::store::sled::engine::index::{OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::Event;
 use serde_json::{Value, json};
 
 use crate::engine::real;
-use crate::harness::Call;
+use crate::harness::{Call, Server};
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/store-1");
 
@@ -132,4 +134,33 @@ async fn change_every_third(local: &Local, path: &str, rows: &[Value]) {
     assert!(expected.len() > 3, "too few to tell them apart");
     let list = get(local, &format!("{path}/submissions")).send().await.expect(200);
     assert_eq!(list["submissions"].as_array().unwrap(), &expected);
+}
+
+#[tokio::test]
+async fn a_form_whose_patterns_would_be_refused_now_goes_on() {
+    let pattern = r#""pattern":"[ab]{2000}""#;
+    let question =
+        |id: &str| format!(r#"{{"id":"{id}","type":"long_text","title":"T","max_length":60000,{pattern}}}"#);
+    let read = |questions: &[String]| {
+        let form = format!(r#"{{"title":"Old","questions":[{}]}}"#, questions.join(","));
+        Definition::read(&forms::domain::json::parse(&form).unwrap(), &Limits::default())
+    };
+    let questions = ["one", "other"].map(question);
+    assert!(read(&questions).is_err(), "each costs more than half of what they may cost together");
+    let [mut definition, other] = questions.map(|question| read(&[question]).unwrap());
+    definition.questions.extend(other.questions);
+    let server = Server::start().await;
+    let form = server.stored(definition).await;
+    let server = server.with_index(|_| ()).await;
+    let path = format!("/api/v1/forms/{form}");
+    let change = json!({"title": "Still", "status": "published"});
+    let shown = server.patch(&path, change).send().await.expect(200);
+    assert_eq!(shown["questions"].as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/api/v1/forms").send().await.expect(200)["forms"][0]["title"], "Still");
+    let versions = server.get(format!("{path}/versions")).send().await.expect(200);
+    assert_eq!(versions["versions"][0]["questions"], shown["questions"]);
+    server.submit(&form, json!({"one": "ab".repeat(1_000)})).await;
+    let answers = json!({"answers": {"one": "ab".repeat(1_000), "other": "ab"}});
+    let refused = server.post(format!("{path}/submissions"), answers).send().await.expect(422);
+    assert_eq!(refused["errors"][0]["code"], "pattern_mismatch");
 }

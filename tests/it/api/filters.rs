@@ -218,6 +218,10 @@ async fn what_can_never_be_is_refused_and_told() {
             "this operation takes no parameter `q`; it takes `limit`, `cursor`, `trashed`",
         ),
         ("since=yesterday".to_owned(), "such as 2027-01-31T18:00:00Z, got `yesterday`"),
+        (
+            "since=2026-11-20T10:00:04%2B01:00&until=2026-11-20T09:00:03.999Z".to_owned(),
+            "`since` (2026-11-20T09:00:04.000Z) is after `until` (2026-11-20T09:00:03.999Z)",
+        ),
         ("status=spam".to_owned(), "`status` expects `completed`, got `spam`"),
         ("order=up".to_owned(), "`order` expects `desc` or `asc`, got `up`"),
     ] {
@@ -296,7 +300,7 @@ async fn a_list_lies_between_two_moments_in_either_order() {
         ("until=2026-11-20T09:00:02.500Z", &[1, 0]),
         ("until=2026-11-20T09:00:02.501Z&order=asc", &[0, 1, 2]),
         ("since=2026-11-20T09:00:01Z&until=2026-11-20T09:00:04Z&order=asc", &[1, 2, 3]),
-        ("since=2026-11-20T09:00:04Z&until=2026-11-20T09:00:01Z", &[]),
+        ("since=2026-11-20T09:00:04Z&until=2026-11-20T09:00:04Z", &[]),
         ("since=9999-12-31T23:59:59Z", &[]),
         ("since=0001-01-01T00:00:00Z&order=desc", &[5, 4, 3, 2, 1, 0]),
     ] {

@@ -39,6 +39,10 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         let refused = list(&["--where", test]).expect(exit).stderr;
         assert!(refused.contains(said), "{test}: {refused}");
     }
+    let refused =
+        list(&["--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"]).expect(6).stderr;
+    let said = "`--since` (2026-02-01T00:00:00.000Z) is after `--until` (2026-01-01T00:00:00.000Z)";
+    assert!(refused.contains(said), "{refused}");
     let refused = list(&["--since", "yesterday"]).expect(6).stderr;
     let said =
         "`--since` expects a date and time with its offset, such as 2027-01-31T18:00:00Z, got `yesterday`";

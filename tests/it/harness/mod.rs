@@ -12,15 +12,16 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
+use forms::domain::definition::Definition;
 use forms::domain::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::http::{Framed, Peer, router};
-use forms::id::WorkspaceId;
+use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Index, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::Options;
-use forms::store::{Keys, Upkeep};
+use forms::store::{Forms, Keys, NewForm, Step, Upkeep};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -179,6 +180,15 @@ impl Server {
         let form = self.draft(questions).await;
         self.patch(format!("/api/v1/forms/{form}"), json!({"status": "published"})).send().await.expect(200);
         form
+    }
+
+    /// The id of a new draft with this definition, which need not be one that is accepted.
+    pub(crate) async fn stored(&self, definition: Definition) -> String {
+        let new = NewForm { id: FormId::draw(&*self.random), definition, retry: None };
+        let id = new.id.to_string();
+        let step = self.store.insert_form(self.workspace, new, self.clock.now()).await.unwrap();
+        assert!(matches!(step, Step::Done(_)));
+        id
     }
 
     /// The id of a new submission to `form`.

@@ -51,6 +51,54 @@ fn a_hidden_question_is_neither_required_nor_accepted() {
 }
 
 #[test]
+fn what_hangs_on_a_refused_answer_is_told_to_wait_for_that() {
+    let version = version(
+        r#"{"id":"score","type":"rating","title":"Score","required":true},
+           {"id":"why","type":"short_text","title":"Why","required":true,"show_if":{"not":{"score":{"lt":3}}}},
+           {"id":"mail","type":"email","title":"Mail","show_if":{"why":{"answered":true}}},
+           {"id":"other","type":"short_text","title":"Other"},
+           {"type":"page","title":"P","show_if":{"other":"x"}},
+           {"id":"on_page","type":"short_text","title":"On it","show_if":{"score":1}},
+           {"type":"page","title":"Q"},
+           {"id":"more","type":"short_text","title":"More","required_if":{"score":{"ne":2}}}"#,
+    );
+    let leave = |title: &str| format!("\"{title}\" is not asked with these answers; leave it out");
+    let wait =
+        |title: &str, id: &str| format!("whether \"{title}\" is asked depends on `{id}`; mend that first");
+    let needed = |title: &str| format!("\"{title}\" needs an answer");
+    let perhaps =
+        |title: &str| format!("\"{title}\" needs an answer, unless that changes as `score` is mended");
+    let (score, other) = ("Enter a whole number from 1 to 5", "Enter text, not a number");
+    for (answers, expected) in [
+        (
+            r#"{"score":1,"why":"slow","mail":"a@b.example","on_page":"x","more":"z"}"#,
+            vec![leave("Why"), leave("Mail"), leave("On it")],
+        ),
+        (
+            r#"{"score":-1,"why":"slow","mail":"a@b.example","on_page":"x","more":"z"}"#,
+            vec![score.to_owned(), wait("Why", "score"), wait("Mail", "score"), leave("On it")],
+        ),
+        (
+            r#"{"score":9,"other":"x","on_page":"x"}"#,
+            vec![score.to_owned(), perhaps("Why"), wait("On it", "score"), perhaps("More")],
+        ),
+        (r#"{"score":1,"other":7,"on_page":"x","more":"z"}"#, vec![other.to_owned(), wait("On it", "other")]),
+        // Whatever is right instead of the one, the other rules it out.
+        (r#"{"score":2,"other":7,"on_page":"x"}"#, vec![other.to_owned(), leave("On it")]),
+        (r#"{"score":5}"#, vec![needed("Why"), needed("More")]),
+        // None is wrong, too, where there must be one.
+        (
+            r#"{"why":"x","mail":"a@b.example","on_page":"x","other":"x"}"#,
+            vec![needed("Score"), wait("On it", "score"), perhaps("More")],
+        ),
+    ] {
+        let violations = version.check(&object(answers), &Limits::default(), now()).unwrap_err();
+        let told: Vec<_> = violations.into_iter().map(|violation| violation.message).collect();
+        assert_eq!(told, expected, "{answers}");
+    }
+}
+
+#[test]
 fn a_question_can_be_required_where_a_condition_holds() {
     table(
         r#"{"id":"score","type":"rating","title":"S"},

@@ -112,6 +112,7 @@ conformance! { sled:
         the_id_of_a_removed_question_never_comes_back
         a_change_meets_the_revision_it_was_made_for_or_nothing_happens
         versions_are_paged_newest_first
+        versions_are_listed_without_reading_their_questions
         lists_have_what_their_filter_takes
         a_slug_names_one_live_form_of_its_workspace
     }
