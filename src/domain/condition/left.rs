@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Answer, Sense, Test};
 use crate::domain::json::Value;
-use crate::domain::question::Rules;
+use crate::domain::question::{Rules, size};
 
 /// Tests of one question that are looked at: the first ones.
 const TESTS: usize = 20;
@@ -36,7 +36,7 @@ impl<'c> Scope<'_, 'c> {
     ) -> bool {
         let mut tests = self.tests(id).to_vec();
         tests.push(test);
-        if tests.len() > TESTS || !patience.bears(&tests) {
+        if tests.len() > TESTS || !patience.bears(&tests, rules.sense()) {
             return true;
         }
         let leaves = leaves_any(&tests, rules);
@@ -66,19 +66,23 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Whether there is enough of it for `tests` of one question; then it is spent.
-    fn bears(&mut self, tests: &[&Test]) -> bool {
-        let values = tests.iter().find_map(|test| test.values()).unwrap_or_default();
-        let nanos: usize = tests.iter().map(|test| test.nanos()).sum();
-        let left = self.0.checked_sub(nanos.saturating_mul(1 + bytes(values)));
-        self.0 = left.unwrap_or(self.0);
+    /// Whether there is enough of it for `tests` of one question, whose answers have this sense; then it is spent. Once
+    /// there was not, nothing is counted any more: that takes its time, too.
+    fn bears(&mut self, tests: &[&Test], sense: Sense) -> bool {
+        if self.0 == 0 {
+            return false;
+        }
+        let values = tests.iter().find_map(|test| test.values()).filter(|values| values.len() <= VALUES);
+        let nanos: usize = tests.iter().map(|test| test.nanos(sense)).sum();
+        let left = self.0.checked_sub(nanos.saturating_mul(1 + values.map_or(0, bytes)));
+        self.0 = left.unwrap_or_default();
         left.is_some()
     }
 }
 
-/// Bytes of texts; every other value counts as one.
+/// Bytes of values, each with some more for what it takes to look at it at all.
 fn bytes(values: &[Value]) -> usize {
-    values.iter().map(|value| if let Value::String(text) = value { text.len() } else { 1 }).sum()
+    values.iter().map(|value| 16 + size(value)).sum()
 }
 
 /// Whether `tests` can all hold, of an answer or of none.
@@ -128,13 +132,15 @@ impl Test {
         }
     }
 
-    /// Nanoseconds that it takes at worst for each byte of an answer.
-    fn nanos(&self) -> usize {
+    /// Nanoseconds that it takes at worst for each byte of an answer, of this sense.
+    fn nanos(&self, sense: Sense) -> usize {
+        // Moments are read out of their texts each time.
+        let each = if sense == Sense::Moment { 32 } else { 1 };
         match self {
             Self::Matches(pattern) => pattern.size(),
-            // Texts are compared sixteen bytes at a time, if not more.
-            Self::In(values) => 1 + values.len() / 16,
-            _ => 1,
+            // Texts are compared several bytes at a time.
+            Self::In(values) => each * (1 + values.len() / 4),
+            _ => each,
         }
     }
 

@@ -193,7 +193,7 @@ impl Question {
 }
 
 /// How large an answer is: the bytes of its texts, names and numbers, and one for each item.
-fn size(answer: &Value) -> usize {
+pub(super) fn size(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) => 0,
         Value::Number(number) => number.text().len(),

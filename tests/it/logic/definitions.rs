@@ -207,6 +207,22 @@ fn times_and_days_contradict_each_other_as_what_they_stand_for() {
 }
 
 #[test]
+fn once_it_took_too_long_no_contradiction_is_looked_for() {
+    let moments = vec!["\"2026-01-01T00:00:00Z\""; 1_000].join(",");
+    // One moment is read and compared a thousand times for each alternative.
+    let form = |alternatives: usize| {
+        let alternatives = vec![r#"{"at":{"ne":"2028-01-01T00:00:00Z"}}"#; alternatives].join(",");
+        format!(
+            r#"{{"id":"at","type":"datetime","title":"A"}},{{"type":"rating","title":"R","show_if":
+            {{"at":{{"eq":"2027-01-01T00:00:00Z","in":[{moments},"2027-01-01T00:00:00Z"]}},"any":[{alternatives}]}}}},
+            {{"type":"rating","title":"C","show_if":{{"at":{{"gt":"2028-01-01T00:00:00Z","lt":"2027-01-01T00:00:00Z"}}}}}}"#
+        )
+    };
+    assert!(read(&form(5)).is_err());
+    assert!(read(&form(500)).is_ok());
+}
+
+#[test]
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
