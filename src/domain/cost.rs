@@ -3,11 +3,13 @@
 //! At worst a pattern of so many bytes takes so many nanoseconds for each byte of a text: a step of 20 for each of its
 //! states, which have 24 bytes at least. Most take a thousandth of that.
 
+use std::collections::HashMap;
+
 use super::condition::{Condition, Search};
 use super::form::Version;
 use super::json::Value;
 use super::limits::MAX_PATTERN_COST;
-use super::question::{Kind, Question};
+use super::question::{Kind, Question, size};
 use super::violation::{Rule, Violation};
 
 /// Characters that every answer counts as at least: a pattern takes room, however short its answers are.
@@ -42,7 +44,7 @@ impl Search<'_> {
         if let Self::Pattern(pattern) = self { pattern.size() } else { 0 }
     }
 
-    /// Nanoseconds that it takes at worst for each byte of a text.
+    /// Nanoseconds that it takes at worst for each byte of a text, or of a list's items.
     fn nanos(self) -> usize {
         if let Self::Pattern(pattern) = self { pattern.size() } else { 3 }
     }
@@ -65,16 +67,16 @@ impl Version {
         bytes
     }
 
-    /// Nanoseconds that it takes at worst to look through `answers`.
+    /// Nanoseconds that it takes at worst to look through `answers`. There may be very many of them: it is counted on the
+    /// way to whoever refuses that.
     pub fn work(&self, answers: &[(String, Value)]) -> usize {
-        let mut work = 0_usize;
+        let mut nanos = HashMap::<_, usize>::new();
         each_search(&self.questions, |_, question, search| {
-            let answer = answers.iter().find(|(id, _)| id == question);
-            if let Some((_, Value::String(text))) = answer {
-                work = work.saturating_add(search.nanos().saturating_mul(text.len()));
-            }
+            let nanos = nanos.entry(question).or_default();
+            *nanos = nanos.saturating_add(search.nanos());
         });
-        work
+        let searched = answers.iter().filter_map(|(id, answer)| Some((nanos.get(id.as_str())?, answer)));
+        searched.map(|(nanos, answer)| nanos.saturating_mul(size(answer))).fold(0, usize::saturating_add)
     }
 }
 
