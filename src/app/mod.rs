@@ -22,7 +22,7 @@ use crate::domain::json::SyntaxError;
 use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{FormId, Random};
+use crate::id::{FormId, Random, SubmissionId};
 use crate::store::{Current, Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
@@ -38,7 +38,7 @@ pub struct App {
     random: Arc<dyn Random>,
     limits: Limits,
     /// At editing submissions.
-    turns: Turns,
+    turns: Turns<SubmissionId>,
     queues: Queues,
 }
 

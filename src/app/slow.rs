@@ -23,7 +23,7 @@ const LONG_NANOS: usize = 50_000_000;
 /// What waits for a thread.
 pub(super) struct Queue {
     /// One at a time for a form.
-    turns: Turns,
+    turns: Turns<FormId>,
     /// Given in the order of asking, so that the forms take turns.
     places: Arc<Semaphore>,
 }
@@ -59,7 +59,7 @@ impl App {
         work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
     ) -> Result<T, AppError> {
         let queue = self.queues.of(nanos);
-        let turn = queue.turns.at(&form.to_bytes()).await;
+        let turn = queue.turns.at(form).await;
         let place = Arc::clone(&queue.places).acquire_owned().await.expect("it is never closed");
         elsewhere(move || {
             // They end with the work, also where nobody waits for that any more.

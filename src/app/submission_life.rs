@@ -40,7 +40,7 @@ impl App {
         let (form, submission) = self.named(caller, form, id).await?;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
         let patch = Patch::read(body).map_err(unreadable)?;
-        let _turn = self.turns.at(&submission.to_bytes()).await;
+        let _turn = self.turns.at(submission).await;
         for _ in 0..TRIES {
             let found = self.store.find_submission(caller.workspace, form, submission).await?;
             let found = found.ok_or_else(missing)?;

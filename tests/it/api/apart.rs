@@ -2,6 +2,7 @@
 //!
 //! There is one spare thread, and it is taken: what needs it does not go on, all else does. Nothing is timed.
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use forms::id::SubmissionId;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Builder;
@@ -97,12 +99,17 @@ fn a_search_ends_when_its_caller_hangs_up() {
     });
 }
 
+/// A form whose pattern takes long for long texts of `a` and `b`.
+async fn slow_form(server: &Server) -> String {
+    let tale = json!({"type": "long_text", "title": "Tale", "pattern": "[ab]*a[ab]{20}|[cd]{1000}"});
+    server.published(json!([tale])).await
+}
+
 #[test]
 fn who_hangs_up_keeps_the_turn_until_the_work_is_done() {
     with_one_spare_thread(async {
         let server = Server::start().await;
-        let tale = json!({"type": "long_text", "title": "Tale", "pattern": "[ab]*a[ab]{20}|[cd]{1000}"});
-        let form = server.published(json!([tale])).await;
+        let form = slow_form(&server).await;
         let path = format!("/api/v1/forms/{form}/submissions?dry_run=true");
         let trial = || Box::pin(server.post(&path, json!({"answers": {"q1": "ab".repeat(2_500)}})).send());
         let taken = take_the_spare_thread();
@@ -124,5 +131,52 @@ fn who_hangs_up_keeps_the_turn_until_the_work_is_done() {
         assert!(!is_done(&mut next).await, "it did not wait for what was given up");
         drop(behind);
         next.await.expect(422);
+    });
+}
+
+/// Two submissions whose ids end alike.
+async fn alike(server: &Server, form: &str) -> [String; 2] {
+    let mut ids = HashMap::new();
+    loop {
+        let id = server.submit(form, json!({})).await;
+        let bytes = id.parse::<SubmissionId>().unwrap().to_bytes();
+        if let Some(earlier) = ids.insert(bytes.last().copied(), id.clone()) {
+            return [earlier, id];
+        }
+    }
+}
+
+#[test]
+fn an_edit_waits_for_no_other_submissions_long_one() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let form = slow_form(&server).await;
+        let [long, other] = alike(&server, &form).await;
+        let edit = |id: &str, body| server.patch(format!("/api/v1/forms/{form}/submissions/{id}"), body);
+        let taken = take_the_spare_thread();
+        let mut editing = pin!(edit(&long, json!({"answers": {"q1": "ab".repeat(2_500)}})).send());
+        assert!(!is_done(&mut editing).await, "it is held against the pattern where others wait");
+        let plain = edit(&other, json!({"metadata": {"seen": "yes"}}));
+        timeout(PATIENCE, plain.send()).await.expect("it waits for nobody").expect(200);
+        drop(taken);
+        editing.await.expect(422);
+    });
+}
+
+#[test]
+fn an_edit_that_leaves_the_answers_alone_is_not_handed_over() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let form = slow_form(&server).await;
+        let id = server.submit(&form, json!({"q1": "ba".repeat(2_500)})).await;
+        // Neither changes anything, so nothing is written.
+        let edit = |nothing| server.patch(format!("/api/v1/forms/{form}/submissions/{id}"), nothing);
+        let taken = take_the_spare_thread();
+        let metadata = edit(json!({"metadata": null}));
+        timeout(PATIENCE, metadata.send()).await.expect("it waits for nobody").expect(200);
+        let mut answers = pin!(edit(json!({"answers": {}})).send());
+        assert!(!is_done(&mut answers).await, "they are held against the pattern where others wait");
+        drop(taken);
+        answers.await.expect(200);
     });
 }
