@@ -96,7 +96,7 @@ codes! {
     ExpectationFailed "expectation_failed" 417 "The expectation cannot be met"
         "The only `Expect` header the server knows is `100-continue`.";
     ValidationFailed "validation_failed" 422 "What was sent was not accepted"
-        "Each entry of `errors` names a place in the body by JSON pointer, a code and what would be right. All problems are listed; nothing was stored.";
+        "Each entry of `errors` names a place in the body by JSON pointer, a code and what would be right. All problems are listed, or the first 100; nothing was stored.";
     IdempotencyKeyReused "idempotency_key_reused" 422 "The idempotency key was used for another request"
         "An `Idempotency-Key` stands for one request with one body for 24 hours. Use a new key for a new request.";
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"

@@ -10,7 +10,7 @@ use super::json::Value;
 use super::limits::Limits;
 use super::question::{Fault, Question};
 use super::submission::Answers;
-use super::violation::{Rule, Violation, join};
+use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 use crate::clock::Timestamp;
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -79,14 +79,14 @@ impl Version {
         self.questions.iter().map(step).collect()
     }
 
-    /// Reports those of the `keys` of answers that are no ids of questions.
+    /// Reports those of the `keys` of answers that are no ids of questions; of very many, more than are told.
     pub(super) fn refuse_unknown<'a>(
         &self,
         keys: impl Iterator<Item = &'a str>,
         violations: &mut Vec<Violation>,
     ) {
         let ids: HashSet<&str> = self.ids().collect();
-        for key in keys.filter(|key| !ids.contains(key)) {
+        for key in keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1) {
             let message =
                 format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);

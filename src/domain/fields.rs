@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::json::{Number, Object, Value};
-use super::violation::{Rule, Violation, join};
+use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// An object that is being read. A member that nobody asks for is an error when reading ends.
 ///
@@ -15,9 +15,6 @@ pub struct Fields<'a, 'v> {
     known: Vec<&'static str>,
     violations: &'v mut Vec<Violation>,
 }
-
-/// From this many problems on, no further unknown members are reported.
-const MOST_VIOLATIONS: usize = 1_000;
 
 impl<'a, 'v> Fields<'a, 'v> {
     /// Begins to read `value`, which stands at `pointer` and is called `what` in messages. Reports a
@@ -183,8 +180,7 @@ impl<'a, 'v> Fields<'a, 'v> {
             if self.known.contains(&key.as_str()) {
                 continue;
             }
-            // Nobody reads more, and each takes more room than what was sent.
-            if self.violations.len() >= MOST_VIOLATIONS {
+            if self.violations.len() > MOST_VIOLATIONS {
                 return;
             }
             let pointer = join(&self.pointer, key);

@@ -70,6 +70,9 @@ rules! {
     NotAStep "not_a_step" "The number is not a whole number of steps from `min`, else from 0.";
 }
 
+/// Violations that are told at once. Nobody reads more, and each takes more room than what was sent.
+pub const MOST_VIOLATIONS: usize = 100;
+
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {

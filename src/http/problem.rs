@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, What};
 use crate::domain::admission::{Refusal, Shut};
-use crate::domain::violation::Violation;
+use crate::domain::violation::{MOST_VIOLATIONS, Violation};
 use crate::store::StoreError;
 
 /// Why a request failed. It travels through the router inside a response, until the request's id joins it.
@@ -67,8 +67,9 @@ impl Failure {
         Self::because(why.into(), message.unwrap_or_else(|| detail.to_owned()))
     }
 
-    /// What was sent breaks rules.
-    pub(super) fn invalid(detail: String, violations: Vec<Violation>) -> Self {
+    /// What was sent breaks rules; `detail` sums up the violations, of which the first are told.
+    pub(super) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
+        violations.truncate(MOST_VIOLATIONS);
         let mut failure = Self::because(Code::ValidationFailed, detail);
         failure.problem.errors = violations;
         failure
@@ -179,13 +180,10 @@ impl From<Refusal> for Failure {
                 failure
             }
             Refusal::NotInTrash => Self::because(Code::NotInTrash, "it is not in the trash"),
-            Refusal::InvalidDefinition(violations) => Self::invalid(
-                match violations.len() {
-                    1 => "1 problem in the definition".to_owned(),
-                    count => format!("{count} problems in the definition"),
-                },
-                violations,
-            ),
+            Refusal::InvalidDefinition(violations) => {
+                let detail = counted(violations.len(), ["problem", "problems"], "in the definition");
+                Self::invalid(detail, violations)
+            }
             Refusal::InvalidAnswers(violations) => Self::invalid(attention(&violations), violations),
             Refusal::KeyReused => Self::because(
                 Code::IdempotencyKeyReused,
@@ -197,12 +195,21 @@ impl From<Refusal> for Failure {
 
 /// How much is wrong with a submission.
 fn attention(violations: &[Violation]) -> String {
-    let are_answers = violations.iter().all(|violation| violation.pointer.starts_with("/answers/"));
-    match (are_answers, violations.len()) {
-        (true, 1) => "1 answer needs attention".to_owned(),
-        (true, count) => format!("{count} answers need attention"),
-        (false, 1) => "1 problem in the submission".to_owned(),
-        (false, count) => format!("{count} problems in the submission"),
+    let count = violations.len();
+    if !violations.iter().all(|violation| violation.pointer.starts_with("/answers/")) {
+        return counted(count, ["problem", "problems"], "in the submission");
+    }
+    counted(count, ["answer", "answers"], if count == 1 { "needs attention" } else { "need attention" })
+}
+
+/// How many there are, as far as that is known: of very many, not all are looked for.
+fn counted(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
+    match count {
+        1 => format!("1 {one} {predicate}"),
+        ..=MOST_VIOLATIONS => format!("{count} {several} {predicate}"),
+        _ => format!(
+            "more than {MOST_VIOLATIONS} {several} {predicate}; the first {MOST_VIOLATIONS} are listed"
+        ),
     }
 }
 

@@ -6,7 +6,7 @@ use super::left::{Patience, Scope};
 use super::{About, Clause, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
-use crate::domain::violation::{Rule, Violation, join};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// What stands between a fault and the condition that was meant.
 pub(super) const INSTEAD: &str = "; write ";
@@ -24,6 +24,8 @@ pub struct Asked<'a> {
 
 /// Reports what is wrong with the conditions of `questions`, the questions of a form in their order: a reference to what
 /// is no earlier question, and what can never be true.
+///
+/// Once violations are more than are told, no further ones are looked for.
 pub fn refuse_impossible<'a>(
     questions: impl IntoIterator<Item = Asked<'a>>,
     violations: &mut Vec<Violation>,
@@ -76,6 +78,9 @@ impl Judging<'_, '_> {
     }
 
     fn about<'c>(&mut self, about: &'c About, scope: &mut Scope<'_, 'c>) {
+        if self.violations.len() > MOST_VIOLATIONS {
+            return;
+        }
         let Some(kind) = self.earlier.get(about.question.as_str()) else {
             let id = about.question.chars().take(80).collect::<String>();
             let message = format!("`{id}` is no earlier question that takes an answer");
@@ -119,7 +124,8 @@ fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     let fault = match test {
         Test::In(values) => {
             let faults = values.iter().enumerate();
-            return faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?))).collect();
+            let faults = faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?)));
+            return faults.take(MOST_VIOLATIONS + 1).collect();
         }
         Test::Eq(value) | Test::Ne(value) => misfit(rules, value),
         Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {

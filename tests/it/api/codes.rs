@@ -10,7 +10,7 @@ use axum::http::Method;
 use forms::api::Code;
 use forms::config::HttpLimits;
 use forms::domain::workspace::Scope;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use crate::harness::{Answer, NOW, Server, questions};
 
@@ -238,4 +238,31 @@ async fn all_problems_of_a_body_are_told_at_once() {
         ]
     );
     assert_eq!(body["detail"], "6 problems in the definition");
+}
+
+#[tokio::test]
+async fn of_very_many_problems_the_first_hundred_are_told() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let submissions = format!("/api/v1/forms/{form}/submissions");
+    let rating = json!({"id": "stars", "type": "rating", "title": "Stars"});
+    let values = |count| {
+        let tale = json!({"type": "long_text", "title": "Tale", "show_if": {"stars": vec![9; count]}});
+        server.post("/api/v1/forms", json!({"title": "Survey", "questions": [rating, tale]}))
+    };
+    let answers = |count| {
+        let answers: Map<_, _> = (0..count).map(|key| (format!("k{key}"), json!(1))).collect();
+        server.post(&submissions, json!({"answers": answers}))
+    };
+    for (call, detail) in [
+        (values(100), "100 problems in the definition"),
+        (values(101), "more than 100 problems in the definition; the first 100 are listed"),
+        // That the first question needs an answer is one more.
+        (answers(99), "100 answers need attention"),
+        (answers(100), "more than 100 answers need attention; the first 100 are listed"),
+    ] {
+        let problem = call.send().await.expect(422);
+        assert_eq!(problem["detail"], detail);
+        assert_eq!(problem["errors"].as_array().unwrap().len(), 100, "{detail}");
+    }
 }
