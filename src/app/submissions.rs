@@ -172,8 +172,8 @@ impl App {
         require(caller, Scope::Read)?;
         let form = self.current(caller, form).await?.form.id;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let id: SubmissionId = id.parse().map_err(|_unfit| missing())?;
-        self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
+        let submission = submission_id(id)?;
+        self.store.find_submission(caller.workspace, form, submission).await?.ok_or_else(missing)
     }
 
     /// A page of the form's submissions.
@@ -241,6 +241,11 @@ impl SubmissionPage {
 fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<SubmissionId, AppError> {
     let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
     position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
+}
+
+/// The submission that `id` names.
+pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
+    id.parse().map_err(|_unfit| AppError::NotFound(What::Submission(id.to_owned())))
 }
 
 /// Why a body cannot be read.

@@ -48,6 +48,14 @@ impl Patch {
         Ok(patch)
     }
 
+    /// Takes the answers out whose keys are no ids of questions of `version`, and gives these keys.
+    pub fn sort_out(&mut self, version: &Version) -> Vec<String> {
+        let Some(answers) = self.answers.take() else { return Vec::new() };
+        let (answers, dropped) = version.sort_out(answers);
+        self.answers = Some(answers);
+        dropped
+    }
+
     /// Nanoseconds that it takes at worst to look through what it makes of `submission`, as `version` does.
     pub fn work(&self, submission: &Submission, version: &Version) -> usize {
         let Some(patch) = self.answers.as_ref().filter(|_| version.searches()) else { return 0 };
