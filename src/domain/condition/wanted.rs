@@ -8,6 +8,7 @@ use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Question, Rules};
+use crate::domain::violation::Violation;
 
 /// Which test of which question's answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,51 +30,60 @@ impl Condition {
     /// What is wrong, and what would be right: a question that there is not, an operator, a value that does not fit or
     /// that no answer can have.
     pub fn wanted(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
-        let written = Value::Object(vec![(NAME.to_owned(), write(tests, questions)?)]);
+        let (members, unknown) = write(tests, questions);
+        let mut faults: Vec<_> =
+            (!unknown.is_empty()).then(|| nobody(&unknown, questions)).into_iter().collect();
+        if members.is_empty() {
+            return Err(faults.concat());
+        }
         let mut violations = Vec::new();
-        let fields = Fields::open(&written, "", NAME, &mut violations);
-        let condition = fields.and_then(|mut fields| Self::read(&mut fields, NAME));
-        if let (Some(condition), true) = (&condition, violations.is_empty()) {
-            let mut asked: Vec<_> = questions
-                .iter()
-                .map(|question| Asked { conditions: Vec::new(), ..question.asked() })
-                .collect();
-            asked.push(Asked { id: None, kind: None, conditions: vec![(NAME, condition)] });
-            refuse_impossible(asked, &mut violations);
-        }
-        match (condition, violations.is_empty()) {
-            (Some(condition), true) => Ok(condition),
-            _ => {
-                let violations = violations.iter().take(FEW);
-                Err(violations
-                    .map(|found| told(&found.pointer, &found.message))
-                    .collect::<Vec<_>>()
-                    .join("; "))
-            }
-        }
+        let condition = read(members, questions, &mut violations);
+        faults.extend(violations.iter().take(FEW).map(|found| told(&found.pointer, &found.message)));
+        condition.filter(|_| faults.is_empty()).ok_or_else(|| faults.join("; "))
     }
 }
 
-/// The tests as a condition is written: `{"q3": {"gte": 4}}`.
-fn write(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Value, String> {
-    let mut members = Object::new();
+/// The condition that is written as `members`.
+fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
+    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
+    let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME)?;
+    let unconditional = |question| Asked { conditions: Vec::new(), ..Question::asked(question) };
+    let filter = Asked { id: None, kind: None, conditions: vec![(NAME, &condition)] };
+    refuse_impossible(questions.iter().map(unconditional).chain([filter]), violations);
+    Some(condition)
+}
+
+/// The tests as a condition is written, `{"q3": {"gte": 4}}`, and the ids that are of no question.
+fn write<'a>(tests: &'a BTreeMap<Wanted, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
+    let (mut members, mut unknown) = (Object::new(), Vec::new());
     for (Wanted { question: id, operator }, text) in tests {
-        let value = (operator.clone(), operand(rules(id, questions)?, operator, text));
+        let mut answered = answered(questions);
+        let Some((_, rules)) = answered.find(|(known, _)| *known == Some(id)) else {
+            unknown.push(id.as_str());
+            continue;
+        };
+        let value = (operator.clone(), operand(rules, operator, text));
         match members.last_mut() {
             Some((last, Value::Object(tests))) if last == id => tests.push(value),
             _ => members.push((id.clone(), Value::Object(vec![value]))),
         }
     }
-    Ok(Value::Object(members))
+    unknown.dedup();
+    (members, unknown)
 }
 
-fn rules<'a>(id: &str, questions: &'a [Question]) -> Result<&'a dyn Rules, String> {
-    let answered = || questions.iter().filter(|question| question.kind.rules().takes_answer());
-    let found = answered().find(|question| question.id.as_deref() == Some(id));
-    found.map(|question| question.kind.rules()).ok_or_else(|| {
-        let (id, ids) = (short(id), listed(answered().filter_map(|question| question.id.as_deref())));
-        format!("`filter[{id}]` names no question of this form that takes an answer; there are {ids}")
-    })
+/// The questions that take an answer.
+fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &dyn Rules)> {
+    let rules = questions.iter().map(|question| (question.id.as_ref(), question.kind.rules()));
+    rules.filter(|(_, rules)| rules.takes_answer())
+}
+
+/// What to say of `unknown` ids.
+fn nobody(unknown: &[&str], questions: &[Question]) -> String {
+    let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", short(id))).collect();
+    let verb = if unknown.len() == 1 { "names" } else { "name" };
+    let ids = listed(answered(questions).filter_map(|(id, _)| id.map(String::as_str)));
+    format!("{} {verb} no question of this form that takes an answer; there are {ids}", filters.join(", "))
 }
 
 /// What `text` stands for behind `operator`.
