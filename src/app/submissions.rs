@@ -213,8 +213,7 @@ impl App {
         let Current { form, version } = current;
         let mut filter = SubmissionFilter::new(query, &version.questions);
         if filter.is_err() {
-            let past = self.store.find_past(form, query, version).await?;
-            filter = SubmissionFilter::new(query, past.questions());
+            filter = self.store.find_past(form, query, version).await?.filter(query);
         }
         match filter {
             Ok(filter) if faults.is_empty() => Ok(filter),

@@ -71,12 +71,13 @@ pub struct SubmissionFilter {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     text: Option<Regex>,
-    answers: Option<Asking>,
+    /// Of each of these, one must hold.
+    answers: Vec<Vec<Asking>>,
 }
 
 /// A condition, and the questions that it names.
 #[derive(Debug, Clone)]
-struct Asking {
+pub(super) struct Asking {
     condition: Condition,
     kinds: Vec<(String, Kind)>,
 }
@@ -84,10 +85,15 @@ struct Asking {
 impl SubmissionFilter {
     /// Makes `query` ready for a form with these questions; what is wrong with it, if it can take no submission.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
+        let answers = (!query.answers.is_empty()).then(|| Asking::new(&query.answers, questions));
+        Self::asking(query, answers.transpose()?.map(|asking| vec![asking]).into_iter().collect())
+    }
+
+    /// The same, where one of each of `answers` is to hold in place of the query's tests.
+    pub(super) fn asking(query: &SubmissionQuery, answers: Vec<Vec<Asking>>) -> Result<Self, String> {
         // There is one status, so whatever was asked for is what every submission has.
-        let SubmissionQuery { since, until, status: _, text, answers } = query;
+        let SubmissionQuery { since, until, status: _, text, answers: _ } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
-        let answers = (!answers.is_empty()).then(|| Asking::new(answers, questions)).transpose()?;
         Ok(Self { since: *since, until: *until, text, answers })
     }
 
@@ -98,12 +104,12 @@ impl SubmissionFilter {
 
     /// Whether it has to look at answers, and not at ids alone.
     pub fn reads_answers(&self) -> bool {
-        self.text.is_some() || self.answers.is_some()
+        self.text.is_some() || !self.answers.is_empty()
     }
 
     /// How many times as long as reading an answer it takes to decide on it, about.
     pub fn weight(&self) -> usize {
-        1 + self.answers.as_ref().map_or(0, |asking| asking.condition.searches())
+        1 + self.answers.iter().flatten().map(|asking| asking.condition.searches()).sum::<usize>()
     }
 
     /// Between which ids all submissions lie that it takes: an id holds the moment.
@@ -127,13 +133,14 @@ impl SubmissionFilter {
             return false;
         }
         let Ok(Value::Object(members)) = json::parse(answers) else { return false };
-        self.answers.as_ref().is_none_or(|asking| asking.holds(&members))
+        self.answers.iter().all(|one_of| one_of.iter().any(|asking| asking.holds(&members)))
             && self.text.as_ref().is_none_or(|text| members.iter().any(|(_, value)| has(value, text)))
     }
 }
 
 impl Asking {
-    fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
+    /// Asks all that is `wanted` of the answers to `questions`; what is wrong with it, if that can never hold.
+    pub(super) fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
         let condition = Condition::wanted(wanted, questions)?;
         let is_named = |id: &String| wanted.keys().any(|wanted| wanted.question == *id);
         let kind = |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));

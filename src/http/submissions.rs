@@ -152,7 +152,7 @@ pub(super) async fn create_submission(
 /// List submissions
 ///
 /// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter is held against the answers as
-/// they are stored: by the form's present questions, or where it does not fit those, by earlier ones.
+/// they are stored: each value by the form's present question, or where it does not fit that, by the newest earlier one.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), SubmissionsPage),

@@ -1,13 +1,14 @@
 //! A condition out of texts, as the filters of a list are sent: question, operator, value.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use super::possible::{INSTEAD, misfit, not_included};
 use super::read::UNANSWERED;
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::{Question, Rules};
+use crate::domain::question::{Question, Rules, is_empty};
 use crate::domain::violation::Violation;
 
 /// Which test of which question's answer.
@@ -15,6 +16,28 @@ use crate::domain::violation::Violation;
 pub struct Wanted {
     pub question: String,
     pub operator: String,
+}
+
+impl Wanted {
+    /// The values in `text`: several where the answer is to be one of them.
+    pub(in crate::domain) fn values(&self, text: &str) -> Vec<String> {
+        match self.operator.as_str() {
+            "in" => text.split(',').map(str::to_owned).collect(),
+            _ => vec![text.to_owned()],
+        }
+    }
+
+    /// Whether `value`, one of several or the only one, can be asked of the answers to `question`.
+    pub(in crate::domain) fn fits(&self, value: &str, question: &Question) -> bool {
+        let rules = question.kind.rules();
+        // There may be tens of thousands of them: a condition for each would take too long.
+        if self.operator == "in" && rules.takes_answer() {
+            let value = equal(rules, value);
+            return !is_empty(&value) && misfit(rules, &value).is_none();
+        }
+        let test = [(self.clone(), value.to_owned())].into();
+        Condition::wanted(&test, slice::from_ref(question)).is_ok()
+    }
 }
 
 /// Names and problems that are told at once.
@@ -91,12 +114,17 @@ fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     match (operator, text) {
         ("answered", "true") => true.into(),
         ("answered", "false") => false.into(),
-        ("in", _) => text.split(',').map(|item| chosen(rules, rules.entered(item), item, misfit)).collect(),
-        ("eq" | "ne", _) => chosen(rules, rules.entered(text), text, misfit),
+        ("in", _) => text.split(',').map(|item| equal(rules, item)).collect(),
+        ("eq" | "ne", _) => equal(rules, text),
         ("includes", _) => chosen(rules, text.into(), text, not_included),
         ("answered" | "matches", _) => text.into(),
         _ => rules.entered(text),
     }
+}
+
+/// What an answer is to equal.
+fn equal(rules: &dyn Rules, text: &str) -> Value {
+    chosen(rules, rules.entered(text), text, misfit)
 }
 
 /// `value`, or `text` as other words than the options, where those are taken and `value` has a fault.
