@@ -4,10 +4,10 @@
 //! fits. Earlier questions are shown newest first, as they were written, and read only where they are wanted: one with a
 //! pattern takes long to read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 
-use super::condition::Wanted;
+use super::condition::{Wanted, search_too_often};
 use super::filter::{Asking, SubmissionFilter, SubmissionQuery};
 use super::form::Retired;
 use super::json::Value;
@@ -20,6 +20,8 @@ pub struct Past {
     read: BTreeMap<Wanted, Vec<Asking>>,
     /// Values that fit none of the questions that were shown.
     unfit: BTreeMap<Wanted, Vec<String>>,
+    /// Tests that no question could read, so that none is looked for.
+    hopeless: BTreeSet<Wanted>,
     /// The present questions, and the newest earlier ones with other ids.
     questions: Vec<Question>,
     /// The question that was shown last, by the ids of those that were ever asked. Most versions have the same as those
@@ -33,10 +35,15 @@ impl Past {
         let was_asked = |id: &String| {
             removed.contains(id) || present.iter().any(|question| question.id.as_ref() == Some(id))
         };
+        // Each by itself would not be too many.
+        let are_too_many = search_too_often(&query.answers);
+        let is_hopeless = |wanted: &Wanted, text: &String| are_too_many || !wanted.may_fit(text);
+        let hopeless = query.answers.iter().filter(|(wanted, text)| is_hopeless(wanted, text));
         let ids = query.answers.keys().map(|wanted| &wanted.question).filter(|id| was_asked(id));
         let mut past = Self {
             read: BTreeMap::new(),
             unfit: query.answers.iter().map(|(wanted, text)| (wanted.clone(), wanted.values(text))).collect(),
+            hopeless: hopeless.map(|(wanted, _)| wanted.clone()).collect(),
             questions: Vec::new(),
             shown: ids.map(|id| (id.clone(), None)).collect(),
         };
@@ -50,7 +57,7 @@ impl Past {
     }
 
     fn seeks(&self, id: &str) -> bool {
-        self.unfit.keys().any(|wanted| wanted.question == id)
+        self.unfit.keys().any(|wanted| wanted.question == id && !self.hopeless.contains(wanted))
     }
 
     /// Whether the question of an earlier version that is `written` so is to be read and shown.
@@ -71,7 +78,7 @@ impl Past {
     pub fn show(&mut self, question: Question) {
         let is_same = |known: &Question| known.id == question.id && known.kind.rules().takes_answer();
         for (wanted, values) in &mut self.unfit {
-            if question.id.as_ref() == Some(&wanted.question) {
+            if question.id.as_ref() == Some(&wanted.question) && !self.hopeless.contains(wanted) {
                 let read = read(wanted, values, &question);
                 self.read.entry(wanted.clone()).or_default().extend(read);
             }
@@ -141,8 +148,27 @@ mod tests {
             (&[("gone", "eq", "5")], false),
             (&[("never", "eq", "5")], true),
             (&[("never", "eq", "5"), ("gone", "eq", "5")], false),
+            (&[("gone", "answered", "true"), ("gone", "matches", "^a")], false),
+            (&[("gone", "answered", "maybe")], true),
+            (&[("gone", "matches", "(")], true),
+            (&[("gone", "more", "5"), ("gone", "eq", ""), ("gone", "in", "5,")], true),
+            (&[("gone", "more", "5"), ("gone", "in", "5,6")], false),
         ] {
             assert_eq!(past(&query(tests)).is_found(), is_found, "{tests:?}");
+        }
+    }
+
+    #[test]
+    fn for_more_searches_than_one_condition_may_ask_for_nothing_is_looked_up() {
+        for (count, are_too_many) in [(10, false), (11, true)] {
+            let ids: Vec<_> = (0..count).map(|place| format!("gone{place}")).collect();
+            let tests: Vec<_> = ids.iter().map(|id| (id.as_str(), "matches", "a")).collect();
+            let query = query(&tests);
+            let mut past = Past::new(&query, &[], &ids.iter().cloned().collect());
+            assert_eq!(past.is_found(), are_too_many);
+            ids.iter().for_each(|id| past.show(read(&written(id, "short_text"))));
+            let told = past.filter(&query).err().unwrap_or_default();
+            assert_eq!(told.contains("too many `matches`"), are_too_many, "{told}");
         }
     }
 

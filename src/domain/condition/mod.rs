@@ -22,6 +22,7 @@ pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
 pub use schema::{Erring, Named};
 pub use wanted::Wanted;
+pub(super) use wanted::search_too_often;
 
 /// A condition, as its author wrote it and ready to be decided.
 #[derive(Debug, Clone)]

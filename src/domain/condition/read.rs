@@ -22,7 +22,7 @@ impl Condition {
     pub const PATTERN: usize = 50;
 
     /// Searches that one condition may ask for.
-    const MAX_SEARCHES: usize = 10 * Self::PATTERN;
+    pub(super) const MAX_SEARCHES: usize = 10 * Self::PATTERN;
 
     /// Reads the member `name`, if it is there, and reports every problem.
     pub fn read(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Self> {

@@ -38,6 +38,29 @@ impl Wanted {
         let test = [(self.clone(), value.to_owned())].into();
         Condition::wanted(&test, slice::from_ref(question)).is_ok()
     }
+
+    /// Whether `text` may fit a question: none where there is no such operator, or it takes no such text of any.
+    pub(in crate::domain) fn may_fit(&self, text: &str) -> bool {
+        let value = match (self.operator.as_str(), text) {
+            ("answered", "true" | "false") => true.into(),
+            ("in", _) => text.split(',').collect(),
+            _ => text.into(),
+        };
+        let test = Value::Object(vec![(self.operator.clone(), value)]);
+        let mut violations = Vec::new();
+        written(vec![(NAME.to_owned(), test)], &mut violations);
+        violations.is_empty()
+    }
+}
+
+/// Whether `tests` look through answers more often than one condition may, whatever is asked.
+pub(in crate::domain) fn search_too_often(tests: &BTreeMap<Wanted, String>) -> bool {
+    let searches = tests.keys().map(|wanted| match wanted.operator.as_str() {
+        "includes" => 1,
+        "matches" => Condition::PATTERN,
+        _ => 0,
+    });
+    searches.sum::<usize>() > Condition::MAX_SEARCHES
 }
 
 /// Names and problems that are told at once.
@@ -68,12 +91,17 @@ impl Condition {
 
 /// The condition that is written as `members`.
 fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
-    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
-    let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME)?;
+    let condition = written(members, violations)?;
     let unconditional = |question| Asked { conditions: Vec::new(), ..Question::asked(question) };
     let filter = Asked { id: None, kind: None, conditions: vec![(NAME, &condition)] };
     refuse_impossible(questions.iter().map(unconditional).chain([filter]), violations);
     Some(condition)
+}
+
+/// The same, whatever the questions are.
+fn written(members: Object, violations: &mut Vec<Violation>) -> Option<Condition> {
+    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
+    Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME)
 }
 
 /// The tests as a condition is written, `{"q3": {"gte": 4}}`, and the ids that are of no question.
