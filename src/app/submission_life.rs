@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::slow::PATIENCE_NANOS;
-use super::submissions::unreadable;
+use super::submissions::{submission_id, unreadable};
 use super::{App, AppError, Attempt, What, require, settled};
 use crate::domain::admission::Refusal;
 use crate::domain::edit::{Edit, Patch};
 use crate::domain::form::Version;
 use crate::domain::revision::Expected;
+use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -27,7 +28,8 @@ pub struct HistoryPage {
 
 impl App {
     /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the
-    /// questions that the submission was checked against, whatever the form is now.
+    /// questions that the submission was checked against, whatever the form is now. Gives with it the keys that are none
+    /// of these questions, and were left out as the form has it.
     pub async fn edit_submission(
         &self,
         caller: &Caller,
@@ -35,23 +37,30 @@ impl App {
         id: &str,
         body: &str,
         expected: &Expected,
-    ) -> Result<Submission, AppError> {
+    ) -> Result<(Submission, Vec<String>), AppError> {
         require(caller, Scope::Write)?;
-        let (form, submission) = self.named(caller, form, id).await?;
+        let current = self.current(caller, form).await?;
+        let (form, submission) = (current.form.id, submission_id(id)?);
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let patch = Patch::read(body).map_err(unreadable)?;
+        let mut patch = Patch::read(body).map_err(unreadable)?;
+        let mut dropped = Vec::new();
         let _turn = self.turns.at(submission).await;
         for _ in 0..TRIES {
             let found = self.store.find_submission(caller.workspace, form, submission).await?;
             let found = found.ok_or_else(missing)?;
             expected.check(found.revision()).map_err(AppError::Refused)?;
             let version = self.store.find_version(caller.workspace, form, found.form_version).await?;
-            let edit = self.merged(&patch, &found, version.ok_or_else(missing)?).await?;
-            let Some(edit) = edit else { return Ok(found) };
+            let version = version.ok_or_else(missing)?;
+            if current.form.settings.unknown_answers == UnknownAnswers::Drop {
+                dropped.extend(patch.sort_out(&version));
+            }
+            let edit = self.merged(&patch, &found, version).await?;
+            let Some(edit) = edit else { return Ok((found, dropped)) };
             let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
             let step = self.store.edit_submission(caller.workspace, checked, self.now()).await?;
             if !matches!(step, Step::Recheck) {
-                return settled(step, What::Submission(id.to_owned())).map(|(edited, _)| edited);
+                let (edited, _) = settled(step, What::Submission(id.to_owned()))?;
+                return Ok((edited, dropped));
             }
         }
         Err(AppError::Contended)
@@ -136,8 +145,6 @@ impl App {
 
     /// The form and the submission that `form` and `id` name; the form is there, outside the trash.
     async fn named(&self, caller: &Caller, form: &str, id: &str) -> Result<(FormId, SubmissionId), AppError> {
-        let form = self.current(caller, form).await?.form.id;
-        let id = id.parse().map_err(|_unfit| AppError::NotFound(What::Submission(id.to_owned())))?;
-        Ok((form, id))
+        Ok((self.current(caller, form).await?.form.id, submission_id(id)?))
     }
 }

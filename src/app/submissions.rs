@@ -49,6 +49,8 @@ pub struct SubmissionPage {
 #[derive(Debug, Clone)]
 pub struct SubmissionsWanted {
     pub query: SubmissionQuery,
+    /// What else is wrong with what was asked. It is to be told with what is wrong with the query.
+    pub faults: Vec<String>,
     pub order: Order,
     pub cursor: Option<String>,
     /// How many at most.
@@ -172,8 +174,8 @@ impl App {
         require(caller, Scope::Read)?;
         let form = self.current(caller, form).await?.form.id;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let id: SubmissionId = id.parse().map_err(|_unfit| missing())?;
-        self.store.find_submission(caller.workspace, form, id).await?.ok_or_else(missing)
+        let submission = submission_id(id)?;
+        self.store.find_submission(caller.workspace, form, submission).await?.ok_or_else(missing)
     }
 
     /// A page of the form's submissions.
@@ -186,8 +188,8 @@ impl App {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let current = self.current(caller, form).await?;
-        let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
-        let filter = self.filter(&current, &query).await?;
+        let SubmissionsWanted { query, faults, order, cursor, limit, count } = wanted;
+        let filter = self.filter(&current, &query, faults).await?;
         let (workspace, id) = (caller.workspace, current.form.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
@@ -200,15 +202,26 @@ impl App {
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// Makes `query` ready. Where it does not fit what the form asks now, it may fit what the form asked when answers
-    /// were stored.
-    async fn filter(&self, current: &Current, query: &SubmissionQuery) -> Result<SubmissionFilter, AppError> {
+    /// Makes `query` ready, if there are no `faults`. Where it does not fit what the form asks now, it may fit what the
+    /// form asked when answers were stored.
+    async fn filter(
+        &self,
+        current: &Current,
+        query: &SubmissionQuery,
+        mut faults: Vec<String>,
+    ) -> Result<SubmissionFilter, AppError> {
         let Current { form, version } = current;
-        if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
-            return Ok(filter);
+        let mut filter = SubmissionFilter::new(query, &version.questions);
+        if filter.is_err() {
+            filter = self.store.find_past(form, query, version).await?.filter(query);
         }
-        let past = self.store.find_past(form, query, version).await?;
-        SubmissionFilter::new(query, past.questions()).map_err(AppError::InvalidQuery)
+        match filter {
+            Ok(filter) if faults.is_empty() => Ok(filter),
+            refused => {
+                faults.extend(refused.err());
+                Err(AppError::InvalidQuery(faults.join("; ")))
+            }
+        }
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
@@ -241,6 +254,11 @@ impl SubmissionPage {
 fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<SubmissionId, AppError> {
     let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
     position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
+}
+
+/// The submission that `id` names.
+pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
+    id.parse().map_err(|_unfit| AppError::NotFound(What::Submission(id.to_owned())))
 }
 
 /// Why a body cannot be read.

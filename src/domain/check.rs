@@ -16,6 +16,9 @@ use crate::clock::Timestamp;
 /// Answers that were not sent and are kept all the same, by their questions' ids.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
+/// What helps against an answer to a question that is not asked.
+pub(super) const LEAVE_OUT: &str = "leave it out";
+
 impl Version {
     /// Holds `answers`, the members of the object sent at the time `now`, against the questions and reports every
     /// problem. Gives the defaults that are kept with them.
@@ -175,7 +178,7 @@ impl<'a> Course<'a> {
 fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>) -> Violation {
     let message = match refused {
         Some(refused) => format!("whether \"{title}\" is asked depends on `{refused}`; mend that first"),
-        None => format!("\"{title}\" is not asked with these answers; leave it out"),
+        None => format!("\"{title}\" is not asked with these answers; {LEAVE_OUT}"),
     };
     Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
 }

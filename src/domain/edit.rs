@@ -3,6 +3,7 @@
 //! What comes of it is held against the questions that the submission was checked against, at the time it was sent:
 //! an old answer can be put right whatever the form has become since.
 
+use super::check::LEAVE_OUT;
 use super::form::Version;
 use super::json::{self, Value};
 use super::limits::Limits;
@@ -46,6 +47,14 @@ impl Patch {
             }
         }
         Ok(patch)
+    }
+
+    /// Takes the answers out whose keys are no ids of questions of `version`, and gives these keys.
+    pub fn sort_out(&mut self, version: &Version) -> Vec<String> {
+        let Some(answers) = self.answers.take() else { return Vec::new() };
+        let (answers, dropped) = version.sort_out(answers);
+        self.answers = Some(answers);
+        dropped
     }
 
     /// Nanoseconds that it takes at worst to look through what it makes of `submission`, as `version` does.
@@ -103,10 +112,18 @@ fn check_answers(
     match version.check(answers.values(), limits, submission.submitted_at()) {
         Ok(defaults) => answers.with(defaults).into_text(),
         Err(more) => {
-            violations.extend(more);
+            violations.extend(more.into_iter().map(removable));
             merged.into()
         }
     }
+}
+
+/// The same, where leaving an answer out keeps what there is.
+fn removable(mut violation: Violation) -> Violation {
+    if let Some(why) = violation.message.strip_suffix(LEAVE_OUT) {
+        violation.message = format!("{why}send `null` for it");
+    }
+    violation
 }
 
 /// The metadata `merged` as it is kept: none, if it was taken away.

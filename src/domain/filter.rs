@@ -71,12 +71,18 @@ pub struct SubmissionFilter {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     text: Option<Regex>,
-    answers: Option<Asking>,
+    /// Of each of these, one must hold.
+    answers: Vec<Vec<Asking>>,
+    /// Bytes of values that are read again for each submission.
+    values: usize,
 }
+
+/// Bytes of values that are read in about the time of a short answer.
+const VALUES: usize = 64;
 
 /// A condition, and the questions that it names.
 #[derive(Debug, Clone)]
-struct Asking {
+pub(super) struct Asking {
     condition: Condition,
     kinds: Vec<(String, Kind)>,
 }
@@ -84,11 +90,17 @@ struct Asking {
 impl SubmissionFilter {
     /// Makes `query` ready for a form with these questions; what is wrong with it, if it can take no submission.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
+        let answers = (!query.answers.is_empty()).then(|| Asking::new(&query.answers, questions));
+        Self::asking(query, answers.transpose()?.map(|asking| vec![asking]).into_iter().collect())
+    }
+
+    /// The same, where one of each of `answers` is to hold in place of the query's tests.
+    pub(super) fn asking(query: &SubmissionQuery, answers: Vec<Vec<Asking>>) -> Result<Self, String> {
         // There is one status, so whatever was asked for is what every submission has.
-        let SubmissionQuery { since, until, status: _, text, answers } = query;
+        let SubmissionQuery { since, until, status: _, text, answers: _ } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
-        let answers = (!answers.is_empty()).then(|| Asking::new(answers, questions)).transpose()?;
-        Ok(Self { since: *since, until: *until, text, answers })
+        let values = query.answers.iter().map(|(wanted, text)| read_again(wanted, text)).sum();
+        Ok(Self { since: *since, until: *until, text, answers, values })
     }
 
     /// Whether it takes every submission.
@@ -98,12 +110,13 @@ impl SubmissionFilter {
 
     /// Whether it has to look at answers, and not at ids alone.
     pub fn reads_answers(&self) -> bool {
-        self.text.is_some() || self.answers.is_some()
+        self.text.is_some() || !self.answers.is_empty()
     }
 
     /// How many times as long as reading an answer it takes to decide on it, about.
     pub fn weight(&self) -> usize {
-        1 + self.answers.as_ref().map_or(0, |asking| asking.condition.searches())
+        let searches = self.answers.iter().flatten().map(|asking| asking.condition.searches());
+        1 + searches.sum::<usize>() + self.values / VALUES
     }
 
     /// Between which ids all submissions lie that it takes: an id holds the moment.
@@ -127,29 +140,46 @@ impl SubmissionFilter {
             return false;
         }
         let Ok(Value::Object(members)) = json::parse(answers) else { return false };
-        self.answers.as_ref().is_none_or(|asking| asking.holds(&members))
+        self.answers.iter().all(|one_of| one_of.iter().any(|asking| asking.holds(&members)))
             && self.text.as_ref().is_none_or(|text| members.iter().any(|(_, value)| has(value, text)))
     }
 }
 
 impl Asking {
-    fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
-        let condition = Condition::wanted(wanted, questions)?;
+    /// Asks all that is `wanted` of the answers to `questions`; what is wrong with it, if that can never hold.
+    pub(super) fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
+        let mut condition = Condition::wanted(wanted, questions)?;
         let is_named = |id: &String| wanted.keys().any(|wanted| wanted.question == *id);
         let kind = |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));
-        Ok(Self { condition, kinds: questions.iter().filter_map(kind).collect() })
+        let kinds: Vec<_> = questions.iter().filter_map(kind).collect();
+        condition.learn(&|id| find(&kinds, id).map_or(Sense::Text, sense));
+        Ok(Self { condition, kinds })
     }
 
     fn holds(&self, answers: &Object) -> bool {
         self.condition.holds(&|id| {
-            let (_, kind) = self.kinds.iter().find(|(known, _)| known == id)?;
-            let (_, value) = answers.iter().find(|(key, _)| key == id)?;
-            let rules = kind.rules();
-            // A filter is text: nothing tells whether a number was meant.
-            let sense = if rules.is_untyped() { Sense::Typed } else { rules.sense() };
-            (!rules.is_empty(value)).then_some(Answer { value, sense })
+            let (kind, value) = (find(&self.kinds, id)?, find(answers, id)?);
+            (!kind.rules().is_empty(value)).then(|| Answer { value, sense: sense(kind) })
         })
     }
+}
+
+fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
+    all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
+}
+
+/// What the texts of answers to a question stand for beside a filter, which is text: nothing tells whether a number was
+/// meant.
+fn sense(kind: &Kind) -> Sense {
+    let rules = kind.rules();
+    if rules.is_untyped() { Sense::Typed } else { rules.sense() }
+}
+
+/// Bytes of a test's value that are read again for each answer; even to find the answer takes as long as a few.
+fn read_again(wanted: &Wanted, text: &str) -> usize {
+    // Lists are looked up.
+    let bytes = if wanted.operator == "in" { 0 } else { text.len() };
+    bytes.max(4)
 }
 
 /// A pattern that finds `text`, in capitals or not.
@@ -165,5 +195,40 @@ fn has(answer: &Value, text: &Regex) -> bool {
         Value::Array(items) => items.iter().any(|item| has(item, text)),
         Value::Object(members) => members.iter().any(|(_, value)| has(value, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::limits::Limits;
+    use crate::domain::question::QuestionDraft;
+
+    #[test]
+    fn long_values_weigh_but_for_lists_that_are_looked_up() {
+        let written = json::parse(r#"{"id":"from","type":"hidden"}"#).unwrap();
+        let draft = QuestionDraft::read(&written, "", 0, &Limits::default(), &mut Vec::new());
+        let questions = [draft.unwrap().kept().unwrap()];
+        for (tests, expected) in [
+            (&[("eq", "web")][..], 1),
+            (&[("eq", "web"), ("in", "1,2"), ("lt", "3"), ("answered", "true")], 1),
+            (&[("eq", &"9".repeat(6_400))], 101),
+            (&[("gt", &"9".repeat(640)), ("lt", &"9".repeat(640))], 21),
+            (&[("in", &"1,1".repeat(3_000))], 1),
+            (&[("includes", "1"), ("matches", "1")], 1 + 1 + Condition::PATTERN),
+        ] {
+            let wanted =
+                |operator: &str| Wanted { question: "from".to_owned(), operator: operator.to_owned() };
+            let answers =
+                tests.iter().map(|(operator, text)| (wanted(operator), (*text).to_owned())).collect();
+            let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
+            let filter = SubmissionFilter::new(&query, &questions).unwrap();
+            assert_eq!(
+                filter.weight(),
+                expected,
+                "{:?}",
+                tests.iter().map(|(name, _)| name).collect::<Vec<_>>()
+            );
+        }
     }
 }

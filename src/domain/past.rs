@@ -1,49 +1,63 @@
 //! What a form asked before: a filter of its submissions may be meant of that, as the answers are still stored.
 //!
-//! Earlier questions are shown newest first, as they were written, and read only where they are wanted: one with a pattern
-//! takes long to read.
+//! Each value of each test is read by the present question where it fits that, else by the newest earlier one that it
+//! fits. Earlier questions are shown newest first, as they were written, and read only where they are wanted: one with a
+//! pattern takes long to read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
-use super::condition::{Condition, Wanted};
-use super::filter::SubmissionQuery;
+use super::condition::{Wanted, search_too_often};
+use super::filter::{Asking, SubmissionFilter, SubmissionQuery};
 use super::form::Retired;
 use super::json::Value;
 use super::question::Question;
 
-/// The tests of one question, which fit none of those that were shown.
-#[derive(Debug, Clone)]
-struct Unfit {
-    tests: BTreeMap<Wanted, String>,
-    /// The question that was shown last. Most versions have the same as those before.
-    shown: Option<Value>,
-}
-
-/// The questions by which a query is read: the present ones, or earlier ones where its tests do not fit those.
+/// The questions by which a query is read: the present ones, and earlier ones for what does not fit those.
 #[derive(Debug, Clone)]
 pub struct Past {
+    /// By which values a test is asked, question after question.
+    read: BTreeMap<Wanted, Vec<Asking>>,
+    /// Values that fit none of the questions that were shown.
+    unfit: BTreeMap<Wanted, Vec<String>>,
+    /// Tests that no question could read, so that none is looked for.
+    hopeless: BTreeSet<Wanted>,
+    /// The present questions, and the newest earlier ones with other ids.
     questions: Vec<Question>,
-    unfit: BTreeMap<String, Unfit>,
+    /// The question that was shown last, by the ids of those that were ever asked. Most versions have the same as those
+    /// before.
+    shown: BTreeMap<String, Option<Value>>,
 }
 
 impl Past {
     /// The past of the form that asks `present` now, and has `removed` other questions, as far as `query` needs it.
     pub fn new(query: &SubmissionQuery, present: &[Question], removed: &Retired) -> Self {
-        let mut tests = BTreeMap::<_, BTreeMap<_, _>>::new();
-        for (wanted, text) in &query.answers {
-            tests.entry(wanted.question.clone()).or_default().insert(wanted.clone(), text.clone());
-        }
         let was_asked = |id: &String| {
             removed.contains(id) || present.iter().any(|question| question.id.as_ref() == Some(id))
         };
-        tests.retain(|id, tests| was_asked(id) && !fit(tests, present));
-        let unfit = tests.into_iter().map(|(id, tests)| (id, Unfit { tests, shown: None })).collect();
-        Self { questions: present.to_vec(), unfit }
+        // Each by itself would not be too many.
+        let are_too_many = search_too_often(&query.answers);
+        let is_hopeless = |wanted: &Wanted, text: &String| are_too_many || !wanted.may_fit(text);
+        let hopeless = query.answers.iter().filter(|(wanted, text)| is_hopeless(wanted, text));
+        let ids = query.answers.keys().map(|wanted| &wanted.question).filter(|id| was_asked(id));
+        let mut past = Self {
+            read: BTreeMap::new(),
+            unfit: query.answers.iter().map(|(wanted, text)| (wanted.clone(), wanted.values(text))).collect(),
+            hopeless: hopeless.map(|(wanted, _)| wanted.clone()).collect(),
+            questions: Vec::new(),
+            shown: ids.map(|id| (id.clone(), None)).collect(),
+        };
+        present.iter().for_each(|question| past.show(question.clone()));
+        past
     }
 
     /// Whether there is nothing left to look for.
     pub fn is_found(&self) -> bool {
-        self.unfit.is_empty()
+        !self.shown.keys().any(|id| self.seeks(id))
+    }
+
+    fn seeks(&self, id: &str) -> bool {
+        self.unfit.keys().any(|wanted| wanted.question == id && !self.hopeless.contains(wanted))
     }
 
     /// Whether the question of an earlier version that is `written` so is to be read and shown.
@@ -51,44 +65,57 @@ impl Past {
         let Value::Object(members) = written else { return false };
         let id = members.iter().find(|(name, _)| name == "id");
         let Some((_, Value::String(id))) = id else { return false };
-        let Some(unfit) = self.unfit.get_mut(id) else { return false };
-        let is_new = unfit.shown.as_ref() != Some(written);
+        let is_sought = self.seeks(id);
+        let Some(shown) = self.shown.get_mut(id).filter(|_| is_sought) else { return false };
+        let is_new = shown.as_ref() != Some(written);
         if is_new {
-            unfit.shown = Some(written.clone());
+            *shown = Some(written.clone());
         }
         is_new
     }
 
-    /// Takes an earlier question that the tests fit; or that is the newest with its id, to say what is wrong with them.
-    pub fn show(&mut self, old: Question) {
-        let Some(id) = &old.id else { return };
-        let fits = self.unfit.get(id).is_some_and(|unfit| fit(&unfit.tests, std::slice::from_ref(&old)));
-        let is_same = |question: &Question| question.id == old.id && question.kind.rules().takes_answer();
-        if fits {
-            self.unfit.remove(id);
-        } else if self.questions.iter().any(is_same) {
-            return;
+    /// Takes in what `question` can read of what none did that was shown before.
+    pub fn show(&mut self, question: Question) {
+        let is_same = |known: &Question| known.id == question.id && known.kind.rules().takes_answer();
+        for (wanted, values) in &mut self.unfit {
+            if question.id.as_ref() == Some(&wanted.question) && !self.hopeless.contains(wanted) {
+                let read = read(wanted, values, &question);
+                self.read.entry(wanted.clone()).or_default().extend(read);
+            }
         }
-        self.questions.retain(|question| question.id != old.id);
-        self.questions.push(old);
+        self.unfit.retain(|_, values| !values.is_empty());
+        if !self.questions.iter().any(is_same) {
+            self.questions.retain(|known| known.id.is_none() || known.id != question.id);
+            self.questions.push(question);
+        }
     }
 
-    /// The questions to read the query by.
-    pub fn questions(&self) -> &[Question] {
-        &self.questions
+    /// Makes `query` ready, the same that this is the past for; what is wrong with values that fit no question.
+    pub fn filter(self, query: &SubmissionQuery) -> Result<SubmissionFilter, String> {
+        let mut all: Vec<_> = self.read.into_values().collect();
+        let unfit = self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
+        if unfit != BTreeMap::new() {
+            all.push(vec![Asking::new(&unfit, &self.questions)?]);
+        }
+        SubmissionFilter::asking(query, all)
     }
 }
 
-fn fit(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> bool {
-    Condition::wanted(tests, questions).is_ok()
+/// Takes the values out that fit `question`, to be asked of its answers.
+fn read(wanted: &Wanted, values: &mut Vec<String>, question: &Question) -> Option<Asking> {
+    let fitting: Vec<_> = values.extract_if(.., |value| wanted.fits(value, question)).collect();
+    let test = || [(wanted.clone(), fitting.join(","))].into();
+    let read = || Asking::new(&test(), slice::from_ref(question)).expect("each value fits by itself");
+    (!fitting.is_empty()).then(read)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::domain::json;
+    use super::{Past, SubmissionQuery};
+    use crate::domain::condition::Wanted;
+    use crate::domain::json::{self, Value};
     use crate::domain::limits::Limits;
-    use crate::domain::question::QuestionDraft;
+    use crate::domain::question::{Question, QuestionDraft};
 
     fn written(id: &str, kind: &str) -> Value {
         json::parse(&format!(r#"{{"id":"{id}","type":"{kind}","title":"T"}}"#)).unwrap()
@@ -99,30 +126,55 @@ mod tests {
         draft.unwrap().kept().unwrap()
     }
 
-    fn past(tests: &[(&str, &str)]) -> Past {
-        let wanted = |id: &str| Wanted { question: id.to_owned(), operator: "eq".to_owned() };
-        let answers = tests.iter().map(|(id, text)| (wanted(id), (*text).to_owned())).collect();
-        let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
-        Past::new(&query, &[read(&written("now", "rating"))], &["gone".to_owned()].into())
+    fn query(tests: &[(&str, &str, &str)]) -> SubmissionQuery {
+        let wanted =
+            |id: &str, operator: &str| Wanted { question: id.to_owned(), operator: operator.to_owned() };
+        let test = |(id, operator, text): &(&str, &str, &str)| (wanted(id, operator), (*text).to_owned());
+        SubmissionQuery { answers: tests.iter().map(test).collect(), ..SubmissionQuery::default() }
+    }
+
+    fn past(query: &SubmissionQuery) -> Past {
+        Past::new(query, &[read(&written("now", "rating"))], &["gone".to_owned()].into())
     }
 
     #[test]
     fn only_what_was_asked_and_may_fit_is_looked_for() {
         for (tests, is_found) in [
             (&[][..], true),
-            (&[("now", "5")], true),
-            (&[("now", "nine")], false),
-            (&[("gone", "5")], false),
-            (&[("never", "5")], true),
-            (&[("never", "5"), ("gone", "5")], false),
+            (&[("now", "eq", "5")], true),
+            (&[("now", "in", "5,4")], true),
+            (&[("now", "in", "5,nine")], false),
+            (&[("now", "eq", "nine")], false),
+            (&[("gone", "eq", "5")], false),
+            (&[("never", "eq", "5")], true),
+            (&[("never", "eq", "5"), ("gone", "eq", "5")], false),
+            (&[("gone", "answered", "true"), ("gone", "matches", "^a")], false),
+            (&[("gone", "answered", "maybe")], true),
+            (&[("gone", "matches", "(")], true),
+            (&[("gone", "more", "5"), ("gone", "eq", ""), ("gone", "in", "5,")], true),
+            (&[("gone", "more", "5"), ("gone", "in", "5,6")], false),
         ] {
-            assert_eq!(past(tests).is_found(), is_found, "{tests:?}");
+            assert_eq!(past(&query(tests)).is_found(), is_found, "{tests:?}");
+        }
+    }
+
+    #[test]
+    fn for_more_searches_than_one_condition_may_ask_for_nothing_is_looked_up() {
+        for (count, are_too_many) in [(10, false), (11, true)] {
+            let ids: Vec<_> = (0..count).map(|place| format!("gone{place}")).collect();
+            let tests: Vec<_> = ids.iter().map(|id| (id.as_str(), "matches", "a")).collect();
+            let query = query(&tests);
+            let mut past = Past::new(&query, &[], &ids.iter().cloned().collect());
+            assert_eq!(past.is_found(), are_too_many);
+            ids.iter().for_each(|id| past.show(read(&written(id, "short_text"))));
+            let told = past.filter(&query).err().unwrap_or_default();
+            assert_eq!(told.contains("too many `matches`"), are_too_many, "{told}");
         }
     }
 
     #[test]
     fn a_question_is_read_once_however_many_versions_have_it() {
-        let mut past = past(&[("gone", "nine"), ("never", "5")]);
+        let mut past = past(&query(&[("gone", "in", "5,nine"), ("never", "eq", "5")]));
         let rating = written("gone", "rating");
         assert!(past.wants(&rating));
         past.show(read(&rating));
@@ -136,22 +188,43 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_that_fits_is_taken_else_the_newest() {
-        for (value, kinds, expected) in [
-            ("5", &["short_text", "rating"][..], "short_text"),
-            ("nine", &["rating", "short_text", "long_text"], "short_text"),
-            ("nine", &["rating", "number"], "rating"),
-            ("nine", &["statement", "number"], "number"),
+    fn each_value_is_read_by_the_newest_that_it_fits() {
+        for (values, kinds, expected) in [
+            ("5", &["short_text", "rating"][..], Ok(&[r#""5""#][..])),
+            ("5", &["rating", "short_text"], Ok(&["5"])),
+            ("nine", &["rating", "short_text", "long_text"], Ok(&[r#""nine""#])),
+            ("nine,5", &["rating", "short_text"], Ok(&[r#""nine""#, "5"])),
+            (
+                "09:00,2026-01-01,7",
+                &["time", "date", "number"],
+                Ok(&[r#""09:00:00""#, r#""2026-01-01""#, "7"]),
+            ),
+            ("5,nine", &["rating", "number"], Err("Enter a whole number from 1 to 5")),
+            ("nine", &["statement", "number"], Err("Enter a number")),
+            (
+                "nine",
+                &["statement"],
+                Err("names no question of this form that takes an answer; there are now"),
+            ),
         ] {
-            let mut past = past(&[("gone", value)]);
+            let query = query(&[("gone", "in", values)]);
+            let mut past = past(&query);
             for kind in kinds {
                 let old = written("gone", kind);
                 if past.wants(&old) {
                     past.show(read(&old));
                 }
             }
-            let names: Vec<_> = past.questions().iter().map(|question| question.kind.name()).collect();
-            assert_eq!(names, ["rating", expected], "{value} {kinds:?}");
+            match (past.filter(&query), expected) {
+                (Ok(filter), Ok(expected)) => {
+                    for value in [r#""5""#, "5", r#""nine""#, r#""09:00:00""#, r#""2026-01-01""#, "7"] {
+                        let takes = filter.takes(&format!("{{\"gone\":{value}}}"));
+                        assert_eq!(takes, expected.contains(&value), "{values} {kinds:?} {value}");
+                    }
+                }
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{values} {kinds:?}: {why}"),
+                (found, _) => panic!("{values} {kinds:?}: {found:?}"),
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ rules! {
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";
     UnknownQuestion "unknown_question" "The form has no question with this id. With `{\"settings\":{\"unknown_answers\":\"drop\"}}` such answers are left out, and named in the header `Forms-Dropped`.";
-    QuestionNotVisible "question_not_visible" "With the other answers as they are, this question is not asked. Leave its answer out, or first mend the other one that the message names.";
+    QuestionNotVisible "question_not_visible" "With the other answers as they are, this question is not asked. Leave its answer out (in an edit, send `null` for it), or first mend the other one that the message names.";
     NotAnswerable "not_answerable" "Statements and pages are shown and not asked: they take no answer.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";

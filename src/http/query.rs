@@ -25,6 +25,11 @@ pub(super) struct Parameters<T>(pub(super) T);
 pub(super) trait FromQuery: Sized {
     /// Takes all its parameters out of `query`; what is left is unknown.
     fn take(query: &mut Query) -> Self;
+
+    /// What comes of it where the query has these `faults`, if there are any.
+    fn beside(self, faults: Vec<String>) -> Result<Self, Failure> {
+        refuse(&faults).map(|()| self)
+    }
 }
 
 impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
@@ -33,8 +38,7 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default())?;
         let parameters = T::take(&mut query);
-        query.end()?;
-        Ok(Self(parameters))
+        parameters.beside(query.end()).map(Self)
     }
 }
 
@@ -159,14 +163,11 @@ impl Query {
         found
     }
 
-    /// Fails if something was wrong, or a parameter is left.
-    fn end(mut self) -> Result<(), Failure> {
+    /// All that is wrong: also that a parameter is left.
+    fn end(mut self) -> Vec<String> {
         self.faults.extend(self.unknown());
-        if self.faults.is_empty() {
-            return Ok(());
-        }
         self.faults.truncate(MAX_FAULTS);
-        Err(invalid(self.faults.join("; ")))
+        self.faults
     }
 
     fn unknown(&self) -> Option<String> {
@@ -191,6 +192,11 @@ fn wanted(name: &str) -> Option<Wanted> {
 
 fn twice(name: &str) -> String {
     format!("`{}` stands twice; send it once", short(name))
+}
+
+/// Fails if there are `faults`.
+pub(super) fn refuse(faults: &[String]) -> Result<(), Failure> {
+    if faults.is_empty() { Ok(()) } else { Err(invalid(faults.join("; "))) }
 }
 
 fn invalid(detail: String) -> Failure {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
-use super::answer::{page, replayed, written};
+use super::answer::{dropped, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::IfMatch;
 use super::document::AnyProblem;
@@ -22,7 +22,8 @@ use crate::app::Attempt;
 /// Update a submission
 ///
 /// A JSON merge patch (RFC 7396) of `answers` and `metadata`. What comes of it must fit the version of the form that the
-/// submission was checked against. What it replaces is kept as the submission's history.
+/// submission was checked against. What it replaces is kept as the submission's history. Unknown answers
+/// are refused or dropped as those of a new submission are.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)),
@@ -40,8 +41,9 @@ pub(super) async fn edit_submission(
     IfMatch(expected): IfMatch,
     EditText(body): EditText,
 ) -> Result<Response, Failure> {
-    let edited = shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
-    Ok(shown(&edited))
+    let (edited, keys) =
+        shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
+    Ok(dropped(shown(&edited), &keys))
 }
 
 /// Delete a submission

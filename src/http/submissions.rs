@@ -16,7 +16,7 @@ use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Segments};
 use super::forms::Trying;
 use super::problem::Failure;
-use super::query::{FromQuery, Nothing, Parameters, Query};
+use super::query::{FromQuery, Nothing, Parameters, Query, refuse};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
 use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
@@ -57,6 +57,8 @@ pub(super) struct SubmissionsPage {
     /// Count all of the list: the member `total`.
     #[param(required = false)]
     count: bool,
+    #[param(ignore)]
+    faults: Vec<String>,
 }
 
 impl FromQuery for SubmissionsPage {
@@ -78,16 +80,36 @@ impl FromQuery for SubmissionsPage {
             q: query.text("q"),
             filter: query.filter(),
             count: query.flag("count"),
+            faults: Vec::new(),
         }
+    }
+
+    /// What is wrong with the filters, the form can tell: all is told together then.
+    fn beside(self, faults: Vec<String>) -> Result<Self, Failure> {
+        if self.filter.is_empty() {
+            refuse(&faults)?;
+        }
+        Ok(Self { faults, ..self })
     }
 }
 
 impl From<SubmissionsPage> for SubmissionsWanted {
     fn from(page: SubmissionsPage) -> Self {
-        let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
-            page;
+        let SubmissionsPage {
+            limit,
+            cursor,
+            trashed: _,
+            order,
+            since,
+            until,
+            status,
+            q,
+            filter,
+            count,
+            faults,
+        } = page;
         let query = SubmissionQuery { since, until, status, text: q, answers: filter };
-        Self { query, order, cursor, limit, count }
+        Self { query, faults, order, cursor, limit, count }
     }
 }
 
@@ -130,7 +152,7 @@ pub(super) async fn create_submission(
 /// List submissions
 ///
 /// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter is held against the answers as
-/// they are stored: by the form's present questions, or where it does not fit those, by earlier ones.
+/// they are stored: each value by the form's present question, or where it does not fit that, by the newest earlier one.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), SubmissionsPage),

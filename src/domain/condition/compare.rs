@@ -30,6 +30,12 @@ pub struct Answer<'a> {
 }
 
 impl Sense {
+    /// The number or the boolean that `value` stands for besides itself.
+    pub(super) fn meant(self, value: &Value) -> Option<Value> {
+        let (Self::Typed, Value::String(text)) = (self, value) else { return None };
+        json::parse(text).ok().filter(|meant| matches!(meant, Value::Number(_) | Value::Bool(_)))
+    }
+
     /// Which of two texts comes first; `None` if one has none in this sense.
     pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
@@ -41,14 +47,14 @@ impl Sense {
 }
 
 /// A time of day with its seconds.
-fn with_seconds(text: &str) -> Option<[u8; 8]> {
+pub(super) fn with_seconds(text: &str) -> Option<[u8; 8]> {
     match text.len() {
         5 => [text.as_bytes(), b":00"].concat().try_into().ok(),
         _ => text.as_bytes().try_into().ok(),
     }
 }
 
-fn moment(text: &str) -> Option<OffsetDateTime> {
+pub(super) fn moment(text: &str) -> Option<OffsetDateTime> {
     OffsetDateTime::parse(text, &Rfc3339).ok()
 }
 
@@ -68,12 +74,11 @@ impl Answer<'_> {
 
     /// What `value` stands for beside this answer.
     fn meant(self, value: &Value) -> Cow<'_, Value> {
-        match (self.sense, self.value, value) {
-            (Sense::Typed, Value::Number(_) | Value::Bool(_), Value::String(text)) => {
-                json::parse(text).map_or(Cow::Borrowed(value), Cow::Owned)
-            }
-            _ => Cow::Borrowed(value),
+        match self.value {
+            Value::Number(_) | Value::Bool(_) => self.sense.meant(value).map(Cow::Owned),
+            _ => None,
         }
+        .unwrap_or(Cow::Borrowed(value))
     }
 
     /// Whether a list has the option `value`, a text the text.

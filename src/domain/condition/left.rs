@@ -127,7 +127,7 @@ impl Test {
     pub(super) fn values(&self) -> Option<&[Value]> {
         match self {
             Self::Eq(value) => Some(std::slice::from_ref(value)),
-            Self::In(values) => Some(values),
+            Self::In(values) => Some(&**values),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 //! This is the one evaluator. It knows nothing of forms: it is given answers by the ids of their questions. Evaluation
 //! takes time linear in the condition and the answers it looks at; see [`Condition::searches`].
 
+mod among;
 mod compare;
 mod left;
 mod possible;
@@ -13,6 +14,7 @@ mod words;
 
 use serde::{Serialize, Serializer};
 
+use self::among::Among;
 use super::json::Value;
 use super::pattern::Pattern;
 
@@ -20,6 +22,7 @@ pub use compare::{Answer, Sense};
 pub use possible::{Asked, refuse_impossible};
 pub use schema::{Erring, Named};
 pub use wanted::Wanted;
+pub(super) use wanted::search_too_often;
 
 /// A condition, as its author wrote it and ready to be decided.
 #[derive(Debug, Clone)]
@@ -62,7 +65,7 @@ enum Test {
     Lte(Value),
     Gt(Value),
     Gte(Value),
-    In(Vec<Value>),
+    In(Among),
     Includes(Value),
     Matches(Pattern),
     Answered(bool),
@@ -72,6 +75,11 @@ impl Condition {
     /// Whether it is true for the answers that `lookup` gives.
     pub fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
         hold(&self.all, lookup)
+    }
+
+    /// Makes it ready to be decided for very many answers, in the sense that each question has.
+    pub fn learn(&mut self, sense: &dyn Fn(&str) -> Sense) {
+        learn(&mut self.all, sense);
     }
 
     /// How much of the answers' text it may look through: once for each `includes`, and [`PATTERN`](Self::PATTERN)
@@ -104,6 +112,24 @@ fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a
             Clause::Not(all) => each_search(all, see),
             Clause::Question(About { question, tests, .. }) => {
                 tests.iter().filter_map(Test::search).for_each(|search| see(question, search));
+            }
+        }
+    }
+}
+
+fn learn(clauses: &mut [Clause], sense: &dyn Fn(&str) -> Sense) {
+    for clause in clauses {
+        match clause {
+            Clause::All(conditions) | Clause::Any(conditions) => {
+                conditions.iter_mut().for_each(|all| learn(all, sense));
+            }
+            Clause::Not(all) => learn(all, sense),
+            Clause::Question(About { question, tests, .. }) => {
+                for test in tests {
+                    if let Test::In(values) = test {
+                        values.learn(sense(question));
+                    }
+                }
             }
         }
     }
@@ -161,7 +187,7 @@ impl Test {
             Self::Lte(value) => answer.order(value).is_some_and(|order| order.is_le()),
             Self::Gt(value) => answer.order(value).is_some_and(|order| order.is_gt()),
             Self::Gte(value) => answer.order(value).is_some_and(|order| order.is_ge()),
-            Self::In(values) => values.iter().any(|value| answer.equals(value)),
+            Self::In(values) => values.has(answer),
             Self::Includes(value) => answer.includes(value),
             Self::Matches(pattern) => {
                 matches!(answer.value, Value::String(text) if pattern.matches(text))

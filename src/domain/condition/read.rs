@@ -1,5 +1,6 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
+use super::among::Among;
 use super::{About, Clause, Clauses, Condition, Test};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
@@ -21,7 +22,7 @@ impl Condition {
     pub const PATTERN: usize = 50;
 
     /// Searches that one condition may ask for.
-    const MAX_SEARCHES: usize = 10 * Self::PATTERN;
+    pub(super) const MAX_SEARCHES: usize = 10 * Self::PATTERN;
 
     /// Reads the member `name`, if it is there, and reports every problem.
     pub fn read(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Self> {
@@ -162,7 +163,7 @@ impl Reading {
         let places = items.iter().enumerate();
         let values: Vec<_> =
             places.map(|(place, item)| self.value(item, &join(at, &place.to_string()))).collect();
-        values.into_iter().collect::<Option<_>>().map(Test::In)
+        values.into_iter().collect::<Option<_>>().map(Among::new).map(Test::In)
     }
 
     fn flag(&mut self, operand: &Value, at: &str) -> Option<bool> {

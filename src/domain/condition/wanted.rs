@@ -1,19 +1,66 @@
 //! A condition out of texts, as the filters of a list are sent: question, operator, value.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use super::possible::{INSTEAD, misfit, not_included};
 use super::read::UNANSWERED;
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::{Question, Rules};
+use crate::domain::question::{Question, Rules, is_empty};
+use crate::domain::violation::Violation;
 
 /// Which test of which question's answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
     pub question: String,
     pub operator: String,
+}
+
+impl Wanted {
+    /// The values in `text`: several where the answer is to be one of them.
+    pub(in crate::domain) fn values(&self, text: &str) -> Vec<String> {
+        match self.operator.as_str() {
+            "in" => text.split(',').map(str::to_owned).collect(),
+            _ => vec![text.to_owned()],
+        }
+    }
+
+    /// Whether `value`, one of several or the only one, can be asked of the answers to `question`.
+    pub(in crate::domain) fn fits(&self, value: &str, question: &Question) -> bool {
+        let rules = question.kind.rules();
+        // There may be tens of thousands of them: a condition for each would take too long.
+        if self.operator == "in" && rules.takes_answer() {
+            let value = equal(rules, value);
+            return !is_empty(&value) && misfit(rules, &value).is_none();
+        }
+        let test = [(self.clone(), value.to_owned())].into();
+        Condition::wanted(&test, slice::from_ref(question)).is_ok()
+    }
+
+    /// Whether `text` may fit a question: none where there is no such operator, or it takes no such text of any.
+    pub(in crate::domain) fn may_fit(&self, text: &str) -> bool {
+        let value = match (self.operator.as_str(), text) {
+            ("answered", "true" | "false") => true.into(),
+            ("in", _) => text.split(',').collect(),
+            _ => text.into(),
+        };
+        let test = Value::Object(vec![(self.operator.clone(), value)]);
+        let mut violations = Vec::new();
+        written(vec![(NAME.to_owned(), test)], &mut violations);
+        violations.is_empty()
+    }
+}
+
+/// Whether `tests` look through answers more often than one condition may, whatever is asked.
+pub(in crate::domain) fn search_too_often(tests: &BTreeMap<Wanted, String>) -> bool {
+    let searches = tests.keys().map(|wanted| match wanted.operator.as_str() {
+        "includes" => 1,
+        "matches" => Condition::PATTERN,
+        _ => 0,
+    });
+    searches.sum::<usize>() > Condition::MAX_SEARCHES
 }
 
 /// Names and problems that are told at once.
@@ -29,51 +76,65 @@ impl Condition {
     /// What is wrong, and what would be right: a question that there is not, an operator, a value that does not fit or
     /// that no answer can have.
     pub fn wanted(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
-        let written = Value::Object(vec![(NAME.to_owned(), write(tests, questions)?)]);
+        let (members, unknown) = write(tests, questions);
+        let mut faults: Vec<_> =
+            (!unknown.is_empty()).then(|| nobody(&unknown, questions)).into_iter().collect();
+        if members.is_empty() {
+            return Err(faults.concat());
+        }
         let mut violations = Vec::new();
-        let fields = Fields::open(&written, "", NAME, &mut violations);
-        let condition = fields.and_then(|mut fields| Self::read(&mut fields, NAME));
-        if let (Some(condition), true) = (&condition, violations.is_empty()) {
-            let mut asked: Vec<_> = questions
-                .iter()
-                .map(|question| Asked { conditions: Vec::new(), ..question.asked() })
-                .collect();
-            asked.push(Asked { id: None, kind: None, conditions: vec![(NAME, condition)] });
-            refuse_impossible(asked, &mut violations);
-        }
-        match (condition, violations.is_empty()) {
-            (Some(condition), true) => Ok(condition),
-            _ => {
-                let violations = violations.iter().take(FEW);
-                Err(violations
-                    .map(|found| told(&found.pointer, &found.message))
-                    .collect::<Vec<_>>()
-                    .join("; "))
-            }
-        }
+        let condition = read(members, questions, &mut violations);
+        faults.extend(violations.iter().take(FEW).map(|found| told(&found.pointer, &found.message)));
+        condition.filter(|_| faults.is_empty()).ok_or_else(|| faults.join("; "))
     }
 }
 
-/// The tests as a condition is written: `{"q3": {"gte": 4}}`.
-fn write(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Value, String> {
-    let mut members = Object::new();
+/// The condition that is written as `members`.
+fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
+    let condition = written(members, violations)?;
+    let unconditional = |question| Asked { conditions: Vec::new(), ..Question::asked(question) };
+    let filter = Asked { id: None, kind: None, conditions: vec![(NAME, &condition)] };
+    refuse_impossible(questions.iter().map(unconditional).chain([filter]), violations);
+    Some(condition)
+}
+
+/// The same, whatever the questions are.
+fn written(members: Object, violations: &mut Vec<Violation>) -> Option<Condition> {
+    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
+    Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME)
+}
+
+/// The tests as a condition is written, `{"q3": {"gte": 4}}`, and the ids that are of no question.
+fn write<'a>(tests: &'a BTreeMap<Wanted, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
+    let (mut members, mut unknown) = (Object::new(), Vec::new());
     for (Wanted { question: id, operator }, text) in tests {
-        let value = (operator.clone(), operand(rules(id, questions)?, operator, text));
+        let mut answered = answered(questions);
+        let Some((_, rules)) = answered.find(|(known, _)| *known == Some(id)) else {
+            unknown.push(id.as_str());
+            continue;
+        };
+        let value = (operator.clone(), operand(rules, operator, text));
         match members.last_mut() {
             Some((last, Value::Object(tests))) if last == id => tests.push(value),
             _ => members.push((id.clone(), Value::Object(vec![value]))),
         }
     }
-    Ok(Value::Object(members))
+    unknown.dedup();
+    (members, unknown)
 }
 
-fn rules<'a>(id: &str, questions: &'a [Question]) -> Result<&'a dyn Rules, String> {
-    let answered = || questions.iter().filter(|question| question.kind.rules().takes_answer());
-    let found = answered().find(|question| question.id.as_deref() == Some(id));
-    found.map(|question| question.kind.rules()).ok_or_else(|| {
-        let (id, ids) = (short(id), listed(answered().filter_map(|question| question.id.as_deref())));
-        format!("`filter[{id}]` names no question of this form that takes an answer; there are {ids}")
-    })
+/// The questions that take an answer.
+fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &dyn Rules)> {
+    let rules = questions.iter().map(|question| (question.id.as_ref(), question.kind.rules()));
+    rules.filter(|(_, rules)| rules.takes_answer())
+}
+
+/// What to say of `unknown` ids.
+fn nobody(unknown: &[&str], questions: &[Question]) -> String {
+    let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", short(id))).collect();
+    let verb = if unknown.len() == 1 { "names" } else { "name" };
+    let ids = listed(answered(questions).filter_map(|(id, _)| id.map(String::as_str)));
+    format!("{} {verb} no question of this form that takes an answer; there are {ids}", filters.join(", "))
 }
 
 /// What `text` stands for behind `operator`.
@@ -81,12 +142,17 @@ fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     match (operator, text) {
         ("answered", "true") => true.into(),
         ("answered", "false") => false.into(),
-        ("in", _) => text.split(',').map(|item| chosen(rules, rules.entered(item), item, misfit)).collect(),
-        ("eq" | "ne", _) => chosen(rules, rules.entered(text), text, misfit),
+        ("in", _) => text.split(',').map(|item| equal(rules, item)).collect(),
+        ("eq" | "ne", _) => equal(rules, text),
         ("includes", _) => chosen(rules, text.into(), text, not_included),
         ("answered" | "matches", _) => text.into(),
         _ => rules.entered(text),
     }
+}
+
+/// What an answer is to equal.
+fn equal(rules: &dyn Rules, text: &str) -> Value {
+    chosen(rules, rules.entered(text), text, misfit)
 }
 
 /// `value`, or `text` as other words than the options, where those are taken and `value` has a fault.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::iter::repeat_n;
 
 /// The exact value of a number, whatever way it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
     negative: bool,
     /// Without zeros at either end; none at all for zero.

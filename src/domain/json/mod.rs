@@ -11,6 +11,7 @@ mod quoted;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -24,7 +25,7 @@ pub use parse::{SyntaxError, parse, parse_object};
 pub const MAX_DEPTH: usize = 16;
 
 /// A JSON value (RFC 8259).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
     Null,
     Bool(bool),
@@ -122,6 +123,15 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 impl PartialEq for Number {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
+    }
+}
+
+/// It is finite, so that it equals itself.
+impl Eq for Number {}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.value.to_bits().hash(hasher);
     }
 }
 

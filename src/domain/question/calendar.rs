@@ -237,6 +237,13 @@ impl Rules for Calendar {
         }
     }
 
+    fn range(&self) -> [Option<Value>; 2] {
+        [&self.min, &self.max].map(|bound| {
+            let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;
+            Some(fixed.text.as_str().into())
+        })
+    }
+
     fn first(&self, low: &Value, above: bool) -> Option<Value> {
         let (Unit::Date, Value::String(text)) = (self.unit, low) else { return None };
         let day = read_date(text)?;

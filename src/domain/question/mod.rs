@@ -74,7 +74,7 @@ pub trait Rules {
         false
     }
 
-    /// The least and the greatest number that can be an answer, as far as there are such.
+    /// The least and the greatest that can be an answer, on every day, as far as there are such.
     fn range(&self) -> [Option<Value>; 2] {
         [None, None]
     }

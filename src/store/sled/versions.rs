@@ -11,7 +11,7 @@ use crate::domain::question::{Question, QuestionDraft};
 use crate::id::FormId;
 use crate::store::{Page, StoreError};
 
-/// Versions that are looked at in one turn, and bytes of them: those with patterns may take milliseconds each.
+/// Versions that are looked at in one turn, at most, and bytes of them.
 const SLICE: usize = 16;
 const SLICE_BYTES: usize = 1 << 20;
 
@@ -81,18 +81,22 @@ impl SledStore {
         Ok(past)
     }
 
-    /// Shows `past` a few versions below `before`; gives the number of the last, or 1 if there are no more.
+    /// Shows `past` a few versions below `before`, the last of them one that it wants something of: patterns may take
+    /// milliseconds to read. Gives the number of the last, or 1 if there are no more.
     fn look_at_slice(&self, form: FormId, before: u32, past: &mut Past) -> Result<u32, StoreError> {
         let range = layout::versions(form, Some(before));
         let (rows, _) = self.engine.scan_within(range, Direction::Descending, SLICE, SLICE_BYTES)?;
         let mut last = 1;
         for (_, body) in rows {
-            let written = read(&body)?;
-            last = written.number;
-            for (place, item) in questions(&written)?.iter().enumerate() {
-                if past.wants(item) {
-                    past.show(question(place, item)?);
-                }
+            let version = read(&body)?;
+            last = version.number;
+            let mut wanted = questions(&version)?;
+            wanted.retain(|written| past.wants(written));
+            for (place, written) in wanted.iter().enumerate() {
+                past.show(question(place, written)?);
+            }
+            if !wanted.is_empty() {
+                break;
             }
         }
         Ok(last)

@@ -236,18 +236,35 @@ async fn what_can_never_be_is_refused_and_told() {
 async fn all_that_is_wrong_with_a_query_is_told() {
     let server = Server::start().await;
     let form = server.published(questions()).await;
-    let query = "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2";
-    let refused = server.get(format!("{}?{query}", path(&form))).send().await;
-    let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
-    let named = [
+    let (parameters, filters) = (
+        "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2",
+        "filter[foo]=1&filter[bar]=1&filter[q3]=x&filter[q2][near]=1",
+    );
+    let told = [
         "`since` expects",
         "`order` expects",
         "`filter[q1]` stands twice",
         "`filter[]` is no filter",
         "`limit` stands twice",
         "no parameter `nope`, `more`;",
+        "`filter[bar]`, `filter[foo]` name no question of this form",
+        "`filter[q3][eq]`: this can never be true",
+        "`filter[q2][near]`: unknown operator",
     ];
-    assert!(named.iter().all(|named| detail.contains(named)), "{detail}");
+    for (query, named) in [
+        (format!("{parameters}&{filters}"), &told[..]),
+        (parameters.to_owned(), &told[..6]),
+        (filters.to_owned(), &told[6..]),
+        ("since=2026&filter[q1]=a".to_owned(), &told[..1]),
+        ("trashed=true&limit=x&q=1".to_owned(), &["`limit` expects", "no parameter `q`"]),
+    ] {
+        let refused = server.get(format!("{}?{query}", path(&form))).send().await;
+        let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
+        let is_told = |part: &&str| detail.contains(part);
+        assert!(named.iter().all(is_told), "{query}: {detail}");
+        let others = told.iter().filter(|other| !named.contains(other));
+        assert_eq!(others.filter(|part| is_told(part)).count(), 0, "{query}: {detail}");
+    }
 }
 
 #[tokio::test]

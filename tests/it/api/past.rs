@@ -78,3 +78,48 @@ async fn what_was_asked_is_remembered_however_much_was_asked_since() {
         assert_eq!(numbers(&list.expect(200)), [i64::try_from(number).unwrap()]);
     }
 }
+
+#[tokio::test]
+async fn each_value_of_each_test_is_read_by_a_question_that_it_fits() {
+    let server = Server::start().await;
+    let n = json!({"id": "n", "type": "number", "title": "N"});
+    let asking = |a: Value, colours: Value| {
+        let colour = json!({"id": "colour", "type": "single_choice", "title": "C", "options": colours});
+        let at = if a == "short_text" { "time" } else { "date" };
+        json!([n, {"id": "a", "type": a, "title": "A"}, colour, {"id": "at", "type": at, "title": "T"}])
+    };
+    let form = server.published(asking(json!("short_text"), json!(["red"]))).await;
+    server.submit(&form, json!({"n": 0, "a": "bye", "colour": "red", "at": "09:00:00"})).await;
+    for (a, colours) in [("time", json!(["blue"])), ("number", json!(["green"]))] {
+        let change = json!({"questions": asking(json!(a), colours)});
+        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    }
+    server.submit(&form, json!({"n": 1, "a": 5, "colour": "green"})).await;
+    for (texts, expected) in [
+        (&["a.in=5,bye"][..], &[0, 1][..]),
+        (&["a.in=bye,hello"], &[0]),
+        (&["a.gte=4", "a.ne=hello"], &[1]),
+        (&["a.ne=5"], &[0]),
+        (&["a.includes=y", "a.lt=9"], &[]),
+        (&["a.in=5,bye", "a.answered=true", "colour.in=red,blue,green"], &[0, 1]),
+        (&["colour.in=red,green"], &[0, 1]),
+        (&["colour.in=blue,red"], &[0]),
+        (&["at.in=2026-01-01,09:00"], &[0]),
+        // Each fits, and no answer is both.
+        (&["a.gte=4", "a.lt=3"], &[]),
+    ] {
+        let filters: Vec<_> = texts.iter().map(|text| filter(text)).collect();
+        let list = server.get(format!("{}?order=asc&{}", path(&form), filters.join("&"))).send().await;
+        assert_eq!(numbers(&list.expect(200)), expected, "{texts:?}");
+    }
+    let query = ["colour.in=red,black,green", "zz=1", "a.near=1", "n=x"].map(filter).join("&");
+    let refused = server.get(format!("{}?{query}", path(&form))).send().await;
+    let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
+    assert_eq!(
+        detail,
+        "`filter[zz]` names no question of this form that takes an answer; there are n, a, colour, at; \
+         `filter[a][near]`: unknown operator `near`; known are eq, ne, lt, lte, gt, gte, in, includes, matches, answered; \
+         `filter[colour][in]`: this can never be true of `colour`: Choose one of green; \
+         `filter[n][eq]`: this can never be true of `n`: Enter a number, not text"
+    );
+}

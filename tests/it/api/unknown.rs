@@ -102,6 +102,31 @@ async fn the_rules_hold_for_what_stays() {
 }
 
 #[tokio::test]
+async fn an_edit_leaves_out_what_a_submission_would() {
+    let server = Server::start().await;
+    let form = dropping(&server).await;
+    let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada", "q3": 4})).await);
+    for (patch, expected, names) in [
+        (json!({"q1": "Eve", "x": 1, "y": null}), json!({"q1": "Eve", "q3": 4}), Some("x,y")),
+        (json!({"x": {"a": 1}}), json!({"q1": "Eve", "q3": 4}), Some("x")),
+        (json!({"q3": null}), json!({"q1": "Eve"}), None),
+    ] {
+        let edited = server.patch(&one, json!({"answers": patch})).send().await;
+        assert_eq!(edited.expect(200)["answers"], expected, "{patch}");
+        assert_eq!(edited.header("forms-dropped"), names, "{patch}");
+    }
+    let refused = server.patch(&one, json!({"answers": {"x": 1, "q3": 9}})).send().await;
+    assert_eq!(refused.expect(422)["errors"].as_array().unwrap().len(), 1);
+    assert_eq!(refused.header("forms-dropped"), None);
+    // What is no question of the form now was one when this was sent; and the other way round.
+    let change = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name?"}, {"id": "x", "type": "number", "title": "X"}]});
+    server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    let edited = server.patch(&one, json!({"answers": {"x": 1, "q3": 5}})).send().await;
+    assert_eq!(edited.expect(200)["answers"], json!({"q1": "Eve", "q3": 5}));
+    assert_eq!(edited.header("forms-dropped"), Some("x"));
+}
+
+#[tokio::test]
 async fn the_header_has_as_many_names_as_fit() {
     let server = Server::start().await;
     let form = dropping(&server).await;

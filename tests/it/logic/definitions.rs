@@ -223,6 +223,27 @@ fn once_it_took_too_long_no_contradiction_is_looked_for() {
 }
 
 #[test]
+fn bounds_that_do_not_move_are_bounds_for_conditions() {
+    for (question, condition, is_possible) in [
+        (r#""date","max":"2026-12-31""#, r#"{"gt":"2026-12-31"}"#, false),
+        (r#""date","max":"2026-12-31""#, r#"{"gte":"2027-01-01"}"#, false),
+        (r#""date","max":"2026-12-31""#, r#"{"gte":"2026-12-31"}"#, true),
+        (r#""date","min":"2026-12-31""#, r#"{"lt":"2026-12-31"}"#, false),
+        (r#""date","min":"today","max":"today+9d""#, r#"{"lt":"0001-01-01","answered":true}"#, true),
+        (r#""time","min":"09:00","max":"17:00""#, r#"{"gt":"17:00:00"}"#, false),
+        (r#""time","min":"09:00","max":"17:00""#, r#"{"lt":"09:00:01"}"#, true),
+        (r#""time","min":"09:00","max":"17:00""#, r#"{"lt":"09:00"}"#, false),
+        (r#""datetime","min":"2026-01-01T00:00:00Z""#, r#"{"lt":"2026-01-01T01:00:00+01:00"}"#, false),
+        (r#""datetime","min":"2026-01-01T00:00:00Z""#, r#"{"lt":"2026-01-01T01:00:01+01:00"}"#, true),
+    ] {
+        let questions = format!(
+            r#"{{"id":"x","type":{question},"title":"X"}},{{"type":"rating","title":"R","show_if":{{"x":{condition}}}}}"#
+        );
+        assert_eq!(read(&questions).is_ok(), is_possible, "{question} {condition}");
+    }
+}
+
+#[test]
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
