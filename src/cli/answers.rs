@@ -305,10 +305,12 @@ fn similar_help(id: &str) -> String {
     format!("a question with a similar id exists: `{id}`")
 }
 
-fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
+/// What is wrong with one of `answers`: which question it is about, and how its answer is written as an argument.
+pub fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
     let (place, value) = spelling::follow(answers, &violation.pointer);
     let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
     let help = match (violation.code, asked.zip(violation.question.as_deref())) {
+        (Rule::UnknownQuestion, _) => Some(instead(&answerable(questions), &key(&violation))),
         (Rule::QuestionNotVisible, _) | (_, None) => None,
         (code, Some((question, id))) => Some(spelling::help(question, id, code, value)),
     };
@@ -317,6 +319,17 @@ fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> 
         violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
     }
     about(violation, help)
+}
+
+/// The ids of the questions that take an answer.
+fn answerable(questions: &[Question]) -> Vec<String> {
+    let asked = questions.iter().filter(|question| question.kind.rules().takes_answer());
+    asked.filter_map(|question| question.id.clone()).collect()
+}
+
+/// The key of the answer that breaks a rule.
+pub fn key(violation: &Violation) -> String {
+    violation.pointer.split('/').nth(2).unwrap_or_default().replace("~1", "/").replace("~0", "~")
 }
 
 fn about(violation: Violation, help: Option<String>) -> Finding {

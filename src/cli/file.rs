@@ -130,9 +130,11 @@ impl Validate {
             Some(report) if self.format == Some(Told::Github) => {
                 return Err(self.told(session, report.into()));
             }
-            Some(report) if session.output.cuts_rows() => return Err(report.into()),
-            // The lines have told why.
-            Some(report) => return Err(Report { findings: Vec::new(), ..report }.into()),
+            // The lines have told why, whole.
+            Some(report) if session.output.format == Format::Table && !session.output.cuts_rows() => {
+                return Err(Report { findings: Vec::new(), ..report }.into());
+            }
+            Some(report) => return Err(report.into()),
         }
         Ok(())
     }
