@@ -17,6 +17,9 @@ questions:
   - {id: grid, type: matrix, title: Grid, rows: [taste], columns: [good, bad]}
   - {id: day, type: date, title: Day}
   - {id: gear, type: multiple_choice, title: Gear, options: [tent, rope], allow_other: true}
+  - {id: every, type: ranking, title: All, options: [a, b, c], rank_all: true}
+  - {id: three, type: multiple_choice, title: Three, options: [a, b, c, d], min_selected: 3}
+  - {id: one, type: multiple_choice, title: One, options: [a, b], max_selected: 1}
 ";
 
 fn home() -> (Home, String) {
@@ -87,6 +90,9 @@ fn the_help_is_a_line_to_paste() {
         ("colours=red,blue", "give it once for each: colours=red colours=blue"),
         ("colours=green", "give it once for each: colours=red colours=blue"),
         ("order=green", "give it once for each, the most preferred first: order=red order=blue"),
+        ("every=a", "give it once for each, the most preferred first: every=a every=b every=c"),
+        ("three=a", "give it once for each: three=a three=b three=c"),
+        ("one=z", "give it once for each: one=a"),
         ("grid=good", r#"grid takes JSON from rows to columns: 'grid:={"taste":"good"}'"#),
         (
             "colour=Mum's",
