@@ -49,6 +49,20 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
 }
 
 #[test]
+fn a_flag_takes_its_text_as_it_is() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    edit(&home, &id, &["--title", "null", "--slug", "null", "--description", "null"]).expect(0);
+    let made = form(&home, &id);
+    for name in ["title", "slug", "description"] {
+        assert_eq!(made[name], "null", "{name}");
+    }
+    edit(&home, &id, &["--slug", "", "--description", "'quoted'"]).expect(0);
+    let made = form(&home, &id);
+    assert_eq!((&made["slug"], &made["description"]), (&Value::Null, &json!("'quoted'")));
+}
+
+#[test]
 fn what_does_not_fit_is_told_and_changes_nothing() {
     let home = Home::new();
     let id = home.published(&DATA);
