@@ -175,7 +175,11 @@ impl Create {
         } else {
             output.object(&created, || format!("{id}\n"))?;
             output.say(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
-            output.say(&format!("next: forms publish {id}"));
+            let questions = answers::questions(&created.questions);
+            match answers::ids(&questions).is_empty() {
+                true => output.say(&format!("next: add a question: forms edit {id}")),
+                false => output.say(&format!("next: forms publish {id}")),
+            }
         }
         if self.file.is_none() {
             output.say(&format!("as a file: forms show {id} -o yaml"));
