@@ -150,9 +150,9 @@ impl Validate {
         };
         let inputs: Vec<_> =
             [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-        let given = answers::parse(&given, &inputs, |path| {
+        let given = answers::parse(&given, &inputs, |key, path| {
             session.warn_of_terminal(path);
-            answers::read_file(path)
+            answers::read_file(key, path)
         })?;
         let form = one(read(session, file)?)?;
         let records = match &self.answers {

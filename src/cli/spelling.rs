@@ -45,10 +45,7 @@ pub fn similar_option(question: &Question, text: &str) -> Option<String> {
         .iter()
         .flat_map(|choice| [(choice.value.to_lowercase(), choice), (choice.label.to_lowercase(), choice)])
         .collect();
-    // Of a character or two every other is near.
-    let is_long = written.chars().count() > 2;
-    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))
-        .filter(|near| is_long || *near == written)?;
+    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))?;
     names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
 }
 
@@ -128,7 +125,7 @@ impl Choice {
 }
 
 /// `argument` as a shell takes it for one word.
-fn quoted(argument: &str) -> String {
+pub fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-.:,/@+%".contains(character);
     if argument.chars().all(is_plain) {
         argument.to_owned()

@@ -112,6 +112,36 @@ fn the_help_is_a_line_to_paste() {
 }
 
 #[test]
+fn arguments_that_are_no_answers_are_all_told() {
+    let (home, id) = home();
+    let told = |arguments: &[&str]| {
+        home.run(&[&["--data", "store", "submit", &id], arguments].concat()).expect(2).stderr
+    };
+    let both = told(&["colour:=red", "tick"]);
+    for said in
+        ["`colour:=red` has no JSON", "; `tick` has no `=`", "= help: as text: colour=red; answers are"]
+    {
+        assert!(both.contains(said), "{both}");
+    }
+    let twice = told(&["name=A", "name=B", "story=C", "story=D"]);
+    assert!(twice.contains("`name` is answered twice; `story` is answered twice"), "{twice}");
+    let missing = told(&["name=@no file"]);
+    assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
+    assert!(missing.contains("= help: to send a text that begins with @: 'name=\\@no file'\n"), "{missing}");
+}
+
+#[test]
+fn an_option_with_a_comma_is_one_of_several() {
+    let home = Home::new();
+    home.write(
+        "commas.yaml",
+        "title: T\nquestions: [{type: single_choice, title: Q, options: [x, 'y, z']}]\n",
+    );
+    let told = home.run(&["validate", "commas.yaml", "q1=nothing"]).expect(6).stdout;
+    assert!(told.contains("Choose one of x, \"y, z\""), "{told}");
+}
+
+#[test]
 fn an_option_is_known_by_its_label_too() {
     let home = Home::new();
     let options = "[{value: s1, label: Soup of the day}, {value: s2, label: 'Bread, cheese'}]";

@@ -63,6 +63,22 @@ fn a_flag_takes_its_text_as_it_is() {
 }
 
 #[test]
+fn everything_that_is_set_amiss_is_told_at_once() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
+    let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let told = edit(&home, &id, &flags).expect(6).stderr;
+    for said in ["`settngs`", "`clour` is no question", "`max_responses` must be", "3 problems, nothing was"]
+    {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    let told =
+        edit(&home, &id, &["--set", "questions.0.title=A", "--set", "questions.eins.title=B"]).expect(2);
+    assert!(told.stderr.contains("`0` is no question") && told.stderr.contains("`eins` is"), "{told:?}");
+}
+
+#[test]
 fn what_does_not_fit_is_told_and_changes_nothing() {
     let home = Home::new();
     let id = home.published(&DATA);
