@@ -23,6 +23,8 @@ fn a_list_of_none_is_refused_for_the_same_reasons() {
         home.run(&[&["--data", "store", "responses", &id, "--limit", "0"], arguments].concat())
     };
     list(&["--where", "foo=1"]).expect(2);
+    let no_number = home.run(&["list", "--limit", "ten"]).expect(2).stderr;
+    assert!(no_number.contains("expected a number such as 10, got `ten`"), "{no_number}");
     assert!(list(&["--since", "yesterday"]).expect(6).stderr.contains("`--since`"));
     home.ok(&["--data", "store", "submit", &id, "q1=x"]);
     assert_eq!(list(&[]).expect(0).stdout, "");

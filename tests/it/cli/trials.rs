@@ -179,6 +179,28 @@ fn answers_need_one_form() {
 }
 
 #[test]
+fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
+    let home = Home::new();
+    for (text, told) in [
+        (
+            "title: A\nquestions:\n\t- {type: email, title: T}\n",
+            "a tab cannot stand here: YAML is indented with spaces",
+        ),
+        ("title: A\nquestions: [{type: email, title: T, required: yes}]\n", "= help: write `true`"),
+        (
+            "title: A\nquestions: [{type: email, title: T}]\nsettings: {closed: Off}\n",
+            "= help: write `false`",
+        ),
+        ("title: A\nquestions: [{type: file, title: T}]\n", "= help: known are short_text, long_text"),
+        ("title: A\nquestions: [{type: calculated, title: T}]\n", "= help: known are short_text, long_text"),
+    ] {
+        home.write("form.yaml", text);
+        let said = home.run(&["validate", "form.yaml"]).expect(6).stderr;
+        assert!(said.contains(told), "{text}: {said}");
+    }
+}
+
+#[test]
 fn a_workflow_shows_problems_beside_their_lines() {
     let home = home();
     home.write("bad.yaml", "title: A\nquestion: 3\nslug: A\n");
