@@ -166,7 +166,7 @@ impl Create {
         let id = created.id.to_string();
         if self.publish {
             let published =
-                client.update_form(&id, &json!({"status": "published"})).await.map_err(|error| {
+                client.update_form(&id, &json!({"status": "published"}), false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
                     CliError::Client { error, notes, help: Some(format!("forms publish {id}")) }
                 })?;
