@@ -80,7 +80,7 @@ codes! {
     FormExpired "form_expired" 409 "The form takes no more answers"
         "The time in `settings.closes_at` is over. A later one, or none, opens the form again.";
     FormFull "form_full" 409 "The form has all the answers it takes"
-        "`settings.max_responses` is reached. A higher number opens the form again, and a submission that is deleted makes room for another. One that is restored needs a seat, too.";
+        "`settings.max_responses` is reached. A higher number opens the form again, as does none, and a submission that is deleted makes room for another. One that is restored needs a seat, too.";
     SlugTaken "slug_taken" 409 "Another form has this slug"
         "A slug names one form of the workspace. Choose another, or change the form that has it: the detail names it. A form in the trash has none, and may meet this when it is restored.";
     NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"

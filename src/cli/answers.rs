@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail};
 use crate::cli::diagnostics::{Finding, Report};
-use crate::cli::document::Record;
+use crate::cli::document::{self, Record};
 use crate::cli::exit::CliError;
 use crate::cli::form::{name, or_opened, shut};
 use crate::cli::similar::similar;
@@ -38,11 +38,15 @@ enum Input {
     Json(Value),
 }
 
-/// Takes the arguments apart; `read` gives what is in a file. `-` can be one of `files` or one argument's.
+/// Takes the arguments apart; `read` gives the answer to a key that is in a file. `-` can be one of `files` or one
+/// argument's.
+///
+/// # Errors
+/// With all that is wrong with them.
 pub fn parse(
     arguments: &[String],
     files: &[&Path],
-    read: impl Fn(&Path) -> Result<String, CliError>,
+    read: impl Fn(&str, &Path) -> Result<String, CliError>,
 ) -> Result<Vec<Given>, CliError> {
     let inputs = arguments.iter().filter(|argument| argument.ends_with("=@-")).count();
     if inputs + files.iter().filter(|file| **file == Path::new("-")).count() > 1 {
@@ -54,25 +58,40 @@ pub fn parse(
             return Err(CliError::usage_with_help(format!("`{argument}` has no `=`"), help));
         };
         if let Some(key) = key.strip_suffix(':') {
-            let value = json::parse(text)
-                .map_err(|error| CliError::usage(format!("`{argument}` has no JSON behind `:=`: {error}")))?;
+            let value = json::parse(text).map_err(|error| {
+                let help = format!("as text: {}", spelling::quoted(&format!("{key}={text}")));
+                let message = format!("`{argument}` has no JSON behind `:=`: {error}");
+                CliError::usage_with_help(message, help)
+            })?;
             return Ok(Given { key: key.to_owned(), value: Input::Json(value) });
         }
         let text = match text.strip_prefix('@') {
-            Some(file) => read(Path::new(file))?,
+            Some(file) => read(key, Path::new(file))?,
             None if text.starts_with("\\@") => text[1..].to_owned(),
             None => text.to_owned(),
         };
         Ok(Given { key: key.to_owned(), value: Input::Text(text) })
     };
-    arguments.iter().map(given).collect()
+    all(arguments.iter().map(given))
+}
+
+/// The results, or all failures together.
+fn all<T>(results: impl Iterator<Item = Result<T, CliError>>) -> Result<Vec<T>, CliError> {
+    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => fine.push(value),
+            Err(error) => wrong.push(error),
+        }
+    }
+    CliError::together(wrong).map(|()| fine)
 }
 
 /// Bytes that a file with an answer may have: no server takes more by default.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The text in the file at `path`, `-` being standard input, without the line feed at its end.
-pub fn read_file(path: &Path) -> Result<String, CliError> {
+/// The answer to `key` in the file at `path`, `-` being standard input, without the line feed at its end.
+pub fn read_file(key: &str, path: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let got = if path == Path::new("-") {
         io::stdin().lock().take(MAX_FILE + 1).read_to_string(&mut text)
@@ -81,8 +100,9 @@ pub fn read_file(path: &Path) -> Result<String, CliError> {
     };
     let shown = path.display();
     got.map_err(|error| {
-        let help = format!("to send a text that begins with @: 'KEY=\\@{shown}'");
-        CliError::usage_with_help(format!("cannot read {shown}: {error}"), help)
+        let text = spelling::quoted(&format!("{key}=\\@{shown}"));
+        let help = format!("to send a text that begins with @: {text}");
+        CliError::usage_with_help(format!("cannot read {shown}: {}", document::reason(&error)), help)
     })?;
     if text.len() as u64 > MAX_FILE {
         return Err(CliError::usage(format!("{shown} has more than 1 MiB")));
@@ -132,12 +152,15 @@ impl Written {
 /// # Errors
 /// If what was given for one question cannot be one answer.
 pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Result<(), CliError> {
-    for (key, values) in by_key(given) {
+    let read = |(key, values): (&str, Vec<&Input>)| {
         let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
         let value = convert(key, question.map(|question| &question.kind), &values)?;
-        match answers.iter_mut().find(|(known, _)| known == key) {
+        Ok((key.to_owned(), value))
+    };
+    for (key, value) in all(by_key(given).into_iter().map(read))? {
+        match answers.iter_mut().find(|(known, _)| *known == key) {
             Some((_, old)) => *old = value,
-            None => answers.push((key.to_owned(), value)),
+            None => answers.push((key, value)),
         }
     }
     Ok(())
@@ -305,10 +328,12 @@ fn similar_help(id: &str) -> String {
     format!("a question with a similar id exists: `{id}`")
 }
 
-fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
+/// What is wrong with one of `answers`: which question it is about, and how its answer is written as an argument.
+pub fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
     let (place, value) = spelling::follow(answers, &violation.pointer);
     let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
     let help = match (violation.code, asked.zip(violation.question.as_deref())) {
+        (Rule::UnknownQuestion, _) => Some(instead(&answerable(questions), &key(&violation))),
         (Rule::QuestionNotVisible, _) | (_, None) => None,
         (code, Some((question, id))) => Some(spelling::help(question, id, code, value)),
     };
@@ -317,6 +342,17 @@ fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> 
         violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
     }
     about(violation, help)
+}
+
+/// The ids of the questions that take an answer.
+fn answerable(questions: &[Question]) -> Vec<String> {
+    let asked = questions.iter().filter(|question| question.kind.rules().takes_answer());
+    asked.filter_map(|question| question.id.clone()).collect()
+}
+
+/// The key of the answer that breaks a rule.
+pub fn key(violation: &Violation) -> String {
+    violation.pointer.split('/').nth(2).unwrap_or_default().replace("~1", "/").replace("~0", "~")
 }
 
 fn about(violation: Violation, help: Option<String>) -> Finding {
@@ -337,7 +373,7 @@ mod tests {
     use super::{CliError, Given, Input, json, parse};
 
     fn one(argument: &str) -> Result<Given, CliError> {
-        let read = |path: &Path| Ok(format!("in {}", path.display()));
+        let read = |_: &str, path: &Path| Ok(format!("in {}", path.display()));
         parse(&[argument.to_owned()], &[], read).map(|mut given| given.remove(0))
     }
 

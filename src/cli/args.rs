@@ -103,6 +103,11 @@ impl Command {
     }
 }
 
+/// Reads a number of items.
+pub fn count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_unfit| format!("expected a number such as 10, got `{text}`"))
+}
+
 /// Reads `30s`, `2m`, `500ms`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

@@ -139,6 +139,22 @@ impl CliError {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
 
+    /// Several mistakes in how the command was called as one: told in the order they stand. Of other failures the first.
+    ///
+    /// # Errors
+    /// If there is any.
+    pub fn together(errors: Vec<Self>) -> Result<(), Self> {
+        let join = |one: Self, other: Self| match (one, other) {
+            (Self::Usage { message, help }, Self::Usage { message: next, help: more }) => {
+                let help: Vec<_> = [help, more].into_iter().flatten().collect();
+                let help = Some(help.join("; ")).filter(|help| !help.is_empty());
+                Self::Usage { message: format!("{message}; {next}"), help }
+            }
+            (first, _) => first,
+        };
+        errors.into_iter().reduce(join).map_or(Ok(()), Err)
+    }
+
     /// No answer, or a no, with what to do about it.
     pub fn of_client(error: ClientError, help: impl Into<String>) -> Self {
         Self::Client { error, notes: Vec::new(), help: Some(help.into()) }

@@ -130,9 +130,11 @@ impl Validate {
             Some(report) if self.format == Some(Told::Github) => {
                 return Err(self.told(session, report.into()));
             }
-            Some(report) if session.output.cuts_rows() => return Err(report.into()),
-            // The lines have told why.
-            Some(report) => return Err(Report { findings: Vec::new(), ..report }.into()),
+            // The lines have told why, whole.
+            Some(report) if session.output.format == Format::Table && !session.output.cuts_rows() => {
+                return Err(Report { findings: Vec::new(), ..report }.into());
+            }
+            Some(report) => return Err(report.into()),
         }
         Ok(())
     }
@@ -148,9 +150,9 @@ impl Validate {
         };
         let inputs: Vec<_> =
             [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-        let given = answers::parse(&given, &inputs, |path| {
+        let given = answers::parse(&given, &inputs, |key, path| {
             session.warn_of_terminal(path);
-            answers::read_file(path)
+            answers::read_file(key, path)
         })?;
         let form = one(read(session, file)?)?;
         let records = match &self.answers {

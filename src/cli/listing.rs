@@ -73,9 +73,8 @@ impl<T: Serialize> Listing<'_, T> {
         if self.output.format == Format::Csv {
             self.output.data(&self.table(&[]).csv(self.raw))?;
         }
-        while left > 0
-            && let Some(mut page) = pages.next().await?
-        {
+        // Also where none is wanted: what is wrong with the question is told.
+        while let Some(mut page) = pages.next().await? {
             cut = page.len() > left || (page.len() == left && pages.has_more());
             page.truncate(left);
             left -= page.len();
@@ -83,6 +82,9 @@ impl<T: Serialize> Listing<'_, T> {
                 Format::Jsonl => self.lines(&page)?,
                 Format::Csv => self.output.data(&self.table(&page).csv_rows(self.raw))?,
                 Format::Table | Format::Json | Format::Yaml => taken.extend(page),
+            }
+            if left == 0 {
+                break;
             }
         }
         self.whole(&taken)?;

@@ -156,7 +156,7 @@ fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>)
             // Ctrl-C first: while the terminal is lent it is known whose it was.
             biased;
             () = interrupted(session, &mut interrupt) => Err(CliError::Interrupted),
-            ended = talk => ended,
+            ended = suggesting(session, talk) => ended,
         };
         let closed = session.close().await;
         ended.and(closed)
@@ -164,6 +164,17 @@ fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>)
     // A question that nobody will answer must not keep the process.
     runtime.shutdown_background();
     ended
+}
+
+/// What `talk` comes to, its failure with what may have been meant.
+async fn suggesting(
+    session: &Session,
+    talk: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    match talk.await {
+        Err(error) => Err(session.suggest(error).await),
+        done => done,
+    }
 }
 
 /// Waits for a Ctrl-C that is meant for the command.

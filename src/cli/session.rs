@@ -15,8 +15,10 @@ use crate::cli::local;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
-use crate::client::{Client, ClientError, Patience, Transport, Url};
+use crate::cli::similar::similar;
+use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::domain::slug::is_slug;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
 
@@ -25,6 +27,9 @@ const STARTING: Duration = Duration::from_secs(2);
 
 /// How often to look for it.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// How long a failure waits for what was meant.
+const SUGGESTING: Duration = Duration::from_secs(1);
 
 /// One run of the command line.
 pub struct Session {
@@ -127,12 +132,39 @@ impl Session {
 
     async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
         let (data, help) = (&data.value, if_in_use(data.source));
-        self.refuse_if_served(data, help)?;
-        let opened = server::open_local(data).await.map_err(|error| local::failed(data, error, help))?;
+        let opened = match self.local.take() {
+            Some(opened) => opened,
+            None => {
+                self.refuse_if_served(data, help)?;
+                server::open_local(data).await.map_err(|error| local::failed(data, error, help))?
+            }
+        };
         let router = opened.api.clone().into_router();
         let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
         *self.local.borrow_mut() = Some(opened);
         Ok((Transport::InProcess(router), key))
+    }
+
+    /// The failure, with the slug that was meant where a form's is misspelt: one more request, which may fail but not
+    /// keep anybody waiting.
+    pub async fn suggest(&self, error: CliError) -> CliError {
+        let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
+            return error;
+        };
+        let detail = problem.detail.as_deref().filter(|_| problem.code == Code::FormNotFound);
+        let word = detail.and_then(|detail| detail.split('`').nth(1)).filter(|word| is_slug(word));
+        let near = match word {
+            Some(word) => tokio::time::timeout(SUGGESTING, self.similar_slug(word)).await.ok().flatten(),
+            None => None,
+        };
+        let help = near.map(|slug| format!("a form with a similar slug exists: {slug}"));
+        CliError::Client { error: ClientError::Problem(problem), notes, help }
+    }
+
+    async fn similar_slug(&self, word: &str) -> Option<String> {
+        let client = self.connect().await.ok()?;
+        let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
+        similar(word, forms.iter().filter_map(|form| form.slug.as_deref())).map(str::to_owned)
     }
 
     /// Closes the store, if the command opened one.

@@ -45,10 +45,7 @@ pub fn similar_option(question: &Question, text: &str) -> Option<String> {
         .iter()
         .flat_map(|choice| [(choice.value.to_lowercase(), choice), (choice.label.to_lowercase(), choice)])
         .collect();
-    // Of a character or two every other is near.
-    let is_long = written.chars().count() > 2;
-    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))
-        .filter(|near| is_long || *near == written)?;
+    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))?;
     names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
 }
 
@@ -70,16 +67,28 @@ pub fn follow<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Val
     (place, value)
 }
 
-/// An argument for each of the options that `wrong` has with commas between them, or for the first two.
+/// An argument for each of the options that `wrong` has with commas between them, or for the first ones: two, unless the
+/// question takes fewer or asks for more.
 fn repeated(question: &Question, id: &str, wrong: Option<&str>) -> String {
     let choices = choices(question);
     let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
     let meant: Vec<_> = wrong.unwrap_or_default().split(',').map(str::trim).collect();
     let values: Vec<_> = match meant.iter().all(is_option) {
         true => meant,
-        false => choices.iter().map(|choice| choice.value.as_str()).take(2).collect(),
+        false => {
+            let count = 2.min(bound(question, "maxItems")).max(bound(question, "minItems"));
+            choices.iter().map(|choice| choice.value.as_str()).take(count).collect()
+        }
     };
     values.iter().map(|value| quoted(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
+}
+
+/// How many items the list takes, as its schema says it.
+fn bound(question: &Question, name: &str) -> usize {
+    match question.kind.rules().schema().get(name) {
+        Some(Value::Number(count)) => count.integer().and_then(|count| count.try_into().ok()).unwrap_or(2),
+        _ => 2,
+    }
 }
 
 fn in_other_words(question: &Question, id: &str, text: &str) -> String {
@@ -116,7 +125,7 @@ impl Choice {
 }
 
 /// `argument` as a shell takes it for one word.
-fn quoted(argument: &str) -> String {
+pub fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-.:,/@+%".contains(character);
     if argument.chars().all(is_plain) {
         argument.to_owned()

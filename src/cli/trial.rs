@@ -33,7 +33,7 @@ pub struct Trial {
     valid: bool,
     questions: Vec<Row>,
     errors: Vec<Violation>,
-    /// The errors, with their places in the file of answers.
+    /// The errors as they are told, with their places in the file of answers.
     #[serde(skip)]
     findings: Vec<Finding>,
 }
@@ -90,27 +90,16 @@ impl Trial {
             let mut questions = rows(&version, &answers, &errors);
             questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
             let set = are_several.then_some(place + 1);
-            let told = errors.iter().map(|error| finding(set, error)).collect();
+            let told = errors.iter().map(|error| {
+                let finding = answers::wrong(&version.questions, &answers, error.clone());
+                let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
+                Finding { message: set + &finding.message, ..finding }
+            });
+            let told = told.collect();
             let findings = Written { given: given.to_vec(), record: Some(record) }.marked(told);
             Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors, findings })
         };
         records.into_iter().enumerate().map(attempt).collect()
-    }
-}
-
-fn finding(set: Option<usize>, error: &Violation) -> Finding {
-    let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
-    let message = format!("{set}{}", error.message);
-    Finding { violation: Some(error.clone()), ..Finding::new(error.code.name(), message) }
-}
-
-impl Trial {
-    /// The problems; those that stand in no file name the form's.
-    fn told(&self) -> impl Iterator<Item = Finding> {
-        self.findings.iter().map(|finding| match &finding.mark {
-            Some(_) => finding.clone(),
-            None => Finding { message: format!("{}: {}", self.file, finding.message), ..finding.clone() },
-        })
     }
 }
 
@@ -158,7 +147,7 @@ fn told(error: &Violation) -> String {
 
 /// What is wrong with something that is no question that takes an answer.
 fn other(error: &Violation) -> Row {
-    let question = error.pointer.split('/').nth(2).unwrap_or_default().replace("~1", "/").replace("~0", "~");
+    let question = answers::key(error);
     let near = similar(&question, error.candidates.iter().map(String::as_str));
     let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
     Row { why: told(error) + &near, question, state: State::Refused }
@@ -183,7 +172,7 @@ pub fn refusal(trials: &[Trial]) -> Option<Report> {
         1 => format!("{file}: the answers would be refused"),
         of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
     };
-    let findings = refused.iter().flat_map(|trial| trial.told());
+    let findings = refused.iter().flat_map(|trial| trial.findings.iter().cloned());
     Some(Report { findings: findings.collect(), summary: Some(summary), code: Code::ValidationFailed })
 }
 

@@ -62,7 +62,7 @@ fn question(form: &Value, violation: &Violation) -> Option<String> {
 
 fn of_violation(document: &Document, violation: &Violation) -> Finding {
     let told = plain_violation(violation);
-    let help = told.help.clone().or_else(|| quoted(document, violation));
+    let help = told.help.clone().or_else(|| rewritten(document, violation));
     Finding { mark: mark(document, violation), help, ..told }
 }
 
@@ -114,11 +114,18 @@ fn known(violation: &Violation) -> Option<String> {
     is_field.then(|| format!("known are {}", violation.candidates.join(", ")))
 }
 
-/// What makes text of a value that YAML takes for something else.
-fn quoted(document: &Document, violation: &Violation) -> Option<String> {
-    let is_meant_as_text = violation.message.contains("text, not ") && !violation.pointer.ends_with("/id");
-    let written = document.unquoted(&violation.pointer).filter(|_| is_meant_as_text)?;
-    Some(format!("quote it: \"{written}\""))
+/// How what was meant is written, where YAML takes it for something else.
+fn rewritten(document: &Document, violation: &Violation) -> Option<String> {
+    let written = document.unquoted(&violation.pointer)?;
+    let is_meant_as = |what: &str| violation.message.contains(&format!("{what}, not "));
+    match written.to_lowercase().as_str() {
+        "yes" | "on" if is_meant_as("true or false") => Some("write `true`".to_owned()),
+        "no" | "off" if is_meant_as("true or false") => Some("write `false`".to_owned()),
+        _ if is_meant_as("text") && !violation.pointer.ends_with("/id") => {
+            Some(format!("quote it: \"{written}\""))
+        }
+        _ => None,
+    }
 }
 
 fn mark(document: &Document, violation: &Violation) -> Option<Mark> {

@@ -149,10 +149,16 @@ impl Client {
         self.decode(&self.send(&Request::get(form_path(form))).await?.body)
     }
 
-    /// Changes a form by a merge patch.
-    pub async fn update_form<P: Serialize>(&self, form: &str, patch: &P) -> Result<FormDetail, ClientError> {
+    /// Changes a form by a merge patch. A `dry_run` only checks: the form as it would be.
+    pub async fn update_form<P: Serialize>(
+        &self,
+        form: &str,
+        patch: &P,
+        dry_run: bool,
+    ) -> Result<FormDetail, ClientError> {
         let body = serde_json::to_string(patch).map_err(|error| self.unexpected(error.to_string()))?;
-        self.decode(&self.send(&Request::new(Method::PATCH, form_path(form), body)).await?.body)
+        let request = Request::new(Method::PATCH, patch_path(form, dry_run), body);
+        self.decode(&self.send(&request).await?.body)
     }
 
     /// One form, and which revision of it that is.
@@ -172,8 +178,7 @@ impl Client {
         at: &Revision,
         dry_run: bool,
     ) -> Result<FormDetail, ClientError> {
-        let path = form_path(form) + if dry_run { "?dry_run=true" } else { "" };
-        let request = Request::new(Method::PATCH, path, patch.to_owned());
+        let request = Request::new(Method::PATCH, patch_path(form, dry_run), patch.to_owned());
         let request = Request { at: Some(at.clone()), ..request };
         self.decode(&self.send(&request).await?.body)
     }
@@ -260,6 +265,10 @@ pub fn redacted(key: &str) -> String {
 
 fn form_path(form: &str) -> String {
     format!("/api/v1/forms/{}", escaped(form))
+}
+
+fn patch_path(form: &str, dry_run: bool) -> String {
+    form_path(form) + if dry_run { "?dry_run=true" } else { "" }
 }
 
 fn submission_path(form: &str, id: &str) -> String {

@@ -29,8 +29,8 @@ pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> 
     Ok((file, text))
 }
 
-/// The reason alone: the name of the file stands beside it already.
-fn reason(error: &io::Error) -> String {
+/// The reason alone why a file cannot be read: its name stands beside it already.
+pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),

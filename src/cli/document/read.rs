@@ -187,6 +187,10 @@ impl<'a> Reading<'a> {
 
     fn syntax(&self, error: &serde_yaml::Error) -> Finding {
         match error.location() {
+            Some(at) if self.source[position(&self.source, at.line(), at.column())..].starts_with('\t') => {
+                let message = "a tab cannot stand here: YAML is indented with spaces".to_owned();
+                self.malformed(message, at.line(), at.column())
+            }
             Some(at) => self.malformed(error.to_string(), at.line(), at.column()),
             None => Finding::new("malformed_file", error.to_string()),
         }

@@ -166,7 +166,7 @@ impl Create {
         let id = created.id.to_string();
         if self.publish {
             let published =
-                client.update_form(&id, &json!({"status": "published"})).await.map_err(|error| {
+                client.update_form(&id, &json!({"status": "published"}), false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
                     CliError::Client { error, notes, help: Some(format!("forms publish {id}")) }
                 })?;
@@ -175,7 +175,11 @@ impl Create {
         } else {
             output.object(&created, || format!("{id}\n"))?;
             output.say(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
-            output.say(&format!("next: forms publish {id}"));
+            let questions = answers::questions(&created.questions);
+            match answers::ids(&questions).is_empty() {
+                true => output.say(&format!("next: add a question: forms edit {id}")),
+                false => output.say(&format!("next: forms publish {id}")),
+            }
         }
         if self.file.is_none() {
             output.say(&format!("as a file: forms show {id} -o yaml"));

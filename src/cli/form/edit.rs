@@ -5,13 +5,17 @@ use clap::builder::NonEmptyStringValueParser;
 
 use super::change::{patch, summary};
 use super::set::Setting;
-use super::{rejected, rounds};
-use crate::api::FormDetail;
+use super::{not_stored, rejected, rounds};
+use crate::api::{Code, FormDetail};
 use crate::cli::document;
 use crate::cli::exit::CliError;
+use crate::cli::failure;
 use crate::cli::session::Session;
+use crate::cli::violations::tell_violations;
 use crate::client::ClientError;
+use crate::domain::definition::Definition;
 use crate::domain::json::Value;
+use crate::domain::limits::Limits;
 
 /// Change a form, by flags or in your editor
 #[derive(Debug, Args)]
@@ -84,13 +88,34 @@ impl Edit {
         let client = session.client().await?;
         let (form, revision) = client.get_revision(&self.form).await?;
         let before = document::authoring(&form)?;
-        let after = settings.iter().try_fold(before.clone(), |form, setting| setting.apply(&form))?;
+        let after = apply(settings, &before)?;
         let Some(patch) = patch(&before, &after) else { return tell(session, &before, &form, self.dry_run) };
         let id = form.id.to_string();
         let changed = client.update_revision(&id, &patch.to_string(), &revision, self.dry_run).await;
         let changed = changed.map_err(|error| refused(error, &id, &after))?;
         tell(session, &before, &changed, self.dry_run)
     }
+}
+
+/// `form` with all `settings`.
+///
+/// # Errors
+/// If the path of one leads nowhere; then what is wrong with the others is told, too.
+fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
+    let (mut form, mut astray) = (form.clone(), Vec::new());
+    for setting in settings {
+        match setting.apply(&form) {
+            Ok(changed) => form = changed,
+            Err(error) => astray.push(error),
+        }
+    }
+    let violations = Definition::read(&form, &Limits::BOUNDLESS).err().unwrap_or_default();
+    if astray.is_empty() || violations.is_empty() {
+        return CliError::together(astray).map(|()| form);
+    }
+    let mut findings: Vec<_> = astray.iter().map(failure::tell).collect();
+    findings.extend(tell_violations(&form, &violations));
+    Err(not_stored(findings, Code::ValidationFailed))
 }
 
 /// Tells what has become of the form that was as `before`.

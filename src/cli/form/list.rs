@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::api::FormEntry;
+use crate::cli::args::count;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
@@ -32,7 +33,7 @@ Examples:
 )]
 pub struct List {
     /// Show so many at most
-    #[arg(long, value_name = "N", conflicts_with = "all")]
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them
     #[arg(long)]

@@ -15,7 +15,7 @@ mod trash;
 mod wizard;
 
 use crate::api::Code;
-use crate::cli::diagnostics::Report;
+use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
@@ -45,7 +45,10 @@ async fn each(
 
 /// All that is wrong with `form`, which stands in no file.
 fn rejected(form: &Value, violations: &[Violation], code: Code) -> CliError {
-    let findings = tell_violations(form, violations);
+    not_stored(tell_violations(form, violations), code)
+}
+
+fn not_stored(findings: Vec<Finding>, code: Code) -> CliError {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was stored", findings.len()));
     Report { findings, summary, code }.into()

@@ -12,8 +12,10 @@ use crate::domain::violation::{Rule, join};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     path: Vec<String>,
-    /// As it was typed; empty or `null` takes the member out.
+    /// As it was typed; empty takes the member out.
     text: String,
+    /// Whether the text is YAML, where `null` takes the member out too; else it is what it looks like.
+    is_yaml: bool,
 }
 
 impl Setting {
@@ -24,12 +26,12 @@ impl Setting {
         if path.iter().any(String::is_empty) {
             return Err("expected names with dots between them before the `=`".to_owned());
         }
-        Ok(Self { path, text: text.to_owned() })
+        Ok(Self { path, text: text.to_owned(), is_yaml: true })
     }
 
     /// The member `name` of the form itself becomes `text`, whatever it looks like.
     pub(super) fn named(name: &str, text: &str) -> Self {
-        Self { path: vec![name.to_owned()], text: text.to_owned() }
+        Self { path: vec![name.to_owned()], text: text.to_owned(), is_yaml: false }
     }
 
     /// `form` with the member as it is to be. Where text is asked for it is the text as it was typed.
@@ -37,10 +39,13 @@ impl Setting {
     /// # Errors
     /// If the path leads nowhere.
     pub(super) fn apply(&self, form: &Value) -> Result<Value, CliError> {
-        if self.text.is_empty() || self.text == "null" {
+        if self.text.is_empty() || (self.is_yaml && self.text == "null") {
             return self.with(form, None);
         }
         let text = Value::String(self.text.clone());
+        if !self.is_yaml {
+            return self.with(form, Some(text));
+        }
         let value = match document::read_value(&self.text) {
             // Only quotes say that it is YAML: a ` #` would begin a comment there.
             Some(Value::String(_)) if !self.text.starts_with(['"', '\'']) => text.clone(),

@@ -24,6 +24,9 @@ pub struct Publish {
     /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Take forms back to draft: they take no more answers
@@ -38,6 +41,9 @@ pub struct Unpublish {
     /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Close published forms: they take no more answers
@@ -52,35 +58,50 @@ pub struct Close {
     /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl Publish {
     /// Publishes the forms, those too that were closed.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let patch = json!({"status": Status::Published, "settings": {"closed": null}});
-        change(session, &self.forms, &patch).await
+        change(session, &self.forms, &patch, self.dry_run).await
     }
 }
 
 impl Unpublish {
     /// Takes the forms back to draft.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"status": Status::Draft})).await
+        change(session, &self.forms, &json!({"status": Status::Draft}), self.dry_run).await
     }
 }
 
 impl Close {
     /// Closes the forms.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
+        change(session, &self.forms, &json!({"settings": {"closed": true}}), self.dry_run).await
     }
 }
 
 /// Changes each form alike, and says what it has come to.
-async fn change(session: &Session, forms: &[String], patch: &serde_json::Value) -> Result<(), CliError> {
+async fn change(
+    session: &Session,
+    forms: &[String],
+    patch: &serde_json::Value,
+    dry_run: bool,
+) -> Result<(), CliError> {
     let client = session.client().await?;
     each(session, forms, async |form| {
-        let changed = client.update_form(form, patch).await?;
+        let changed = client.update_form(form, patch, dry_run).await?;
+        if dry_run {
+            session.output.object(&changed, || "(dry run)\n".to_owned())?;
+            session
+                .output
+                .say(&format!("\"{}\": the server would take it; nothing was stored", changed.title));
+            return Ok(());
+        }
         session.output.object(&changed, || format!("{}\n", changed.id))?;
         session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
         Ok(())

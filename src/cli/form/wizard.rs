@@ -19,11 +19,8 @@ pub(super) async fn ask(session: &Session) -> Result<Value, CliError> {
         }
     }
     let mut questions = Vec::new();
-    while let Some(question) = ask_question(questions.len() + 1).await? {
+    while let Some(question) = ask_question(session, &questions).await? {
         questions.push(question);
-        if !is_fit(session, &form(&title, &questions)) {
-            questions.pop();
-        }
     }
     let form = form(&title, &questions);
     document::yaml(&form)?.lines().for_each(|line| session.output.say(line));
@@ -35,21 +32,35 @@ fn form(title: &str, questions: &[Value]) -> Value {
     Value::Object(vec![("title".to_owned(), title.into()), ("questions".to_owned(), questions)])
 }
 
-/// The next question; `None` if there is none.
-async fn ask_question(number: usize) -> Result<Option<Value>, CliError> {
-    let title = prompt::text(&format!("Question {number} (nothing if that is all)"), true).await?;
+/// The question behind those `before`; `None` if there is none. Each part is fit before the next is asked for.
+async fn ask_question(session: &Session, before: &[Value]) -> Result<Option<Value>, CliError> {
+    let is_fit = |question: Value| is_fit(session, &form("Title", &[before, &[question]].concat()));
+    let what = format!("Question {} (nothing if that is all)", before.len() + 1);
+    let mut title = prompt::text(&what, true).await?;
+    while !title.trim().is_empty() && !is_fit(question("statement", &title, false, &[])) {
+        title = prompt::text(&what, true).await?;
+    }
     if title.trim().is_empty() {
         return Ok(None);
     }
     let kinds = kinds();
     let kind = kinds[prompt::choose("Type", &kinds).await?];
+    let mut items = ask_lists(kind).await?;
+    while !items.is_empty() && !is_fit(question(kind, &title, false, &items)) {
+        items = ask_lists(kind).await?;
+    }
+    let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
+    Ok(Some(question(kind, &title, is_required, &items)))
+}
+
+/// What a question of this type lets choose from.
+async fn ask_lists(kind: &str) -> Result<Vec<String>, CliError> {
     let mut items = Vec::new();
     for name in lists(kind) {
         let what = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
         items.push(prompt::text(&format!("{what}, with commas between"), false).await?);
     }
-    let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
-    Ok(Some(question(kind, &title, is_required, &items)))
+    Ok(items)
 }
 
 /// Whether the form is fit so far; says what is wrong if not.

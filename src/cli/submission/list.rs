@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::SubmissionDetail;
 use crate::cli::answers;
+use crate::cli::args::count;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::filter;
@@ -39,7 +40,7 @@ pub(super) struct List {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Show so many at most
-    #[arg(long, value_name = "N", conflicts_with = "all")]
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them
     #[arg(long)]

@@ -76,9 +76,9 @@ impl Submit {
 
     fn read(&self, session: &Session) -> Result<Written, CliError> {
         let file = self.file.as_deref();
-        let given = answers::parse(&self.answers, file.as_slice(), |path| {
+        let given = answers::parse(&self.answers, file.as_slice(), |key, path| {
             session.warn_of_terminal(path);
-            answers::read_file(path)
+            answers::read_file(key, path)
         })?;
         let read = |path| {
             session.warn_of_terminal(path);

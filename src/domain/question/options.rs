@@ -88,7 +88,7 @@ impl Options {
     /// A few of the values, for messages.
     pub(super) fn listed(&self) -> String {
         const FEW: usize = 10;
-        let named: Vec<_> = self.values().take(FEW).collect();
+        let named: Vec<_> = self.values().take(FEW).map(|value| Value::from(value).said()).collect();
         let rest = if self.len() > FEW { ", …" } else { "" };
         format!("one of {}{rest}", named.join(", "))
     }

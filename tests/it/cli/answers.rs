@@ -17,6 +17,9 @@ questions:
   - {id: grid, type: matrix, title: Grid, rows: [taste], columns: [good, bad]}
   - {id: day, type: date, title: Day}
   - {id: gear, type: multiple_choice, title: Gear, options: [tent, rope], allow_other: true}
+  - {id: every, type: ranking, title: All, options: [a, b, c], rank_all: true}
+  - {id: three, type: multiple_choice, title: Three, options: [a, b, c, d], min_selected: 3}
+  - {id: one, type: multiple_choice, title: One, options: [a, b], max_selected: 1}
 ";
 
 fn home() -> (Home, String) {
@@ -87,6 +90,9 @@ fn the_help_is_a_line_to_paste() {
         ("colours=red,blue", "give it once for each: colours=red colours=blue"),
         ("colours=green", "give it once for each: colours=red colours=blue"),
         ("order=green", "give it once for each, the most preferred first: order=red order=blue"),
+        ("every=a", "give it once for each, the most preferred first: every=a every=b every=c"),
+        ("three=a", "give it once for each: three=a three=b three=c"),
+        ("one=z", "give it once for each: one=a"),
         ("grid=good", r#"grid takes JSON from rows to columns: 'grid:={"taste":"good"}'"#),
         (
             "colour=Mum's",
@@ -103,6 +109,36 @@ fn the_help_is_a_line_to_paste() {
         let said = home.run(&["--data", "store", "submit", &id, argument]).expect(6).stderr;
         assert!(said.contains(&format!("= help: {help}")), "{argument}: {said}");
     }
+}
+
+#[test]
+fn arguments_that_are_no_answers_are_all_told() {
+    let (home, id) = home();
+    let told = |arguments: &[&str]| {
+        home.run(&[&["--data", "store", "submit", &id], arguments].concat()).expect(2).stderr
+    };
+    let both = told(&["colour:=red", "tick"]);
+    for said in
+        ["`colour:=red` has no JSON", "; `tick` has no `=`", "= help: as text: colour=red; answers are"]
+    {
+        assert!(both.contains(said), "{both}");
+    }
+    let twice = told(&["name=A", "name=B", "story=C", "story=D"]);
+    assert!(twice.contains("`name` is answered twice; `story` is answered twice"), "{twice}");
+    let missing = told(&["name=@no file"]);
+    assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
+    assert!(missing.contains("= help: to send a text that begins with @: 'name=\\@no file'\n"), "{missing}");
+}
+
+#[test]
+fn an_option_with_a_comma_is_one_of_several() {
+    let home = Home::new();
+    home.write(
+        "commas.yaml",
+        "title: T\nquestions: [{type: single_choice, title: Q, options: [x, 'y, z']}]\n",
+    );
+    let told = home.run(&["validate", "commas.yaml", "q1=nothing"]).expect(6).stdout;
+    assert!(told.contains("Choose one of x, \"y, z\""), "{told}");
 }
 
 #[test]

@@ -83,6 +83,18 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
     assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
 }
 
+#[test]
+fn what_comes_next_can_be_done() {
+    let home = Home::new();
+    for flags in [&["--title", "Empty"][..], &["--title", "Greets", "-Q", "statement:Hello"]] {
+        let run = create(&home, flags).expect(0);
+        let next = format!("next: add a question: forms edit {}\n", run.stdout.trim());
+        assert!(run.stderr.contains(&next), "{run:?}");
+    }
+    let run = create(&home, &["--title", "Asks", "-Q", "email:A"]).expect(0);
+    assert!(run.stderr.contains(&format!("next: forms publish {}\n", run.stdout.trim())), "{run:?}");
+}
+
 fn wizard(home: &Home, arguments: &[&str]) -> Session {
     Session::start(home, &[("NO_COLOR", "1")], &[&["--data", "store", "create"], arguments].concat())
 }
@@ -112,12 +124,9 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
             ("Must it be answered? [y/N]", "y"),
             ("Question 2", "Colour\r"),
             ("> short_text", &choice),
-            // An option that is given twice: the question is asked for again.
+            // An option that is given twice: they alone are asked for again.
             ("Options, with commas between", "red,red\r"),
-            ("Must it be answered? [y/N]", "n"),
             ("once more", ""),
-            ("Question 2", "Colour\r"),
-            ("> short_text", &choice),
             ("Options, with commas between", "red, green\r"),
             ("Must it be answered? [y/N]", "n"),
             ("Question 3", "\r"),

@@ -49,6 +49,36 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
 }
 
 #[test]
+fn a_flag_takes_its_text_as_it_is() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    edit(&home, &id, &["--title", "null", "--slug", "null", "--description", "null"]).expect(0);
+    let made = form(&home, &id);
+    for name in ["title", "slug", "description"] {
+        assert_eq!(made[name], "null", "{name}");
+    }
+    edit(&home, &id, &["--slug", "", "--description", "'quoted'"]).expect(0);
+    let made = form(&home, &id);
+    assert_eq!((&made["slug"], &made["description"]), (&Value::Null, &json!("'quoted'")));
+}
+
+#[test]
+fn everything_that_is_set_amiss_is_told_at_once() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
+    let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let told = edit(&home, &id, &flags).expect(6).stderr;
+    for said in ["`settngs`", "`clour` is no question", "`max_responses` must be", "3 problems, nothing was"]
+    {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    let told =
+        edit(&home, &id, &["--set", "questions.0.title=A", "--set", "questions.eins.title=B"]).expect(2);
+    assert!(told.stderr.contains("`0` is no question") && told.stderr.contains("`eins` is"), "{told:?}");
+}
+
+#[test]
 fn what_does_not_fit_is_told_and_changes_nothing() {
     let home = Home::new();
     let id = home.published(&DATA);

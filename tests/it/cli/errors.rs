@@ -51,6 +51,35 @@ fn each_exit_code_is_reached() {
 }
 
 #[test]
+fn a_slug_that_was_misspelt_is_told_the_right_one() {
+    let home = Home::new();
+    let asked = |global: &[&str], word: &str| {
+        let commands: [&[&str]; 4] = [
+            &["responses", word],
+            &["show", word],
+            &["submit", word, "q1=x"],
+            &["edit", word, "--title", "A"],
+        ];
+        commands.map(|command| home.run(&[global, command].concat()).expect(3))
+    };
+    let check = |global: &[&str]| {
+        home.run(&[global, &["create", "--title", "Barn", "--slug", "barn-workshop"]].concat()).expect(0);
+        for run in asked(global, "barn-worksho") {
+            assert!(
+                run.stderr.contains("= help: a form with a similar slug exists: barn-workshop"),
+                "{run:?}"
+            );
+        }
+        for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| asked(global, word)) {
+            assert!(run.stderr.contains("= help: forms explain form_not_found"), "{run:?}");
+        }
+    };
+    check(&["--data", "store"]);
+    let _server = home.serve_with(&["serve", "--data", "other", "--listen", "127.0.0.1:0"]);
+    check(&[]);
+}
+
+#[test]
 fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
     let home = Home::new();
     home.write("bad.yaml", "title: A\nquestions:\n  - {type: ratting, title: T}\n  - {type: email}\n");

@@ -28,10 +28,12 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
             &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
         ),
-        "publish" => (&["FORM", "NEW NEW"], &[(3, "nope")]),
-        "unpublish" => (&["NEW"], &[(3, "nope")]),
-        "close" => (&["NEW"], &[(3, "nope")]),
-        "list" => (&["", "--limit 0", "--trashed"], &[(2, "--limit x"), (2, "--columns id,x")]),
+        "publish" => (&["FORM", "NEW NEW", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")]),
+        "unpublish" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
+        "close" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
+        "list" => {
+            (&["", "--limit 0", "--trashed"], &[(2, "--limit x"), (2, "--limit -1"), (2, "--columns id,x")])
+        }
         "show" => (&["FORM"], &[(3, "nope")]),
         "delete" => (&["NEW --dry-run", "NEW --yes", "NEW --yes --purge"], &[(2, "NEW"), (3, "nope --yes")]),
         "restore" => (&["TRASHED"], &[(3, "nope"), (5, "FORM")]),

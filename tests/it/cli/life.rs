@@ -218,6 +218,21 @@ fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
 }
 
 #[test]
+fn whether_a_form_would_open_or_close_can_be_tried() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
+    let id = home.published(&["--data", "store"]);
+    let draft = run(&["create", "--title", "Empty"]).expect(0).stdout;
+    for command in ["publish", "unpublish", "close"] {
+        let tried = run(&[command, &id, "--dry-run"]).expect(0);
+        assert_eq!(tried.stdout, "(dry run)\n", "{command}");
+        assert_eq!(tried.stderr, "\"Lunch\": the server would take it; nothing was stored\n", "{command}");
+    }
+    run(&["submit", &id, "q1=x"]).expect(0);
+    run(&["publish", draft.trim(), "--dry-run"]).expect(6);
+}
+
+#[test]
 fn what_cannot_be_restored_says_what_can() {
     let home = Home::new();
     home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");

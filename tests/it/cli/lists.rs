@@ -16,6 +16,22 @@ fn many(count: usize) -> String {
 }
 
 #[test]
+fn a_list_of_none_is_refused_for_the_same_reasons() {
+    let home = Home::new();
+    let id = home.published(&["--data", "store"]);
+    let list = |arguments: &[&str]| {
+        home.run(&[&["--data", "store", "responses", &id, "--limit", "0"], arguments].concat())
+    };
+    list(&["--where", "foo=1"]).expect(2);
+    let no_number = home.run(&["list", "--limit", "ten"]).expect(2).stderr;
+    assert!(no_number.contains("expected a number such as 10, got `ten`"), "{no_number}");
+    assert!(list(&["--since", "yesterday"]).expect(6).stderr.contains("`--since`"));
+    home.ok(&["--data", "store", "submit", &id, "q1=x"]);
+    assert_eq!(list(&[]).expect(0).stdout, "");
+    assert_eq!(list(&["-o", "json"]).expect(0).json()["submissions"], serde_json::json!([]));
+}
+
+#[test]
 fn a_table_shows_fifty_and_says_how_many_there_are() {
     let home = Home::new();
     home.write("many.yaml", &many(60));

@@ -63,10 +63,7 @@ fn a_terminal_tells_reasons_whole_below_the_lines_that_cut_them() {
     let home = home();
     let arguments = ["validate", "feedback.yaml", "score=3", "email=nope"];
     let (code, seen) = Session::start(&home, &[("NO_COLOR", "1")], &arguments).end();
-    assert!(
-        code == Some(6) && seen.contains("error[invalid_email]: feedback.yaml: Enter an email"),
-        "{seen}"
-    );
+    assert!(code == Some(6) && seen.contains("error[invalid_email]: \"Mail\": Enter an email"), "{seen}");
 }
 
 #[test]
@@ -82,18 +79,43 @@ fn the_same_is_told_to_programs() {
         (&"/answers/why".into(), &"required".into())
     );
     assert_eq!((&problem["code"], &problem["exit"]), (&"validation_failed".into(), &6.into()));
+    assert_eq!(problem["errors"][0]["code"], "required");
     assert_eq!(
         validate(&home, &["score=5", "--columns", "state", "-o", "csv"]).expect(0).stdout.lines().count(),
         6
     );
     let github = validate(&home, &["score=2", "--format", "github"]).expect(6);
-    assert_eq!(github.stdout, "::error title=required::feedback.yaml: \"Why?\" needs an answer\n");
+    let line = "::error title=required::\"Why?\" needs an answer%0Ahelp: why=… expects one line of text\n";
+    assert_eq!(github.stdout, line);
     home.write("ans.yaml", "score: 5\nemail: nobody\n");
     let github = validate(&home, &["--answers", "ans.yaml", "--format", "github"]).expect(6);
     assert!(
         github.stdout.starts_with("::error file=ans.yaml,line=2,col=8,title=invalid_email::"),
         "{github:?}"
     );
+}
+
+#[test]
+fn what_is_wrong_says_which_question_it_is_about() {
+    let home = home();
+    home.write(
+        "two.yaml",
+        "title: Two\nquestions: [{type: email, title: Work}, {type: email, title: Home}]\n",
+    );
+    let github = home.run(&["validate", "two.yaml", "q1=x", "q2=y", "--format", "github"]).expect(6);
+    for title in ["Work", "Home"] {
+        let line = format!("::error title=invalid_email::\"{title}\": Enter an email");
+        assert!(github.stdout.contains(&line), "{github:?}");
+    }
+    let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &["validate", "two.yaml", "q1=x"]).end();
+    assert!(seen.contains("error[invalid_email]: \"Work\": Enter an email"), "{seen}");
+    let json = home.run(&["validate", "two.yaml", "q1=x", "q3=y", "-o", "json"]).expect(6).problem();
+    assert_eq!(json["errors"][0]["hint"], "q1=… expects an email address");
+    assert_eq!(json["errors"][1]["hint"], "its questions are q1, q2");
+    home.write("sets.jsonl", "{\"q1\":\"x\"}\n{\"q2\":\"y\"}\n");
+    let sets = home.run(&["validate", "two.yaml", "--answers", "sets.jsonl", "-o", "jsonl"]).expect(6);
+    let told = sets.problem()["errors"][1]["message"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("\"Home\": Enter an email"), "{told}");
 }
 
 #[test]
@@ -154,6 +176,28 @@ fn answers_need_one_form() {
         home.run(&[&["validate"], arguments].concat()).expect(2);
     }
     home.run(&["validate", "./a=b.yaml", "score=4"]).expect(0);
+}
+
+#[test]
+fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
+    let home = Home::new();
+    for (text, told) in [
+        (
+            "title: A\nquestions:\n\t- {type: email, title: T}\n",
+            "a tab cannot stand here: YAML is indented with spaces",
+        ),
+        ("title: A\nquestions: [{type: email, title: T, required: yes}]\n", "= help: write `true`"),
+        (
+            "title: A\nquestions: [{type: email, title: T}]\nsettings: {closed: Off}\n",
+            "= help: write `false`",
+        ),
+        ("title: A\nquestions: [{type: file, title: T}]\n", "= help: known are short_text, long_text"),
+        ("title: A\nquestions: [{type: calculated, title: T}]\n", "= help: known are short_text, long_text"),
+    ] {
+        home.write("form.yaml", text);
+        let said = home.run(&["validate", "form.yaml"]).expect(6).stderr;
+        assert!(said.contains(told), "{text}: {said}");
+    }
 }
 
 #[test]
