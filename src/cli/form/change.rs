@@ -20,40 +20,8 @@ pub(super) fn patch(before: &Value, after: &Value) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-/// The patch that makes of `now` what `mine` has made of `base`: what is in `mine` as it was stays as it is now, also
-/// among the questions, which go as one list. Those that only `now` has come last.
-pub(super) fn patch_onto(base: &Value, mine: &Value, now: &Value) -> Option<Value> {
-    let mut patch = patch(base, mine)?;
-    if let Value::Object(members) = &mut patch
-        && let Some((_, Value::Array(questions))) = members.iter_mut().find(|(name, _)| name == "questions")
-    {
-        let added = their_own(now, base, questions);
-        for question in questions.iter_mut() {
-            let [was, is] = [base, now].map(|form| question_as(form, question.get("id")?));
-            if let Some(is) = is.filter(|_| was.is_some_and(|was| same(was, question))) {
-                *question = is.clone();
-            }
-        }
-        questions.extend(added);
-    }
-    Some(patch)
-}
-
-/// The questions of `now` whose ids neither `base` nor `mine` has.
-fn their_own(now: &Value, base: &Value, mine: &[Value]) -> Vec<Value> {
-    let Value::Array(questions) = list(now) else { return Vec::new() };
-    let is_new = |id| question_as(base, id).is_none() && !mine.iter().any(|mine| mine.get("id") == Some(id));
-    questions.iter().filter(|question| question.get("id").is_some_and(is_new)).cloned().collect()
-}
-
-/// What `form` has as the question `id`.
-fn question_as<'a>(form: &'a Value, id: &Value) -> Option<&'a Value> {
-    let Value::Array(questions) = list(form) else { return None };
-    questions.iter().find(|question| question.get("id") == Some(id))
-}
-
 /// Whether two values are written alike: to their author `1.10` and `1.1` differ.
-fn same(one: &Value, other: &Value) -> bool {
+pub(super) fn same(one: &Value, other: &Value) -> bool {
     one.to_string() == other.to_string()
 }
 
@@ -125,7 +93,7 @@ fn named(form: &Value) -> Vec<(String, &Value)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{patch, patch_onto, summary};
+    use super::{patch, summary};
     use crate::domain::json::{merge, parse};
 
     const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","max":5},
@@ -178,22 +146,5 @@ mod tests {
         }
         assert_eq!(patch(&before, &before), None);
         assert_eq!(summary(&before, &before), [""; 0]);
-    }
-
-    #[test]
-    fn what_was_left_alone_stays_as_others_have_made_it() {
-        let base = parse(BEFORE).unwrap();
-        let now = BEFORE
-            .replace(r#""closed":true"#, r#""language":"de""#)
-            .replace(r#""max":5"#, r#""max":9"#)
-            .replace(r#""email"}"#, r#""email"},{"id":"c","type":"url"}"#);
-        let mine = parse(&BEFORE.replace(r#""type":"email""#, r#""type":"phone""#)).unwrap();
-        let patch = patch_onto(&base, &mine, &parse(&now).unwrap()).unwrap();
-        let expected = now.replace(r#""type":"email""#, r#""type":"phone""#);
-        let made = merge(&now, &patch.to_string()).unwrap();
-        assert_eq!(parse(&made).unwrap(), parse(&expected).unwrap());
-        let title = parse(&BEFORE.replace(r#""title":"T""#, r#""title":"U""#)).unwrap();
-        let patch = patch_onto(&base, &title, &parse(&now).unwrap()).unwrap();
-        assert_eq!(patch.to_string(), r#"{"title":"U"}"#);
     }
 }

@@ -137,8 +137,8 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// The server's refusal of what stands in no file: to make the form `wanted`.
-fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
+/// The server's refusal to make the form `wanted`, which stands in no file.
+pub(super) fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, problem.code)
@@ -148,7 +148,7 @@ fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
 }
 
 /// The server's refusal; with what to do if the form has moved on.
-pub(super) fn unchanged(mut error: ClientError, form: &str) -> CliError {
+fn unchanged(mut error: ClientError, form: &str) -> CliError {
     match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {
             problem.detail =

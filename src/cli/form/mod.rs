@@ -5,6 +5,7 @@ mod create;
 mod edit;
 mod known;
 mod list;
+mod merge;
 mod outline;
 mod questions;
 mod rounds;

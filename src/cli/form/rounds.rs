@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use super::change::{patch_onto, summary};
+use super::change::{patch, same, summary};
 use super::create::in_file;
-use super::edit::{tell, unchanged};
+use super::edit::{refused, tell};
 use super::known::Known;
+use super::merge::merge;
 use crate::api::FormDetail;
 use crate::cli::diagnostics::{Finding, Report};
-use crate::cli::document::{self, Document};
+use crate::cli::document;
 use crate::cli::editor::Draft;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
@@ -129,14 +130,16 @@ impl<'a> Editing<'a> {
             return Err(Report::of_file(file, vec![Finding::plain(message)]).into());
         };
         let Known { base, now, revision } = &self.known;
-        let Some(patch) = patch_onto(base, &whole(document), now) else {
-            return Ok(self.form.clone());
-        };
+        let merged = merge(base, document.value(), now);
+        let Some(patch) = patch(now, &merged) else { return Ok(self.form.clone()) };
         let id = self.id();
         let sent = self.client.update_revision(&id, &patch.to_string(), revision, self.dry_run).await;
         sent.map_err(|error| match error.problem() {
-            Some(problem) if !problem.errors.is_empty() => in_file(document, error),
-            _ => unchanged(error, &id),
+            // The places that the server names are those of what it got.
+            Some(problem) if !problem.errors.is_empty() && same(&merged, document.value()) => {
+                in_file(document, error)
+            }
+            _ => refused(error, &id, &merged),
         })
     }
 
@@ -182,18 +185,6 @@ fn member<'a>(form: &'a Value, change: &str) -> Option<&'a Value> {
 
 fn is_conflict(error: &CliError) -> bool {
     matches!(error, CliError::Client { error: ClientError::Problem(problem), .. } if problem.status == 412)
-}
-
-/// The definition with its questions, also if it has none any more.
-fn whole(document: &Document) -> Value {
-    let mut form = document.value().clone();
-    if let Value::Object(members) = &mut form
-        && !members.iter().any(|(name, value)| name == "questions" && *value != Value::Null)
-    {
-        members.retain(|(name, _)| name != "questions");
-        members.push(("questions".to_owned(), Value::Array(Vec::new())));
-    }
-    form
 }
 
 fn greeting(session: &Session, form: &FormDetail) -> Result<String, CliError> {

@@ -251,6 +251,49 @@ title: Mine
 }
 
 #[test]
+fn what_was_left_alone_stays_as_others_have_made_it() {
+    let (home, _server, id) = with_others(
+        "case $round in
+         1) sed -i 's/What would you like?/Mine/' $file
+            others edit $form --set 'questions=[{id: q3, type: rating, title: How was it?},
+            {type: statement, title: Theirs}, {id: q1, type: short_text, title: Theirs, max_length: 9}]';;
+         2) sed -i '/take out this line/d' $file;;
+         esac",
+    );
+    let (code, seen) = start(&home, &["edit", &id]).end();
+    assert_eq!(code, Some(0), "{seen}");
+    let questions = "questions:
+- id: q3
+  type: rating
+  title: How was it?
+- type: statement
+  title: Theirs
+- id: q1
+  type: short_text
+  title: Mine
+  max_length: 9
+";
+    let after = home.ok(&["show", &id, "-o", "yaml"]);
+    assert!(after.ends_with(questions), "{after}");
+}
+
+#[test]
+fn a_change_of_what_others_have_deleted_comes_back() {
+    let (home, _server, id) = with_others(
+        "case $round in
+         1) sed -i 's/Your email/Address/' $file; others edit $form --set questions.q2= --set questions.q1.max_length=9;;
+         2) sed -i '/take out this line/d' $file;;
+         3) sed -i '/id: q2/,/Address/d' $file;;
+         esac",
+    );
+    let (code, seen) = start(&home, &["edit", &id]).end();
+    assert!(code == Some(0) && seen.contains("no change"), "{seen}");
+    assert!(round(&home, 2).contains("#>   - question q2\n"), "{}", round(&home, 2));
+    let told = "#> question `q2`: `q2` belonged to a question that was removed";
+    assert!(round(&home, 3).contains(told), "{}", round(&home, 3));
+}
+
+#[test]
 fn a_change_by_others_is_told_until_somebody_agrees() {
     let (home, _server, id) = with_others(
         "case $round in
