@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{Code, Problem};
 use crate::cli::exit::Exit;
 use crate::cli::output::{visible, visible_lines};
-use crate::domain::violation::Violation;
+use crate::domain::violation::{MOST_VIOLATIONS, Violation};
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, Default)]
@@ -151,9 +151,6 @@ impl Mark {
     }
 }
 
-/// Problems of one file that are shown: more than anybody reads, few enough to draw in no time.
-pub(super) const MAX_SHOWN: usize = 100;
-
 impl Report {
     /// What is wrong with a file, from top to bottom, and how many problems that makes.
     pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Self {
@@ -163,15 +160,16 @@ impl Report {
         findings.dedup_by(|one, other| {
             place(one).is_some() && place(one) == place(other) && one.message == other.message
         });
-        let count = findings.len();
-        let problems = if count == 1 { "problem" } else { "problems" };
-        let mut summary = format!("{file}: {count} {problems} found");
-        if count > MAX_SHOWN {
-            findings.truncate(MAX_SHOWN);
-            let _infallible = write!(summary, ", the first {MAX_SHOWN} are shown");
-        }
-        let summary = Some(summary);
-        Self { findings, summary, code: Code::ValidationFailed }
+        let summary = match findings.len() {
+            1 => format!("{file}: 1 problem found"),
+            count @ ..=MOST_VIOLATIONS => format!("{file}: {count} problems found"),
+            // Of very many, not all are looked for.
+            _ => format!(
+                "{file}: more than {MOST_VIOLATIONS} problems found, the first {MOST_VIOLATIONS} are shown"
+            ),
+        };
+        findings.truncate(MOST_VIOLATIONS);
+        Self { findings, summary: Some(summary), code: Code::ValidationFailed }
     }
 
     /// How a command ends with it.

@@ -1,6 +1,6 @@
 //! Broken rules of a definition as findings: what is said of each, what to do about it, and where it stands.
 
-use crate::cli::diagnostics::{Finding, MAX_SHOWN, Mark};
+use crate::cli::diagnostics::{Finding, Mark};
 use crate::cli::document::Document;
 use crate::cli::elsewhere;
 use crate::cli::output::wrapped;
@@ -8,7 +8,7 @@ use crate::cli::similar::similar;
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation};
 
 /// Characters that a line of names has, so that it fits into 80 columns with its frame.
 const LIST_WIDTH: usize = 68;
@@ -18,7 +18,7 @@ const LIST_WIDTH: usize = 68;
 /// A member that is missing is not told where a misspelt one explains it.
 pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
     // The time to draw one grows with the file: of those that nobody will see only the number counts.
-    let (shown, others) = violations.split_at(violations.len().min(MAX_SHOWN));
+    let (shown, others) = violations.split_at(violations.len().min(MOST_VIOLATIONS));
     let told = shown.iter().filter(|violation| !is_explained(violation, shown));
     let drawn = told.map(|violation| of_violation(document, violation));
     let named = |other: &Violation| Finding::new(other.code.name(), other.message.clone());

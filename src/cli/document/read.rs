@@ -378,6 +378,7 @@ mod tests {
             panic!()
         };
         assert_eq!(report.findings.len(), 100);
-        assert_eq!(report.summary.as_deref(), Some("a.yaml: 1000 problems found, the first 100 are shown"));
+        let summary = "a.yaml: more than 100 problems found, the first 100 are shown";
+        assert_eq!(report.summary.as_deref(), Some(summary));
     }
 }
