@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use super::condition::{Answer, Condition, Sense, Wanted};
 use super::form::{Form, Status};
 use super::json::{self, Object, Value};
-use super::question::{Kind, Question};
+use super::question::{Kind, Question, is_empty};
 use super::submission::SubmissionStatus;
 use crate::clock::Timestamp;
 use crate::id::SubmissionId;
@@ -80,11 +80,23 @@ pub struct SubmissionFilter {
 /// Bytes of values that are read in about the time of a short answer.
 const VALUES: usize = 64;
 
-/// A condition, and the questions that it names.
+/// The same of finding an answer.
+const FINDING: usize = 4;
+
+/// A condition, and how the answers are read that it looks at, by the ids of their questions.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     condition: Condition,
-    kinds: Vec<(String, Kind)>,
+    readings: Vec<(String, Reading)>,
+}
+
+/// What matters of a question's kind once its answers are stored: not its options, of which there may be very many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reading {
+    /// What texts stand for.
+    sense: Sense,
+    /// Whether `false` counts as an answer.
+    takes_false: bool,
 }
 
 impl SubmissionFilter {
@@ -99,7 +111,8 @@ impl SubmissionFilter {
         // There is one status, so whatever was asked for is what every submission has.
         let SubmissionQuery { since, until, status: _, text, answers: _ } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
-        let values = query.answers.iter().map(|(wanted, text)| read_again(wanted, text)).sum();
+        let values = query.answers.iter().map(|(wanted, text)| read_again(wanted, text)).sum::<usize>()
+            + FINDING * answers.iter().flatten().count();
         Ok(Self { since: *since, until: *until, text, answers, values })
     }
 
@@ -148,19 +161,45 @@ impl SubmissionFilter {
 impl Asking {
     /// Asks all that is `wanted` of the answers to `questions`; what is wrong with it, if that can never hold.
     pub(super) fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
-        let mut condition = Condition::wanted(wanted, questions)?;
+        let condition = Condition::wanted(wanted, questions)?;
         let is_named = |id: &String| wanted.keys().any(|wanted| wanted.question == *id);
-        let kind = |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));
-        let kinds: Vec<_> = questions.iter().filter_map(kind).collect();
-        condition.learn(&|id| find(&kinds, id).map_or(Sense::Text, sense));
-        Ok(Self { condition, kinds })
+        let reading =
+            |question: &Question| Some((question.id.clone().filter(is_named)?, Reading::of(&question.kind)));
+        Ok(Self::ready(condition, questions.iter().filter_map(reading).collect()))
+    }
+
+    /// Asks what is `wanted` for `values`, which fit answers that are read so; `None` if they do not.
+    pub(super) fn of_values(wanted: &Wanted, reading: Reading, values: Vec<Value>) -> Option<Self> {
+        Some(Self::ready(wanted.condition(values)?, vec![(wanted.question.clone(), reading)]))
+    }
+
+    fn ready(mut condition: Condition, readings: Vec<(String, Reading)>) -> Self {
+        condition.learn(&|id| find(&readings, id).map_or(Sense::Text, |reading| reading.sense));
+        Self { condition, readings }
     }
 
     fn holds(&self, answers: &Object) -> bool {
-        self.condition.holds(&|id| {
-            let (kind, value) = (find(&self.kinds, id)?, find(answers, id)?);
-            (!kind.rules().is_empty(value)).then(|| Answer { value, sense: sense(kind) })
-        })
+        self.condition.holds(&|id| find(&self.readings, id)?.answer(find(answers, id)?))
+    }
+}
+
+impl Reading {
+    pub(super) fn of(kind: &Kind) -> Self {
+        let rules = kind.rules();
+        // A filter is text: nothing tells whether a number was meant.
+        let sense = if rules.is_untyped() { Sense::Typed } else { rules.sense() };
+        Self { sense, takes_false: !rules.is_empty(&false.into()) }
+    }
+
+    /// `value` as an answer, unless it counts as none.
+    fn answer(self, value: &Value) -> Option<Answer<'_>> {
+        let is_none = match value {
+            Value::Bool(false) => !self.takes_false,
+            // That of a matrix, whose rows were known when it was stored.
+            Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
+            _ => is_empty(value),
+        };
+        (!is_none).then_some(Answer { value, sense: self.sense })
     }
 }
 
@@ -168,18 +207,11 @@ fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
     all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
 }
 
-/// What the texts of answers to a question stand for beside a filter, which is text: nothing tells whether a number was
-/// meant.
-fn sense(kind: &Kind) -> Sense {
-    let rules = kind.rules();
-    if rules.is_untyped() { Sense::Typed } else { rules.sense() }
-}
-
-/// Bytes of a test's value that are read again for each answer; even to find the answer takes as long as a few.
+/// Bytes of a test's value that are read again for each answer.
 fn read_again(wanted: &Wanted, text: &str) -> usize {
     // Lists are looked up.
     let bytes = if wanted.operator == "in" { 0 } else { text.len() };
-    bytes.max(4)
+    bytes.max(FINDING)
 }
 
 /// A pattern that finds `text`, in capitals or not.

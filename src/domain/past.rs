@@ -5,10 +5,9 @@
 //! pattern takes long to read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::slice;
 
 use super::condition::{Wanted, search_too_often};
-use super::filter::{Asking, SubmissionFilter, SubmissionQuery};
+use super::filter::{Asking, Reading, SubmissionFilter, SubmissionQuery};
 use super::form::Retired;
 use super::json::Value;
 use super::question::Question;
@@ -16,8 +15,8 @@ use super::question::Question;
 /// The questions by which a query is read: the present ones, and earlier ones for what does not fit those.
 #[derive(Debug, Clone)]
 pub struct Past {
-    /// By which values a test is asked, question after question.
-    read: BTreeMap<Wanted, Vec<Asking>>,
+    /// What a test asks for, of answers that are read alike: those of very many versions may be.
+    read: BTreeMap<Wanted, BTreeMap<Reading, Vec<Value>>>,
     /// Values that fit none of the questions that were shown.
     unfit: BTreeMap<Wanted, Vec<String>>,
     /// Tests that no question could read, so that none is looked for.
@@ -77,10 +76,14 @@ impl Past {
     /// Takes in what `question` can read of what none did that was shown before.
     pub fn show(&mut self, question: Question) {
         let is_same = |known: &Question| known.id == question.id && known.kind.rules().takes_answer();
-        for (wanted, values) in &mut self.unfit {
+        let reading = Reading::of(&question.kind);
+        for (wanted, texts) in &mut self.unfit {
             if question.id.as_ref() == Some(&wanted.question) && !self.hopeless.contains(wanted) {
-                let read = read(wanted, values, &question);
-                self.read.entry(wanted.clone()).or_default().extend(read);
+                let values = take(wanted, texts, &question);
+                if !values.is_empty() {
+                    let read = self.read.entry(wanted.clone()).or_default();
+                    read.entry(reading).or_default().extend(values);
+                }
             }
         }
         self.unfit.retain(|_, values| !values.is_empty());
@@ -92,7 +95,11 @@ impl Past {
 
     /// Makes `query` ready, the same that this is the past for; what is wrong with values that fit no question.
     pub fn filter(self, query: &SubmissionQuery) -> Result<SubmissionFilter, String> {
-        let mut all: Vec<_> = self.read.into_values().collect();
+        let asked = |(wanted, read): (Wanted, BTreeMap<_, _>)| {
+            let asked = |(reading, values)| Asking::of_values(&wanted, reading, values);
+            read.into_iter().map(|read| asked(read).expect("each value fits by itself")).collect()
+        };
+        let mut all: Vec<_> = self.read.into_iter().map(asked).collect();
         let unfit = self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
         if unfit != BTreeMap::new() {
             all.push(vec![Asking::new(&unfit, &self.questions)?]);
@@ -101,12 +108,16 @@ impl Past {
     }
 }
 
-/// Takes the values out that fit `question`, to be asked of its answers.
-fn read(wanted: &Wanted, values: &mut Vec<String>, question: &Question) -> Option<Asking> {
-    let fitting: Vec<_> = values.extract_if(.., |value| wanted.fits(value, question)).collect();
-    let test = || [(wanted.clone(), fitting.join(","))].into();
-    let read = || Asking::new(&test(), slice::from_ref(question)).expect("each value fits by itself");
-    (!fitting.is_empty()).then(read)
+/// Takes the texts out that fit `question`: what they stand for among its answers.
+fn take(wanted: &Wanted, texts: &mut Vec<String>, question: &Question) -> Vec<Value> {
+    let mut values = Vec::new();
+    texts.retain(|text| {
+        let value = wanted.read(text, question);
+        let is_unfit = value.is_none();
+        values.extend(value);
+        is_unfit
+    });
+    values
 }
 
 #[cfg(test)]
@@ -185,6 +196,24 @@ mod tests {
         assert!(past.wants(&text) && !past.is_found());
         past.show(read(&text));
         assert!(past.is_found() && !past.wants(&rating));
+    }
+
+    #[test]
+    fn a_filter_weighs_as_little_however_many_versions_its_values_are_read_by() {
+        let options: Vec<_> = (0..300).map(|version| format!("option {version}")).collect();
+        let query = query(&[("gone", "in", &options.join(","))]);
+        let mut past = past(&query);
+        for option in &options {
+            let choice = r#"{"id":"gone","type":"single_choice","title":"T","options":["OPTION"]}"#;
+            let old = json::parse(&choice.replace("OPTION", option)).unwrap();
+            assert!(past.wants(&old));
+            past.show(read(&old));
+        }
+        let filter = past.filter(&query).unwrap();
+        assert_eq!(filter.weight(), 1);
+        for (answer, is_taken) in [("option 0", true), ("option 299", true), ("option 300", false)] {
+            assert_eq!(filter.takes(&format!(r#"{{"gone":"{answer}"}}"#)), is_taken, "{answer}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::domain::json::{self, Value};
 
 /// What the texts of an answer stand for. Dates need no sense of their own: their texts sort as they do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sense {
     /// Themselves.
     Text,

@@ -27,29 +27,35 @@ impl Wanted {
         }
     }
 
-    /// Whether `value`, one of several or the only one, can be asked of the answers to `question`.
-    pub(in crate::domain) fn fits(&self, value: &str, question: &Question) -> bool {
+    /// What `text`, one of several values or the only one, stands for among the answers to `question`, if it can be asked
+    /// of them.
+    pub(in crate::domain) fn read(&self, text: &str, question: &Question) -> Option<Value> {
         let rules = question.kind.rules();
-        // There may be tens of thousands of them: a condition for each would take too long.
+        // There may be very many of them: a condition for each would take too long.
         if self.operator == "in" && rules.takes_answer() {
-            let value = equal(rules, value);
-            return !is_empty(&value) && misfit(rules, &value).is_none();
+            return Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none());
         }
-        let test = [(self.clone(), value.to_owned())].into();
-        Condition::wanted(&test, slice::from_ref(question)).is_ok()
+        let test = [(self.clone(), text.to_owned())].into();
+        let fits = Condition::wanted(&test, slice::from_ref(question)).is_ok();
+        fits.then(|| operand(rules, &self.operator, text))
+    }
+
+    /// The condition that answers are tested for `values`, several or the only one; `None` if none can be so.
+    pub(in crate::domain) fn condition(&self, mut values: Vec<Value>) -> Option<Condition> {
+        let operand = if self.operator == "in" { Value::Array(values) } else { values.pop()? };
+        let test = Value::Object(vec![(self.operator.clone(), operand)]);
+        let mut violations = Vec::new();
+        let condition = written(vec![(self.question.clone(), test)], &mut violations);
+        condition.filter(|_| violations.is_empty())
     }
 
     /// Whether `text` may fit a question: none where there is no such operator, or it takes no such text of any.
     pub(in crate::domain) fn may_fit(&self, text: &str) -> bool {
-        let value = match (self.operator.as_str(), text) {
-            ("answered", "true" | "false") => true.into(),
-            ("in", _) => text.split(',').collect(),
-            _ => text.into(),
+        let values = match (self.operator.as_str(), text) {
+            ("answered", "true" | "false") => vec![true.into()],
+            _ => self.values(text).into_iter().map(Value::String).collect(),
         };
-        let test = Value::Object(vec![(self.operator.clone(), value)]);
-        let mut violations = Vec::new();
-        written(vec![(NAME.to_owned(), test)], &mut violations);
-        violations.is_empty()
+        self.condition(values).is_some()
     }
 }
 
