@@ -1,11 +1,13 @@
 //! Taking in submissions and reading them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::slow::PATIENCE_NANOS;
 use super::{App, AppError, Attempt, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, accepting};
+use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::form::Version;
 use crate::domain::limits::Limits;
@@ -49,8 +51,6 @@ pub struct SubmissionPage {
 #[derive(Debug, Clone)]
 pub struct SubmissionsWanted {
     pub query: SubmissionQuery,
-    /// What else is wrong with what was asked. It is to be told with what is wrong with the query.
-    pub faults: Vec<String>,
     pub order: Order,
     pub cursor: Option<String>,
     /// How many at most.
@@ -188,8 +188,8 @@ impl App {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let current = self.current(caller, form).await?;
-        let SubmissionsWanted { query, faults, order, cursor, limit, count } = wanted;
-        let filter = self.filter(&current, &query, faults).await?;
+        let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
+        let filter = self.filter(&current, &query).await?;
         let (workspace, id) = (caller.workspace, current.form.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
@@ -202,26 +202,33 @@ impl App {
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// Makes `query` ready, if there are no `faults`. Where it does not fit what the form asks now, it may fit what the
-    /// form asked when answers were stored.
+    /// Makes `query` ready. Where it does not fit what the form asks now, it may fit what the form asked when answers
+    /// were stored.
     async fn filter(
         &self,
         current: &Current,
         query: &SubmissionQuery,
-        mut faults: Vec<String>,
     ) -> Result<SubmissionFilter, AppError> {
         let Current { form, version } = current;
-        let mut filter = SubmissionFilter::new(query, &version.questions);
-        if filter.is_err() {
-            filter = self.store.find_past(form, query, version).await?.filter(query);
+        if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
+            return Ok(filter);
         }
-        match filter {
-            Ok(filter) if faults.is_empty() => Ok(filter),
-            refused => {
-                faults.extend(refused.err());
-                Err(AppError::InvalidQuery(faults.join("; ")))
-            }
-        }
+        let past = self.store.find_past(form, query, version).await?;
+        past.filter(query).map_err(AppError::InvalidQuery)
+    }
+
+    /// What is wrong with `tests` of the form's answers, for a list that is refused all the same. Whether they fit what the
+    /// form asked before is not looked up for that: where it did ask anything else, nothing is told.
+    pub async fn misfit(
+        &self,
+        caller: &Caller,
+        form: &str,
+        tests: BTreeMap<Wanted, String>,
+    ) -> Result<Option<String>, AppError> {
+        require(caller, Scope::Read)?;
+        let version = self.current(caller, form).await?.version;
+        let query = SubmissionQuery { answers: tests, ..SubmissionQuery::default() };
+        Ok(SubmissionFilter::new(&query, &version.questions).err().filter(|_| version.number == 1))
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.

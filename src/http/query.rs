@@ -25,20 +25,27 @@ pub(super) struct Parameters<T>(pub(super) T);
 pub(super) trait FromQuery: Sized {
     /// Takes all its parameters out of `query`; what is left is unknown.
     fn take(query: &mut Query) -> Self;
-
-    /// What comes of it where the query has these `faults`, if there are any.
-    fn beside(self, faults: Vec<String>) -> Result<Self, Failure> {
-        refuse(&faults).map(|()| self)
-    }
 }
 
 impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
     type Rejection = Failure;
 
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+        let Doubtful(parameters, faults) = Doubtful::from_request_parts(parts, shared).await?;
+        refuse(&faults).map(|()| Self(parameters))
+    }
+}
+
+/// The same, and what is wrong with it, for who has more to tell of that.
+pub(super) struct Doubtful<T>(pub(super) T, pub(super) Vec<String>);
+
+impl<T: FromQuery> FromRequestParts<Shared> for Doubtful<T> {
+    type Rejection = Failure;
+
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default())?;
         let parameters = T::take(&mut query);
-        parameters.beside(query.end()).map(Self)
+        Ok(Self(parameters, query.end()))
     }
 }
 

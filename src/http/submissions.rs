@@ -16,7 +16,7 @@ use super::document::AnyProblem;
 use super::extract::{AnswersText, IdempotencyKey, Segments};
 use super::forms::Trying;
 use super::problem::Failure;
-use super::query::{FromQuery, Nothing, Parameters, Query, refuse};
+use super::query::{Doubtful, FromQuery, Nothing, Parameters, Query, refuse};
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
 use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
@@ -57,8 +57,6 @@ pub(super) struct SubmissionsPage {
     /// Count all of the list: the member `total`.
     #[param(required = false)]
     count: bool,
-    #[param(ignore)]
-    faults: Vec<String>,
 }
 
 impl FromQuery for SubmissionsPage {
@@ -80,36 +78,16 @@ impl FromQuery for SubmissionsPage {
             q: query.text("q"),
             filter: query.filter(),
             count: query.flag("count"),
-            faults: Vec::new(),
         }
-    }
-
-    /// What is wrong with the filters, the form can tell: all is told together then.
-    fn beside(self, faults: Vec<String>) -> Result<Self, Failure> {
-        if self.filter.is_empty() {
-            refuse(&faults)?;
-        }
-        Ok(Self { faults, ..self })
     }
 }
 
 impl From<SubmissionsPage> for SubmissionsWanted {
     fn from(page: SubmissionsPage) -> Self {
-        let SubmissionsPage {
-            limit,
-            cursor,
-            trashed: _,
-            order,
-            since,
-            until,
-            status,
-            q,
-            filter,
-            count,
-            faults,
-        } = page;
+        let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
+            page;
         let query = SubmissionQuery { since, until, status, text: q, answers: filter };
-        Self { query, faults, order, cursor, limit, count }
+        Self { query, order, cursor, limit, count }
     }
 }
 
@@ -165,10 +143,14 @@ pub(super) async fn list_submissions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(asked): Parameters<SubmissionsPage>,
+    Doubtful(asked, mut faults): Doubtful<SubmissionsPage>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let (app, limit) = (&shared.app, asked.limit);
+    if !faults.is_empty() && !asked.filter.is_empty() {
+        faults.extend(app.misfit(&caller, &form, asked.filter.clone()).await?);
+    }
+    refuse(&faults)?;
     let found = match asked.trashed {
         true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
         false => app.list_submissions(&caller, &form, asked.into()).await?,

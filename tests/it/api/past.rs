@@ -43,6 +43,9 @@ async fn what_was_answered_once_is_found_whatever_the_form_asks_now() {
             "{texts:?}"
         );
     }
+    // What else is wrong is told, and nothing that would not be wrong without it.
+    let refused = server.get(format!("{}?limit=0&{}", path(&form), filter("colour=red"))).send().await;
+    assert_eq!(refused.expect(400)["detail"], "`limit` expects a number from 1 to 1000, got `0`");
     for (texts, told) in [
         (&["colour=black"][..], "this can never be true of `colour`: Enter a number"),
         (&["score=6"], "this can never be true of `score`: Enter a whole number from 1 to 5"),
