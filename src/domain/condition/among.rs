@@ -1,7 +1,6 @@
 //! The values of an `in`: gone through for a few answers, looked up for very many.
 
 use std::collections::HashSet;
-use std::ops::Deref;
 
 use time::OffsetDateTime;
 
@@ -30,6 +29,11 @@ enum Known {
 impl Among {
     pub(super) fn new(values: Vec<Value>) -> Self {
         Self { values, known: None }
+    }
+
+    /// The values, as they were written.
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
     }
 
     /// Makes it as quick to decide as if it had one value, for answers in this sense.
@@ -66,14 +70,6 @@ impl Known {
             }
             other => Self::Other(other.clone()),
         }
-    }
-}
-
-impl Deref for Among {
-    type Target = [Value];
-
-    fn deref(&self) -> &[Value] {
-        &self.values
     }
 }
 

@@ -127,7 +127,7 @@ impl Test {
     pub(super) fn values(&self) -> Option<&[Value]> {
         match self {
             Self::Eq(value) => Some(std::slice::from_ref(value)),
-            Self::In(values) => Some(&**values),
+            Self::In(values) => Some(values.values()),
             _ => None,
         }
     }
@@ -139,7 +139,7 @@ impl Test {
         match self {
             Self::Matches(pattern) => pattern.size(),
             // Texts are compared several bytes at a time.
-            Self::In(values) => each * (1 + values.len() / 4),
+            Self::In(values) => each * (1 + values.values().len() / 4),
             _ => each,
         }
     }

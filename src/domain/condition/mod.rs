@@ -77,9 +77,17 @@ impl Condition {
         hold(&self.all, lookup)
     }
 
-    /// Makes it ready to be decided for very many answers, in the sense that each question has.
+    /// Makes its own tests ready to be decided for very many answers, in the sense that each question has; those of
+    /// alternatives stay as they are.
     pub fn learn(&mut self, sense: &dyn Fn(&str) -> Sense) {
-        learn(&mut self.all, sense);
+        for clause in &mut self.all {
+            let Clause::Question(About { question, tests, .. }) = clause else { continue };
+            for test in tests {
+                if let Test::In(values) = test {
+                    values.learn(sense(question));
+                }
+            }
+        }
     }
 
     /// How much of the answers' text it may look through: once for each `includes`, and [`PATTERN`](Self::PATTERN)
@@ -112,24 +120,6 @@ fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a
             Clause::Not(all) => each_search(all, see),
             Clause::Question(About { question, tests, .. }) => {
                 tests.iter().filter_map(Test::search).for_each(|search| see(question, search));
-            }
-        }
-    }
-}
-
-fn learn(clauses: &mut [Clause], sense: &dyn Fn(&str) -> Sense) {
-    for clause in clauses {
-        match clause {
-            Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter_mut().for_each(|all| learn(all, sense));
-            }
-            Clause::Not(all) => learn(all, sense),
-            Clause::Question(About { question, tests, .. }) => {
-                for test in tests {
-                    if let Test::In(values) = test {
-                        values.learn(sense(question));
-                    }
-                }
             }
         }
     }

@@ -123,7 +123,7 @@ impl Judging<'_, '_> {
 fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     let fault = match test {
         Test::In(values) => {
-            let faults = values.iter().enumerate();
+            let faults = values.values().iter().enumerate();
             let faults = faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?)));
             return faults.take(MOST_VIOLATIONS + 1).collect();
         }

@@ -92,7 +92,7 @@ fn value(test: &Test, kind: &Kind, erring: Erring) -> Value {
     match test {
         Test::Eq(value) => equal(value, kind, erring),
         Test::Ne(value) => negated(equal(value, kind, erring.opposite())),
-        Test::In(values) => any_of(values.iter().map(|value| equal(value, kind, erring))),
+        Test::In(values) => any_of(values.values().iter().map(|value| equal(value, kind, erring))),
         Test::Lt(value) => bound("exclusiveMaximum", value),
         Test::Lte(value) => bound("maximum", value),
         Test::Gt(value) => bound("exclusiveMinimum", value),

@@ -55,7 +55,7 @@ impl Test {
             Self::Gte(value) => {
                 format!("is {} or {}", value.said(), if is_text(value) { "after" } else { "more" })
             }
-            Self::In(values) => format!("is {}", one_of(values)),
+            Self::In(values) => format!("is {}", one_of(values.values())),
             Self::Includes(value) => format!("includes {}", value.said()),
             Self::Matches(pattern) => format!("matches {}", pattern.text()),
             Self::Answered(true) => "is answered".to_owned(),
