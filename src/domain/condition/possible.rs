@@ -138,7 +138,7 @@ fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     fault.map(|why| (None, why)).into_iter().collect()
 }
 
-fn is_text(rules: &dyn Rules) -> bool {
+pub(super) fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 

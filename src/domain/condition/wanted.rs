@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use super::possible::{INSTEAD, misfit, not_included};
+use super::possible::{INSTEAD, is_text, misfit, not_included};
 use super::read::UNANSWERED;
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::fields::Fields;
@@ -31,13 +31,18 @@ impl Wanted {
     /// of them.
     pub(in crate::domain) fn read(&self, text: &str, question: &Question) -> Option<Value> {
         let rules = question.kind.rules();
-        // There may be very many of them: a condition for each would take too long.
-        if self.operator == "in" && rules.takes_answer() {
-            return Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none());
+        match self.operator.as_str() {
+            _ if !rules.takes_answer() => None,
+            // There may be very many of them: a condition for each would take too long.
+            "in" => Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none()),
+            // A pattern takes long to read, and very many versions may ask for what is no text.
+            "matches" if !is_text(rules) => None,
+            operator => {
+                let test = [(self.clone(), text.to_owned())].into();
+                let fits = Condition::wanted(&test, slice::from_ref(question)).is_ok();
+                fits.then(|| operand(rules, operator, text))
+            }
         }
-        let test = [(self.clone(), text.to_owned())].into();
-        let fits = Condition::wanted(&test, slice::from_ref(question)).is_ok();
-        fits.then(|| operand(rules, &self.operator, text))
     }
 
     /// The condition that answers are tested for `values`, several or the only one; `None` if none can be so.
