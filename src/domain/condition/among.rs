@@ -62,7 +62,7 @@ impl Known {
             Value::Number(number) => Self::Number(number.exact()),
             Value::String(text) => {
                 let known = match sense {
-                    Sense::Text | Sense::Typed => None,
+                    Sense::Text | Sense::Date | Sense::Typed => None,
                     Sense::Time => with_seconds(text).map(Self::Time),
                     Sense::Moment => moment(text).map(Self::Moment),
                 };
@@ -90,7 +90,7 @@ mod tests {
         .flat_map(|line| line.split(' '))
         .map(|text| parse(text).unwrap())
         .collect();
-        for sense in [Sense::Text, Sense::Time, Sense::Moment, Sense::Typed] {
+        for sense in [Sense::Text, Sense::Date, Sense::Time, Sense::Moment, Sense::Typed] {
             for one in &values {
                 let one_by_one = Among::new(vec![one.clone(), "else".into()]);
                 let mut looked_up = one_by_one.clone();

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::iter;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::domain::json::{self, Value};
 
-/// What the texts of an answer stand for. Dates need no sense of their own: their texts sort as they do.
+/// What the texts of an answer stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sense {
     /// Themselves.
     Text,
+    /// Dates, `YYYY-MM-DD`, whose texts sort as they do.
+    Date,
     /// Times of day, `HH:MM` or `HH:MM:SS`.
     Time,
     /// Moments, in RFC 3339.
@@ -40,6 +43,10 @@ impl Sense {
     pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
             Self::Text | Self::Typed => Some(one.cmp(other)),
+            Self::Date => {
+                let is_date = |text: &str| has_form(text.as_bytes(), b"0000-00-00");
+                (is_date(one) && is_date(other)).then(|| one.cmp(other))
+            }
             Self::Time => Some(with_seconds(one)?.cmp(&with_seconds(other)?)),
             Self::Moment => Some(moment(one)?.cmp(&moment(other)?)),
         }
@@ -48,10 +55,15 @@ impl Sense {
 
 /// A time of day with its seconds.
 pub(super) fn with_seconds(text: &str) -> Option<[u8; 8]> {
-    match text.len() {
-        5 => [text.as_bytes(), b":00"].concat().try_into().ok(),
-        _ => text.as_bytes().try_into().ok(),
-    }
+    let (time, seconds) = text.as_bytes().split_at(text.len().min(5));
+    let seconds = if seconds.is_empty() { b":00" } else { seconds };
+    Some([time, seconds].concat()).filter(|whole| has_form(whole, b"00:00:00"))?.try_into().ok()
+}
+
+/// Whether `text` has a digit for each `0` of `form`, and else the same.
+fn has_form(text: &[u8], form: &[u8]) -> bool {
+    let form_of = |byte: u8| if byte.is_ascii_digit() { b'0' } else { byte };
+    text.len() == form.len() && iter::zip(text, form).all(|(byte, form)| form_of(*byte) == *form)
 }
 
 pub(super) fn moment(text: &str) -> Option<OffsetDateTime> {

@@ -106,8 +106,8 @@ fn value(test: &Test, kind: &Kind, erring: Erring) -> Value {
 
 fn equal(value: &Value, kind: &Kind, erring: Erring) -> Value {
     match (kind.rules().sense(), value) {
-        (Sense::Text | Sense::Typed, value) if has_order_of_members(value) => erring.unsaid(),
-        (Sense::Text | Sense::Typed, _) => object([("const", Some(value.clone()))]),
+        (Sense::Text | Sense::Date | Sense::Typed, value) if has_order_of_members(value) => erring.unsaid(),
+        (Sense::Text | Sense::Date | Sense::Typed, _) => object([("const", Some(value.clone()))]),
         (Sense::Time, Value::String(time)) => object([("enum", Some(spellings(time).into_iter().collect()))]),
         (Sense::Time | Sense::Moment, _) => erring.unsaid(),
     }

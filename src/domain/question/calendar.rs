@@ -231,7 +231,7 @@ impl Rules for Calendar {
 
     fn sense(&self) -> Sense {
         match self.unit {
-            Unit::Date => Sense::Text,
+            Unit::Date => Sense::Date,
             Unit::Time => Sense::Time,
             Unit::Moment => Sense::Moment,
         }

@@ -59,6 +59,28 @@ async fn what_was_answered_once_is_found_whatever_the_form_asks_now() {
 }
 
 #[tokio::test]
+async fn texts_have_no_place_among_dates_and_times() {
+    let server = Server::start().await;
+    let n = json!({"id": "n", "type": "number", "title": "N"});
+    let asking = |kind: &str| json!([n, {"id": "a", "type": kind, "title": "A"}]);
+    let form = server.published(asking("short_text")).await;
+    let texts = ["5", "nine", "never", "whenever", "2027-01-01", "09:00"];
+    for (number, text) in texts.into_iter().enumerate() {
+        server.submit(&form, json!({"n": number, "a": text})).await;
+    }
+    for kind in ["date", "time", "rating"] {
+        let change = json!({"questions": asking(kind)});
+        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+    }
+    for (text, expected) in
+        [("a.gt=2026-12-31", 4), ("a.lte=2027-01-01", 4), ("a.gte=08:00", 5), ("a.lt=23:59:59", 5)]
+    {
+        let list = server.get(format!("{}?{}", path(&form), filter(text))).send().await;
+        assert_eq!(numbers(&list.expect(200)), [expected], "{text}");
+    }
+}
+
+#[tokio::test]
 async fn what_was_asked_is_remembered_however_much_was_asked_since() {
     let server = Server::start().await;
     let n = json!({"id": "n", "type": "number", "title": "N"});
