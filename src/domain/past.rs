@@ -95,13 +95,15 @@ impl Past {
 
     /// Makes `query` ready, the same that this is the past for; what is wrong with values that fit no question.
     pub fn filter(self, query: &SubmissionQuery) -> Result<SubmissionFilter, String> {
-        let asked = |(wanted, read): (Wanted, BTreeMap<_, _>)| {
-            let asked = |(reading, values)| Asking::of_values(&wanted, reading, values);
-            read.into_iter().map(|read| asked(read).expect("each value fits by itself")).collect()
-        };
-        let mut all: Vec<_> = self.read.into_iter().map(asked).collect();
-        let unfit = self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
-        if unfit != BTreeMap::new() {
+        let mut all = Vec::new();
+        for (wanted, read) in self.read {
+            let asked = |(reading, values)| {
+                Asking::of_values(&wanted, reading, values).expect("each value fits by itself")
+            };
+            all.push(read.into_iter().map(asked).collect());
+        }
+        let unfit: BTreeMap<_, _> = self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
+        if !unfit.is_empty() {
             all.push(vec![Asking::new(&unfit, &self.questions)?]);
         }
         SubmissionFilter::asking(query, all)
