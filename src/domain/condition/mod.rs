@@ -83,8 +83,10 @@ impl Condition {
         for clause in &mut self.all {
             let Clause::Question(About { question, tests, .. }) = clause else { continue };
             for test in tests {
-                if let Test::In(values) = test {
-                    values.learn(sense(question));
+                match test {
+                    Test::In(values) => values.learn(sense(question)),
+                    Test::Matches(pattern) => pattern.learn(),
+                    _ => {}
                 }
             }
         }
