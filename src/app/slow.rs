@@ -1,4 +1,4 @@
-//! Work that takes long: on other threads, in two queues, so that nobody waits for it who asks for less.
+//! Work that takes long: on other threads, in three queues, so that nobody waits for it who asks for much less.
 //!
 //! In a queue the forms take turns, however much is asked of one of them. Who asks for much of a form waits until that
 //! is done which others asked of it before, and for what other forms have begun.
@@ -18,7 +18,7 @@ use crate::store::share::half_the_machine;
 pub(super) const PATIENCE_NANOS: usize = 4_000_000;
 
 /// Nanoseconds of work, at worst, for which nobody should wait who asks for less.
-const LONG_NANOS: usize = 50_000_000;
+const LONG_NANOS: [usize; 2] = [50_000_000, 1_000_000_000];
 
 /// What waits for a thread.
 pub(super) struct Queue {
@@ -35,18 +35,15 @@ impl Queue {
 }
 
 /// The queues: what takes long is not in the way of what is soon done.
-pub(super) struct Queues {
-    brief: Queue,
-    long: Queue,
-}
+pub(super) struct Queues([Queue; LONG_NANOS.len() + 1]);
 
 impl Queues {
     pub(super) fn new() -> Self {
-        Self { brief: Queue::new(), long: Queue::new() }
+        Self(std::array::from_fn(|_| Queue::new()))
     }
 
     fn of(&self, nanos: usize) -> &Queue {
-        if nanos > LONG_NANOS { &self.long } else { &self.brief }
+        &self.0[LONG_NANOS.partition_point(|long| nanos > *long)]
     }
 }
 
@@ -80,16 +77,24 @@ pub(super) async fn elsewhere<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use std::thread::available_parallelism;
-
-    use super::Queues;
+    use super::{Queues, half_the_machine};
 
     #[test]
-    fn neither_queue_takes_more_than_half_of_the_machine() {
-        let half = (available_parallelism().unwrap().get() / 2).max(1);
-        let Queues { brief, long } = Queues::new();
-        for queue in [brief, long] {
-            assert_eq!(queue.places.available_permits(), half);
+    fn no_queue_takes_more_than_half_of_the_machine() {
+        let half = half_the_machine().available_permits();
+        assert!(Queues::new().0.iter().all(|queue| queue.places.available_permits() == half));
+    }
+
+    #[test]
+    fn what_takes_long_is_not_in_the_way_of_what_takes_less() {
+        let queues = Queues::new();
+        for (one, other, is_same) in [
+            (5_000_000, 50_000_000, true),
+            (50_000_000, 50_000_001, false),
+            (1_000_000_000, 1_000_000_001, false),
+            (1_000_000_001, usize::MAX, true),
+        ] {
+            assert_eq!(std::ptr::eq(queues.of(one), queues.of(other)), is_same, "{one} {other}");
         }
     }
 }

@@ -204,11 +204,7 @@ impl App {
 
     /// Makes `query` ready. Where it does not fit what the form asks now, it may fit what the form asked when answers
     /// were stored.
-    async fn filter(
-        &self,
-        current: &Current,
-        query: &SubmissionQuery,
-    ) -> Result<SubmissionFilter, AppError> {
+    async fn filter(&self, current: &Current, query: &SubmissionQuery) -> Result<SubmissionFilter, AppError> {
         let Current { form, version } = current;
         if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
             return Ok(filter);

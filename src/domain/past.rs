@@ -102,7 +102,8 @@ impl Past {
             };
             all.push(read.into_iter().map(asked).collect());
         }
-        let unfit: BTreeMap<_, _> = self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
+        let unfit: BTreeMap<_, _> =
+            self.unfit.into_iter().map(|(wanted, values)| (wanted, values.join(","))).collect();
         if !unfit.is_empty() {
             all.push(vec![Asking::new(&unfit, &self.questions)?]);
         }

@@ -34,7 +34,9 @@ impl Wanted {
         match self.operator.as_str() {
             _ if !rules.takes_answer() => None,
             // There may be very many of them: a condition for each would take too long.
-            "in" => Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none()),
+            "in" => {
+                Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none())
+            }
             // A pattern takes long to read, and very many versions may ask for what is no text.
             "matches" if !is_text(rules) => None,
             operator => {
