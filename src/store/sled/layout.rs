@@ -14,8 +14,9 @@
 //! H form(8) submission(16) edit(4)          when it was replaced(8), and what an edit replaced, as in E
 //! T form(8) submission(16)                  when it was deleted(8), and a submission in the trash, as in E
 //! y deleted(8) form(8) submission(16)       sweeps T, empty
-//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8); then what a restored form was, JSON
-//! i expiry(8), then as I                    sweeps I, empty
+//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8)
+//! G form(8) hash(16) key(8)                 of a form's restore, in place of I: the same, then what the form was, JSON
+//! i expiry(8), then as I                    sweeps I and G, empty
 //! K key(8)                                  an API key, JSON
 //! W workspace(8)                            a workspace, JSON
 //! X 0(8) form(8)                            a purge of a form that is under way, empty
@@ -23,8 +24,8 @@
 //! Mb s                                      the signing key(32)
 //! ```
 //!
-//! The changes of a group are seen in the order of their keys, counters and `I` last: whoever sees a form's head finds its
-//! questions, and whoever sees an `I` finds what was made.
+//! The changes of a group are seen in the order of their keys, counters, `G` and `I` last: whoever sees a form's head
+//! finds its questions, and whoever sees a `G` or an `I` finds what was made.
 //!
 //! Numbers are big-endian, so that the order of keys is the order in which pages are read. Times are milliseconds with
 //! the sign bit turned over, so that earlier ones sort first. `M` and `P` alone belong to the engine.
@@ -155,11 +156,14 @@ pub(super) fn purge(form: FormId) -> Vec<u8> {
 /// Where the signing key stands.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
+/// The operation of a memory that stands in `G`.
+const RESTORE_FORM: u8 = 2;
+
 fn retry_tail(retry: &Retry) -> Vec<u8> {
     let (operation, form, submission) = match retry.operation {
         Operation::CreateForm => (0, [0; 8], None),
         Operation::CreateSubmission(form) => (1, form.to_bytes(), None),
-        Operation::RestoreForm(form) => (2, form.to_bytes(), None),
+        Operation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), None),
         Operation::RestoreSubmission(form, submission) => (3, form.to_bytes(), Some(submission.to_bytes())),
     };
     let submission = submission.as_ref().map_or(&[][..], |id| id);
@@ -167,7 +171,15 @@ fn retry_tail(retry: &Retry) -> Vec<u8> {
 }
 
 pub(super) fn remembered(retry: &Retry) -> Vec<u8> {
-    key(b'I', &[&retry_tail(retry)])
+    memory(&retry_tail(retry))
+}
+
+/// Where the memory with this tail stands. What holds a form as it was goes with the form.
+fn memory(tail: &[u8]) -> Vec<u8> {
+    match tail.split_at_checked(8) {
+        Some((caller, [RESTORE_FORM, form_and_hash @ ..])) => key(b'G', &[form_and_hash, caller]),
+        Some(_) | None => key(b'I', &[tail]),
+    }
 }
 
 /// The entry that sweeps the memory of `retry`, made at `at`.
@@ -184,7 +196,7 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| damaged("an expiry"))?;
-    Ok((key(b'I', &[tail]), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
+    Ok((memory(tail), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
 }
 
 /// When a memory made at `at` is to go.
@@ -245,8 +257,8 @@ pub(super) fn due(horizon: Timestamp) -> Range {
 }
 
 /// All rows of `form` that there may be many of.
-pub(super) fn rows_of(form: FormId) -> [Range; 5] {
-    b"SETHD".map(|kind| below(key(kind, &[&form.to_bytes()])))
+pub(super) fn rows_of(form: FormId) -> [Range; 6] {
+    b"SETHDG".map(|kind| below(key(kind, &[&form.to_bytes()])))
 }
 
 /// The versions of `form`, those below `before` if it is given.

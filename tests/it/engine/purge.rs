@@ -5,19 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forms::domain::admission::MEMORY_MILLIS;
 use forms::domain::edit::Edit;
 use forms::domain::revision::Expected;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, NewForm, Operation, Step, Submissions, Upkeep};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
 use crate::store::{
-    Scrambled, at, change, draft, newest, published, put_back, remove, submit, trash, workspace,
+    Scrambled, at, change, draft, newest, published, put_back, remove, retry, submit, trash, workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -139,21 +140,25 @@ async fn nothing_is_left_of_what_was_purged() {
     let asked = store.update_form(workspace(1), form, asks, Expected::Any, at(5)).await.unwrap();
     assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
     trash(&store, form, 5).await;
-    assert!(matches!(store.restore_form(workspace(1), form, None, at(6)).await.unwrap(), Step::Done(_)));
+    let attempt = retry(Operation::RestoreForm(form), 1, 5);
+    assert!(matches!(store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(), Step::Done(_)));
     trash(&store, form, 7).await;
     let purged = store.purge_form(workspace(1), form, Expected::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
     store.close().await.unwrap();
     drop(store);
-    let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| key[0] == b'y');
+    let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| matches!(key[0], b'y' | b'i'));
     let gone = async {
         while !swept(keys_with(folder.path(), &number.to_be_bytes())) {
             open_store(folder.path(), &heard).close().await.unwrap();
         }
     };
-    timeout(PATIENCE, gone).await.expect("nothing but the note that sweeps the trash is left");
+    timeout(PATIENCE, gone).await.expect("nothing is left but notes that sweep the trash and memories");
     let store = open_store(folder.path(), &heard);
     assert_eq!(store.empty_trash(at(5)).await.unwrap(), 0);
+    let another = NewForm { retry: retry(Operation::CreateForm, 1, 5), ..draft(1) };
+    let made = store.insert_form(workspace(1), another, at(7 + MEMORY_MILLIS)).await.unwrap();
+    assert!(matches!(made, Step::Done(_)));
     store.close().await.unwrap();
     drop(store);
     assert_eq!(keys_with(folder.path(), &number.to_be_bytes()), Vec::<Vec<u8>>::new());

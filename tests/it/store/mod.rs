@@ -201,7 +201,7 @@ fn key_id(text: &str) -> KeyId {
     format!("key_{text:0>8}").parse().unwrap()
 }
 
-fn retry(operation: Operation, key: u128, body: u128) -> Option<Retry> {
+pub(crate) fn retry(operation: Operation, key: u128, body: u128) -> Option<Retry> {
     Some(Retry { caller: key_id("1"), operation, key, body })
 }
 
