@@ -23,12 +23,6 @@ impl Form {
         }
     }
 
-    /// The form as it stood last outside the trash.
-    pub fn outside(&self) -> Self {
-        let moves = u64::from(self.deleted_at.is_some());
-        Self { deleted_at: None, revision: self.revision - moves, ..self.clone() }
-    }
-
     /// Whether it went to the trash before `horizon`.
     pub fn is_due(&self, horizon: Timestamp) -> bool {
         self.deleted_at.is_some_and(|deleted| deleted < horizon)

@@ -68,7 +68,10 @@ pub(super) fn restore(
 ) -> Result<Step<Restored>, StoreError> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
     match retries::earlier(tx, retry, now)? {
-        Some(Ok(earlier)) => return again(tx, &form, retry, earlier.at).map(Step::Replayed),
+        Some(Ok((earlier, given))) => {
+            let (form, responses) = layout::decode_given(&given)?;
+            return with_questions(tx, form, responses, earlier.at).map(Step::Replayed);
+        }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }
@@ -90,16 +93,6 @@ pub(super) fn restore(
         retries::remember(tx, retry, made(form.id), &given, now)?;
     }
     with_questions(tx, restored, responses, now).map(Step::Done)
-}
-
-/// What the restore gave that was remembered at `at`.
-fn again(tx: &Tx<'_>, form: &Form, retry: Option<&Retry>, at: Timestamp) -> Result<Restored, StoreError> {
-    let (form, responses) = match retries::given(tx, retry)? {
-        Some(given) => given,
-        // As it is; but it may be in the trash again.
-        None => (form.outside(), Counters::of(tx, form.id)?.responses),
-    };
-    with_questions(tx, form, responses, at)
 }
 
 fn with_questions(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {

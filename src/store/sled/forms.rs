@@ -241,7 +241,7 @@ fn insert(
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
     match retries::earlier(tx, retry, now)? {
-        Some(Ok(earlier)) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
+        Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }

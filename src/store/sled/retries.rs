@@ -4,7 +4,6 @@ use super::engine::tx::{Direction, Tx};
 use super::layout;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
-use crate::domain::form::Form;
 use crate::store::{Retry, StoreError};
 
 /// What an earlier request with this idempotency key did, also if that has expired.
@@ -12,25 +11,20 @@ pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, S
     tx.get(&layout::remembered(retry))?.map(|body| layout::decode_remembered(&body)).transpose()
 }
 
+/// What an earlier request did, and what [`remember`] was given besides.
+type Earlier = (Remembered, Vec<u8>);
+
 /// What an earlier request with the same idempotency key answers to this one; `None` if there was none.
 pub(super) fn earlier(
     tx: &Tx<'_>,
     retry: Option<&Retry>,
     now: Timestamp,
-) -> Result<Option<Result<Remembered, Refusal>>, StoreError> {
-    let Some(retry) = retry else { return Ok(None) };
-    Ok(recall(tx, retry)?.and_then(|earlier| earlier.answer(retry.body, now)))
-}
-
-/// What the earlier restore of a form gave: the form, and how many submissions it had. An earlier version kept nothing
-/// of it.
-pub(super) fn given(tx: &Tx<'_>, retry: Option<&Retry>) -> Result<Option<(Form, u64)>, StoreError> {
+) -> Result<Option<Result<Earlier, Refusal>>, StoreError> {
     let Some(retry) = retry else { return Ok(None) };
     let Some(body) = tx.get(&layout::remembered(retry))? else { return Ok(None) };
-    match layout::split_remembered(&body)? {
-        (_, []) => Ok(None),
-        (_, given) => layout::decode_given(given).map(Some),
-    }
+    let (earlier, given) = layout::split_remembered(&body)?;
+    let answer = earlier.answer(retry.body, now);
+    Ok(answer.map(|answer| answer.map(|earlier| (earlier, given.to_vec()))))
 }
 
 /// Remembers that the request `retry` made the object `made`, and was `given` what is not to be had from it later; and

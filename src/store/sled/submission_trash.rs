@@ -102,7 +102,7 @@ pub(super) fn restore(
     let in_trash = find_trashed(tx, form.id, id)?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(Step::Missing) };
     match retries::earlier(tx, retry, now)? {
-        Some(Ok(earlier)) => {
+        Some(Ok((earlier, _))) => {
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
             return edits::after(tx, now, earlier.made).map(Step::Replayed);

@@ -162,7 +162,6 @@ conformance! { sled:
         pages_have_all_that_stays_while_others_delete
         trashed_submissions_are_swept_by_the_time_of_deletion
         a_forms_trash_goes_and_comes_with_it
-        a_restore_that_an_earlier_version_remembers_gives_what_there_is
     }
     stories {
         random_lives_agree_with_a_model

@@ -352,24 +352,3 @@ pub(super) async fn a_forms_trash_goes_and_comes_with_it(bench: &impl Bench) {
     assert_eq!(all(&*store, form, 9).await, [ids[3], ids[2], ids[0]]);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 3);
 }
-
-pub(super) async fn a_restore_that_an_earlier_version_remembers_gives_what_there_is(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
-    let id = submit(&*store, form, "{}", 0).await;
-    let retries =
-        [Operation::RestoreForm(form), Operation::RestoreSubmission(form, id)].map(|of| retry(of, 1, 5));
-    // It remembered no more than the id, as of a submission.
-    for retry in retries {
-        let new = NewSubmission { retry, ..answers(form, "{}") };
-        assert!(matches!(store.accept_submission(workspace(1), new, at(1)).await.unwrap(), Step::Done(_)));
-    }
-    edit(&*store, form, id, 0, "{\"q1\":\"b\"}", 2).await;
-    let present = found(&*store, form, id).await.unwrap();
-    let submission = store.restore_submission(workspace(1), form, id, retries[1], at(3)).await.unwrap();
-    assert!(matches!(submission, Step::Replayed(again) if again == present));
-    let current = store.find_form(workspace(1), form).await.unwrap().unwrap();
-    let restored = store.restore_form(workspace(1), form, retries[0], at(3)).await.unwrap();
-    let Step::Replayed(again) = restored else { panic!("not replayed") };
-    assert_eq!((again.current.form, again.responses, again.at), (current.form, 3, at(1)));
-}
