@@ -13,7 +13,7 @@ use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{CheckedEdit, Operation, Step};
+use crate::store::{CheckedEdit, Current, Operation, Step};
 
 /// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
 const TRIES: usize = 2;
@@ -40,30 +40,44 @@ impl App {
     ) -> Result<(Submission, Vec<String>), AppError> {
         require(caller, Scope::Write)?;
         let current = self.current(caller, form).await?;
-        let (form, submission) = (current.form.id, submission_id(id)?);
-        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let mut patch = Patch::read(body).map_err(unreadable)?;
-        let mut dropped = Vec::new();
+        let submission = submission_id(id)?;
+        let patch = Patch::read(body).map_err(unreadable)?;
         let _turn = self.turns.at(submission).await;
         for _ in 0..TRIES {
-            let found = self.store.find_submission(caller.workspace, form, submission).await?;
-            let found = found.ok_or_else(missing)?;
-            expected.check(found.revision()).map_err(AppError::Refused)?;
-            let version = self.store.find_version(caller.workspace, form, found.form_version).await?;
-            let version = version.ok_or_else(missing)?;
-            if current.form.settings.unknown_answers == UnknownAnswers::Drop {
-                dropped.extend(patch.sort_out(&version));
-            }
-            let edit = self.merged(&patch, &found, version).await?;
-            let Some(edit) = edit else { return Ok((found, dropped)) };
-            let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
-            let step = self.store.edit_submission(caller.workspace, checked, self.now()).await?;
+            let step = self.edit_once(&current, submission, patch.clone(), expected).await?;
             if !matches!(step, Step::Recheck) {
                 let (edited, _) = settled(step, What::Submission(id.to_owned()))?;
-                return Ok((edited, dropped));
+                return Ok(edited);
             }
         }
         Err(AppError::Contended)
+    }
+
+    /// Changes the submission as it is now, unless it is edited meanwhile. Gives with it the keys that were left out.
+    async fn edit_once(
+        &self,
+        current: &Current,
+        submission: SubmissionId,
+        mut patch: Patch,
+        expected: &Expected,
+    ) -> Result<Step<(Submission, Vec<String>)>, AppError> {
+        let (form, workspace) = (current.form.id, current.form.workspace);
+        let found = self.store.find_submission(workspace, form, submission).await?;
+        let Some(found) = found else { return Ok(Step::Missing) };
+        if let Err(why) = expected.check(found.revision()) {
+            return Ok(Step::Refused(why));
+        }
+        let version = self.store.find_version(workspace, form, found.form_version).await?;
+        let Some(version) = version else { return Ok(Step::Missing) };
+        let dropped = match current.form.settings.unknown_answers {
+            UnknownAnswers::Drop => patch.sort_out(&version),
+            UnknownAnswers::Reject => Vec::new(),
+        };
+        let edit = self.merged(&patch, &found, version).await?;
+        let Some(edit) = edit else { return Ok(Step::Done((found, dropped))) };
+        let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
+        let step = self.store.edit_submission(workspace, checked, self.now()).await?;
+        Ok(step.map(|edited| (edited, dropped)))
     }
 
     /// What `patch` makes of a submission that was checked against `version`.
