@@ -1,10 +1,9 @@
 //! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
 //! besides them.
 
-use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::condition::{Answer, Condition};
+use super::condition::{Answer, Condition, Decision};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
@@ -49,7 +48,7 @@ impl Version {
             let default = rules.default_answer().filter(|_| sent.is_none());
             defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
-            let needed = asked.and(course.requires(question));
+            let needed = Decision::all([asked, course.requires(question)]);
             let faults = question.check(answer, needed.holds, limits, now);
             course.note(id, question, answer);
             course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
@@ -98,25 +97,6 @@ impl Version {
     }
 }
 
-/// What a condition comes to.
-#[derive(Clone, Copy)]
-struct Decision<'a> {
-    holds: bool,
-    /// The question with a refused answer that it hangs on, if there is one: mended, it may come to something else.
-    refused: Option<&'a str>,
-}
-
-impl Decision<'_> {
-    fn sure(holds: bool) -> Self {
-        Self { holds, refused: None }
-    }
-
-    fn and(self, other: Self) -> Self {
-        let never = [self, other].into_iter().find(|one| !one.holds && one.refused.is_none());
-        never.unwrap_or(Self { holds: self.holds && other.holds, refused: self.refused.or(other.refused) })
-    }
-}
-
 /// The way through a form: what its conditions are decided by, question after question.
 struct Course<'a> {
     /// Answers to the questions that were asked; kept only if there are conditions.
@@ -139,7 +119,7 @@ impl<'a> Course<'a> {
         if question.kind.begins_page() {
             self.page = own;
         }
-        self.page.and(own)
+        Decision::all([self.page, own])
     }
 
     fn requires(&self, question: &Question) -> Decision<'a> {
@@ -150,13 +130,8 @@ impl<'a> Course<'a> {
     }
 
     fn decide(&self, condition: &Condition) -> Decision<'a> {
-        // What is not looked at does not count.
-        let refused = Cell::new(None);
-        let holds = condition.holds(&|id| {
-            refused.set(refused.get().or(self.refused.get(id).copied()));
-            self.given.as_ref()?.get(id).copied()
-        });
-        Decision { holds, refused: refused.get() }
+        let given = |id: &str| self.given.as_ref()?.get(id).copied();
+        condition.decide(&given, &|id| self.refused.get(id).copied())
     }
 
     /// What is answered to the question `id` hangs on this `refused` answer, if there is one.
