@@ -31,34 +31,39 @@ impl Version {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
-        let sent = Sent::new(answers);
-        let (mut violations, mut defaults, mut known) = (Vec::new(), Vec::new(), 0);
-        let mut course = Course::new(&self.questions);
-        for question in &self.questions {
-            let asked = course.shows(question);
-            let Some(id) = question.id.as_deref() else { continue };
-            let (sent, rules) = (sent.find(id), question.kind.rules());
-            known += usize::from(sent.is_some());
-            if !asked.holds {
-                let sent = sent.filter(|sent| !rules.is_empty(sent));
-                violations.extend(sent.map(|_| unseen(id, question, asked.refused)));
-                course.doubt(id, asked.refused);
-                continue;
-            }
-            let default = rules.default_answer().filter(|_| sent.is_none());
-            defaults.extend(default.map(|default| (id, default)));
-            let answer = sent.or(default);
-            let needed = Decision::all([asked, course.requires(question)]);
-            let faults = question.check(answer, needed.holds, limits, now);
-            course.note(id, question, answer);
-            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
-            violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
-        }
+        let Walked { known, defaults, mut violations } = self.walk(answers, limits, now);
         // No key comes twice.
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
         }
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
+    }
+
+    /// Goes through the questions, with the answers to them.
+    fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp) -> Walked<'_> {
+        let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
+        let mut walked = Walked::default();
+        for question in &self.questions {
+            let asked = course.shows(question);
+            let Some(id) = question.id.as_deref() else { continue };
+            let (sent, rules) = (sent.find(id), question.kind.rules());
+            walked.known += usize::from(sent.is_some());
+            if !asked.holds {
+                let sent = sent.filter(|sent| !rules.is_empty(sent));
+                walked.violations.extend(sent.map(|_| unseen(id, question, asked.refused)));
+                course.doubt(id, asked.refused);
+                continue;
+            }
+            let default = rules.default_answer().filter(|_| sent.is_none());
+            walked.defaults.extend(default.map(|default| (id, default)));
+            let answer = sent.or(default);
+            let needed = Decision::all([asked, course.requires(question)]);
+            let faults = question.check(answer, needed.holds, limits, now);
+            course.note(id, question, answer);
+            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
+            walked.violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
+        }
+        walked
     }
 
     /// The answers whose keys are ids of questions, and the other keys.
@@ -95,6 +100,15 @@ impl Version {
             violations.push(violation.instead(ids.iter().copied()));
         }
     }
+}
+
+/// What came of the questions of a form.
+#[derive(Default)]
+struct Walked<'a> {
+    /// Answers that are to one of them.
+    known: usize,
+    defaults: Defaults<'a>,
+    violations: Vec<Violation>,
 }
 
 /// The way through a form: what its conditions are decided by, question after question.
