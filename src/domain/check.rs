@@ -15,9 +15,6 @@ use crate::clock::Timestamp;
 /// Answers that were not sent and are kept all the same, by their questions' ids.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
-/// What helps against an answer to a question that is not asked.
-pub(super) const LEAVE_OUT: &str = "leave it out";
-
 impl Version {
     /// Holds `answers`, the members of the object sent at the time `now`, against the questions and reports every
     /// problem. Gives the defaults that are kept with them.
@@ -27,11 +24,22 @@ impl Version {
         limits: &Limits,
         now: Timestamp,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
+        self.check_with(answers, limits, now, "leave it out")
+    }
+
+    /// The same, where `remedy` is what helps against an answer to a question that is not asked.
+    pub(super) fn check_with(
+        &self,
+        answers: &[(String, Value)],
+        limits: &Limits,
+        now: Timestamp,
+        remedy: &str,
+    ) -> Result<Defaults<'_>, Vec<Violation>> {
         if answers.len() > limits.answers {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
-        let Walked { known, defaults, mut violations } = self.walk(answers, limits, now);
+        let Walked { known, defaults, mut violations } = self.walk(answers, limits, now, remedy);
         // No key comes twice.
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
@@ -40,7 +48,7 @@ impl Version {
     }
 
     /// Goes through the questions, with the answers to them.
-    fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp) -> Walked<'_> {
+    fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp, remedy: &str) -> Walked<'_> {
         let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
         let mut walked = Walked::default();
         for question in &self.questions {
@@ -50,7 +58,7 @@ impl Version {
             walked.known += usize::from(sent.is_some());
             if !asked.holds {
                 let sent = sent.filter(|sent| !rules.is_empty(sent));
-                walked.violations.extend(sent.map(|_| unseen(id, question, asked.refused)));
+                walked.violations.extend(sent.map(|_| unseen(id, question, asked.refused, remedy)));
                 course.doubt(id, asked.refused);
                 continue;
             }
@@ -164,10 +172,10 @@ impl<'a> Course<'a> {
     }
 }
 
-fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>) -> Violation {
+fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, remedy: &str) -> Violation {
     let message = match refused {
         Some(refused) => format!("whether \"{title}\" is asked depends on `{refused}`; mend that first"),
-        None => format!("\"{title}\" is not asked with these answers; {LEAVE_OUT}"),
+        None => format!("\"{title}\" is not asked with these answers; {remedy}"),
     };
     Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
 }
