@@ -1,10 +1,9 @@
 //! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
 //! besides them.
 
-use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::condition::{Answer, Condition};
+use super::condition::{Answer, Condition, Decision};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
@@ -16,9 +15,6 @@ use crate::clock::Timestamp;
 /// Answers that were not sent and are kept all the same, by their questions' ids.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
-/// What helps against an answer to a question that is not asked.
-pub(super) const LEAVE_OUT: &str = "leave it out";
-
 impl Version {
     /// Holds `answers`, the members of the object sent at the time `now`, against the questions and reports every
     /// problem. Gives the defaults that are kept with them.
@@ -28,38 +24,54 @@ impl Version {
         limits: &Limits,
         now: Timestamp,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
+        self.check_with(answers, limits, now, "leave it out")
+    }
+
+    /// The same, where `remedy` is what helps against an answer to a question that is not asked.
+    pub(super) fn check_with(
+        &self,
+        answers: &[(String, Value)],
+        limits: &Limits,
+        now: Timestamp,
+        remedy: &str,
+    ) -> Result<Defaults<'_>, Vec<Violation>> {
         if answers.len() > limits.answers {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
-        let sent = Sent::new(answers);
-        let (mut violations, mut defaults, mut known) = (Vec::new(), Vec::new(), 0);
-        let mut course = Course::new(&self.questions);
-        for question in &self.questions {
-            let asked = course.shows(question);
-            let Some(id) = question.id.as_deref() else { continue };
-            let (sent, rules) = (sent.find(id), question.kind.rules());
-            known += usize::from(sent.is_some());
-            if !asked.holds {
-                let sent = sent.filter(|sent| !rules.is_empty(sent));
-                violations.extend(sent.map(|_| unseen(id, question, asked.refused)));
-                course.doubt(id, asked.refused);
-                continue;
-            }
-            let default = rules.default_answer().filter(|_| sent.is_none());
-            defaults.extend(default.map(|default| (id, default)));
-            let answer = sent.or(default);
-            let needed = asked.and(course.requires(question));
-            let faults = question.check(answer, needed.holds, limits, now);
-            course.note(id, question, answer);
-            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
-            violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
-        }
+        let Walked { known, defaults, mut violations } = self.walk(answers, limits, now, remedy);
         // No key comes twice.
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
         }
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
+    }
+
+    /// Goes through the questions, with the answers to them.
+    fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp, remedy: &str) -> Walked<'_> {
+        let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
+        let mut walked = Walked::default();
+        for question in &self.questions {
+            let asked = course.shows(question);
+            let Some(id) = question.id.as_deref() else { continue };
+            let (sent, rules) = (sent.find(id), question.kind.rules());
+            walked.known += usize::from(sent.is_some());
+            if !asked.holds {
+                let sent = sent.filter(|sent| !rules.is_empty(sent));
+                walked.violations.extend(sent.map(|_| unseen(id, question, asked.refused, remedy)));
+                course.doubt(id, asked.refused);
+                continue;
+            }
+            let default = rules.default_answer().filter(|_| sent.is_none());
+            walked.defaults.extend(default.map(|default| (id, default)));
+            let answer = sent.or(default);
+            let needed = Decision::all([asked, course.requires(question)]);
+            let faults = question.check(answer, needed.holds, limits, now);
+            course.note(id, question, answer);
+            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
+            walked.violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
+        }
+        walked
     }
 
     /// The answers whose keys are ids of questions, and the other keys.
@@ -98,23 +110,13 @@ impl Version {
     }
 }
 
-/// What a condition comes to.
-#[derive(Clone, Copy)]
-struct Decision<'a> {
-    holds: bool,
-    /// The question with a refused answer that it hangs on, if there is one: mended, it may come to something else.
-    refused: Option<&'a str>,
-}
-
-impl Decision<'_> {
-    fn sure(holds: bool) -> Self {
-        Self { holds, refused: None }
-    }
-
-    fn and(self, other: Self) -> Self {
-        let never = [self, other].into_iter().find(|one| !one.holds && one.refused.is_none());
-        never.unwrap_or(Self { holds: self.holds && other.holds, refused: self.refused.or(other.refused) })
-    }
+/// What came of the questions of a form.
+#[derive(Default)]
+struct Walked<'a> {
+    /// Answers that are to one of them.
+    known: usize,
+    defaults: Defaults<'a>,
+    violations: Vec<Violation>,
 }
 
 /// The way through a form: what its conditions are decided by, question after question.
@@ -139,7 +141,7 @@ impl<'a> Course<'a> {
         if question.kind.begins_page() {
             self.page = own;
         }
-        self.page.and(own)
+        Decision::all([self.page, own])
     }
 
     fn requires(&self, question: &Question) -> Decision<'a> {
@@ -150,13 +152,8 @@ impl<'a> Course<'a> {
     }
 
     fn decide(&self, condition: &Condition) -> Decision<'a> {
-        // What is not looked at does not count.
-        let refused = Cell::new(None);
-        let holds = condition.holds(&|id| {
-            refused.set(refused.get().or(self.refused.get(id).copied()));
-            self.given.as_ref()?.get(id).copied()
-        });
-        Decision { holds, refused: refused.get() }
+        let given = |id: &str| self.given.as_ref()?.get(id).copied();
+        condition.decide(&given, &|id| self.refused.get(id).copied())
     }
 
     /// What is answered to the question `id` hangs on this `refused` answer, if there is one.
@@ -175,10 +172,10 @@ impl<'a> Course<'a> {
     }
 }
 
-fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>) -> Violation {
+fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, remedy: &str) -> Violation {
     let message = match refused {
         Some(refused) => format!("whether \"{title}\" is asked depends on `{refused}`; mend that first"),
-        None => format!("\"{title}\" is not asked with these answers; {LEAVE_OUT}"),
+        None => format!("\"{title}\" is not asked with these answers; {remedy}"),
     };
     Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
 }

@@ -3,7 +3,6 @@
 //! What comes of it is held against the questions that the submission was checked against, at the time it was sent:
 //! an old answer can be put right whatever the form has become since.
 
-use super::check::LEAVE_OUT;
 use super::form::Version;
 use super::json::{self, Value};
 use super::limits::Limits;
@@ -109,21 +108,14 @@ fn check_answers(
     violations: &mut Vec<Violation>,
 ) -> Box<str> {
     let answers = Answers::read(merged).expect(MERGED);
-    match version.check(answers.values(), limits, submission.submitted_at()) {
+    // Leaving an answer out keeps what there is.
+    match version.check_with(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
         Ok(defaults) => answers.with(defaults).into_text(),
         Err(more) => {
-            violations.extend(more.into_iter().map(removable));
+            violations.extend(more);
             merged.into()
         }
     }
-}
-
-/// The same, where leaving an answer out keeps what there is.
-fn removable(mut violation: Violation) -> Violation {
-    if let Some(why) = violation.message.strip_suffix(LEAVE_OUT) {
-        violation.message = format!("{why}send `null` for it");
-    }
-    violation
 }
 
 /// The metadata `merged` as it is kept: none, if it was taken away.

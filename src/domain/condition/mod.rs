@@ -5,6 +5,7 @@
 
 mod among;
 mod compare;
+mod decision;
 mod left;
 mod possible;
 mod read;
@@ -19,6 +20,7 @@ use super::json::Value;
 use super::pattern::Pattern;
 
 pub use compare::{Answer, Sense};
+pub use decision::Decision;
 pub use possible::{Asked, refuse_impossible};
 pub use schema::{Erring, Named};
 pub use wanted::Wanted;
@@ -74,7 +76,20 @@ enum Test {
 impl Condition {
     /// Whether it is true for the answers that `lookup` gives.
     pub fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
-        hold(&self.all, lookup)
+        self.decide(lookup, &|_| None).holds
+    }
+
+    /// The same, where what `lookup` gives for the id of a question may hang on a refused answer: `refused` gives the
+    /// id of that one's question.
+    pub fn decide<'a>(
+        &self,
+        lookup: Lookup<'_, '_>,
+        refused: &dyn Fn(&str) -> Option<&'a str>,
+    ) -> Decision<'a> {
+        decide(&self.all, &|about| {
+            let id = about.question.as_str();
+            Decision { holds: about.holds(lookup(id)), refused: refused(id) }
+        })
     }
 
     /// Makes its own tests ready to be decided for very many answers, in the sense that each question has; those of
@@ -127,21 +142,18 @@ fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a
     }
 }
 
-fn hold(all: &[Clause], lookup: Lookup<'_, '_>) -> bool {
-    all.iter().all(|clause| clause.holds(lookup))
+fn decide<'a>(all: &[Clause], question: &dyn Fn(&About) -> Decision<'a>) -> Decision<'a> {
+    Decision::all(all.iter().map(|clause| match clause {
+        Clause::All(conditions) => Decision::all(conditions.iter().map(|all| decide(all, question))),
+        Clause::Any(conditions) => Decision::any(conditions.iter().map(|all| decide(all, question))),
+        Clause::Not(all) => !decide(all, question),
+        Clause::Question(about) => question(about),
+    }))
 }
 
-impl Clause {
-    fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
-        match self {
-            Self::All(conditions) => conditions.iter().all(|all| hold(all, lookup)),
-            Self::Any(conditions) => conditions.iter().any(|all| hold(all, lookup)),
-            Self::Not(all) => !hold(all, lookup),
-            Self::Question(about) => {
-                let answer = lookup(&about.question);
-                about.tests.iter().all(|test| test.holds(answer))
-            }
-        }
+impl About {
+    fn holds(&self, answer: Option<Answer<'_>>) -> bool {
+        self.tests.iter().all(|test| test.holds(answer))
     }
 }
 

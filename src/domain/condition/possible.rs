@@ -1,4 +1,5 @@
-//! Refuses conditions that can never be true, given the questions they name: a slip would hide a question for good.
+//! Refuses conditions that can never be true, given the questions they name, and tests that always are: a slip would hide
+//! a question for good, or show it to all.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ pub struct Asked<'a> {
 }
 
 /// Reports what is wrong with the conditions of `questions`, the questions of a form in their order: a reference to what
-/// is no earlier question, and what can never be true.
+/// is no earlier question, and what can never be true, or by a slip always is.
 ///
 /// Once violations are more than are told, no further ones are looked for.
 pub fn refuse_impossible<'a>(
@@ -99,6 +100,10 @@ impl Judging<'_, '_> {
         for test in &about.tests {
             let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
             let mut faults = faults(test, rules);
+            let truth = match test {
+                Test::Ne(_) if !faults.is_empty() => "is always true",
+                _ => "can never be true",
+            };
             for (item, why) in &mut faults {
                 if let Some(instead) = instead(&about.question, test, *item, rules) {
                     why.push_str(&format!("{INSTEAD}`{instead}`"));
@@ -111,7 +116,7 @@ impl Judging<'_, '_> {
                 faults.push((None, without_answer(&about.question, test, rules)));
             }
             self.violations.extend(faults.into_iter().map(|(item, why)| {
-                let message = format!("this can never be true of `{}`: {why}", about.question);
+                let message = format!("this {truth} of `{}`: {why}", about.question);
                 let item = item.map(|item| format!("/{item}")).unwrap_or_default();
                 Violation::new(format!("{}{at}{item}", self.root), Rule::ImpossibleCondition, message)
             }));
@@ -119,7 +124,7 @@ impl Judging<'_, '_> {
     }
 }
 
-/// Why `test` cannot be true of an answer that `rules` accept, and which of its values is at fault if it has several.
+/// Why `test` says the same of every answer that `rules` accept, and which of its values is at fault if it has several.
 fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     let fault = match test {
         Test::In(values) => {

@@ -62,10 +62,7 @@ fn clauses(all: &[Clause], erring: Erring, find: Find<'_, '_>) -> Value {
 
 fn answer(about: &About, named: &Named<'_>, erring: Erring) -> Value {
     let sense = named.kind.rules().sense();
-    let holds = |value: &Option<&Value>| {
-        let answer = value.map(|value| Answer { value, sense });
-        about.tests.iter().all(|test| test.holds(answer))
-    };
+    let holds = |value: &Option<&Value>| about.holds(value.map(|value| Answer { value, sense }));
     let may_be_unsent = match erring {
         Erring::Wide => named.unsent.iter().any(holds),
         Erring::Narrow => named.unsent.iter().all(holds),

@@ -257,6 +257,20 @@ fn of_a_list_an_option_is_asked_with_includes() {
 }
 
 #[test]
+fn what_no_answer_can_be_every_answer_is_other_than() {
+    let stars = r#"{"id":"stars","type":"rating","title":"S"}"#;
+    for (test, expected) in [
+        (r#"{"eq":9}"#, "this can never be true of `stars`: Enter a whole number from 1 to 5"),
+        (r#"{"ne":9}"#, "this is always true of `stars`: Enter a whole number from 1 to 5"),
+        (r#"{"eq":2,"ne":2}"#, "this can never be true of `stars`: no answer is this and all else"),
+    ] {
+        let questions = format!(r#"{stars},{{"type":"rating","title":"T","show_if":{{"stars":{test}}}}}"#);
+        let message = &read(&questions).unwrap_err()[0].message;
+        assert!(message.starts_with(expected), "{test}: {message}");
+    }
+}
+
+#[test]
 fn what_was_meant_by_a_condition_is_told() {
     let earlier = r#"{"id":"m","type":"multiple_choice","title":"M","options":["a","b"],"allow_other":true},
         {"id":"c","type":"single_choice","title":"C","options":["a","b"],"allow_other":true},

@@ -1,5 +1,6 @@
 //! Which questions are asked, which must be answered, and what is refused.
 
+use forms::domain::form::Version;
 use forms::domain::limits::Limits;
 
 use super::{now, object, version};
@@ -19,6 +20,27 @@ fn table(questions: &str, cases: &[(&str, &[(&str, &str)])]) {
             violations.iter().map(|found| (found.question.as_deref().unwrap(), found.code.name())).collect();
         assert_eq!(found, *expected, "{answers}");
     }
+}
+
+fn told(version: &Version, answers: &str) -> Vec<String> {
+    let violations = version.check(&object(answers), &Limits::default(), now()).unwrap_err();
+    violations.into_iter().map(|violation| violation.message).collect()
+}
+
+fn leave(title: &str) -> String {
+    format!("\"{title}\" is not asked with these answers; leave it out")
+}
+
+fn wait(title: &str, id: &str) -> String {
+    format!("whether \"{title}\" is asked depends on `{id}`; mend that first")
+}
+
+fn needed(title: &str) -> String {
+    format!("\"{title}\" needs an answer")
+}
+
+fn perhaps(title: &str, id: &str) -> String {
+    format!("\"{title}\" needs an answer, unless that changes as `{id}` is mended")
 }
 
 #[test]
@@ -62,12 +84,6 @@ fn what_hangs_on_a_refused_answer_is_told_to_wait_for_that() {
            {"type":"page","title":"Q"},
            {"id":"more","type":"short_text","title":"More","required_if":{"score":{"ne":2}}}"#,
     );
-    let leave = |title: &str| format!("\"{title}\" is not asked with these answers; leave it out");
-    let wait =
-        |title: &str, id: &str| format!("whether \"{title}\" is asked depends on `{id}`; mend that first");
-    let needed = |title: &str| format!("\"{title}\" needs an answer");
-    let perhaps =
-        |title: &str| format!("\"{title}\" needs an answer, unless that changes as `score` is mended");
     let (score, other) = ("Enter a whole number from 1 to 5", "Enter text, not a number");
     for (answers, expected) in [
         (
@@ -80,7 +96,7 @@ fn what_hangs_on_a_refused_answer_is_told_to_wait_for_that() {
         ),
         (
             r#"{"score":9,"other":"x","on_page":"x"}"#,
-            vec![score.to_owned(), perhaps("Why"), wait("On it", "score"), perhaps("More")],
+            vec![score.to_owned(), perhaps("Why", "score"), wait("On it", "score"), perhaps("More", "score")],
         ),
         (r#"{"score":1,"other":7,"on_page":"x","more":"z"}"#, vec![other.to_owned(), wait("On it", "other")]),
         // Whatever is right instead of the one, the other rules it out.
@@ -89,12 +105,30 @@ fn what_hangs_on_a_refused_answer_is_told_to_wait_for_that() {
         // None is wrong, too, where there must be one.
         (
             r#"{"why":"x","mail":"a@b.example","on_page":"x","other":"x"}"#,
-            vec![needed("Score"), wait("On it", "score"), perhaps("More")],
+            vec![needed("Score"), wait("On it", "score"), perhaps("More", "score")],
         ),
     ] {
-        let violations = version.check(&object(answers), &Limits::default(), now()).unwrap_err();
-        let told: Vec<_> = violations.into_iter().map(|violation| violation.message).collect();
-        assert_eq!(told, expected, "{answers}");
+        assert_eq!(told(&version, answers), expected, "{answers}");
+    }
+}
+
+#[test]
+fn what_other_answers_decide_hangs_on_no_refused_one_in_whatever_order() {
+    let version = version(
+        r#"{"id":"a","type":"rating","title":"A"},
+           {"id":"b","type":"boolean","title":"B"},
+           {"id":"c","type":"short_text","title":"C","show_if":{"a":{"gte":3},"b":true}},
+           {"id":"e","type":"short_text","title":"E","show_if":{"b":true,"a":{"gte":3}}},
+           {"id":"n","type":"short_text","title":"N","required":true,"show_if":{"not":{"a":{"lt":3},"b":true}}},
+           {"id":"r","type":"short_text","title":"R","required_if":{"any":[{"a":{"gte":3}},{"b":false}]}}"#,
+    );
+    let refused = "Enter a whole number from 1 to 5".to_owned();
+    for (answers, expected) in [
+        (r#"{"a":9,"b":false,"c":"x","e":"x"}"#, vec![leave("C"), leave("E"), needed("N"), needed("R")]),
+        (r#"{"a":9,"b":true,"c":"x","e":"x"}"#, vec![perhaps("N", "a"), perhaps("R", "a")]),
+        (r#"{"a":0,"b":true,"c":"x","e":"x","n":"x"}"#, vec![wait("C", "a"), wait("E", "a"), wait("N", "a")]),
+    ] {
+        assert_eq!(told(&version, answers), [vec![refused.clone()], expected].concat(), "{answers}");
     }
 }
 
