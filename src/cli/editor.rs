@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::rc::Rc;
 
 use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::exit::CliError;
 use crate::cli::output::Output;
@@ -117,6 +118,23 @@ impl Drop for Draft {
 /// Runs the editor on the file at `path`, until it ends. It has the terminal meanwhile: also where standard output is
 /// none.
 async fn run(session: &Session, path: &Path) -> Result<(), CliError> {
+/// What comes of `work` on a [`Draft`]. Whoever ends the command from outside, or closes its terminal, ends the work: the
+/// draft is dropped, and says what it began with.
+///
+/// # Errors
+/// Those of `work`, and [`CliError::Interrupted`].
+pub async fn until_ended(work: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
+    let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+    let mut hangup = listen(SignalKind::hangup())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        _ = hangup.recv() => Err(CliError::Interrupted),
+        _ = terminate.recv() => Err(CliError::Interrupted),
+        ended = work => ended,
+    }
+}
+
     let environment = &session.environment;
     let editor = environment.get("VISUAL").or_else(|| environment.get("EDITOR")).unwrap_or("vi").to_owned();
     let terminal = io::stderr().as_fd().try_clone_to_owned();
