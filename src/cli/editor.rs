@@ -10,19 +10,21 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::rc::Rc;
 
 use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::exit::CliError;
 use crate::cli::output::Output;
 use crate::cli::prompt::Restore;
 use crate::cli::session::Session;
+use crate::cli::spelling::quoted;
 use crate::id::Random;
 use crate::secret::SystemRandomness;
 
 /// The text of a form that is being edited, in a file that nobody else may read. Dropped, it leaves the file where it is
 /// and says so, if the person has changed it.
 pub struct Draft {
-    /// The form's id.
-    form: String,
+    /// The command that edits the form.
+    command: String,
     path: PathBuf,
     /// What a text that is kept ends with.
     ending: String,
@@ -41,8 +43,9 @@ impl Draft {
         SystemRandomness::new().fill(&mut random);
         let folder = session.environment.get("TMPDIR").unwrap_or("/tmp");
         let path = Path::new(folder).join(format!("forms-{form}-{:016x}.yaml", u64::from_be_bytes(random)));
-        let (form, given, output) = (form.to_owned(), text.to_owned(), Rc::clone(&session.output));
-        let draft = Self { form, path, ending: String::new(), given, output };
+        let command = format!("{} edit {form}", session.again());
+        let (given, output) = (text.to_owned(), Rc::clone(&session.output));
+        let draft = Self { command, path, ending: String::new(), given, output };
         draft.write(text)?;
         Ok(draft)
     }
@@ -97,8 +100,9 @@ impl Draft {
         let file = OpenOptions::new().append(true).open(&self.path);
         let ended = file.and_then(|mut file| file.write_all(ending.as_bytes()));
         let name = self.name();
+        let editor = quoted(&format!("cp {}", quoted(&name)));
         // Without its ending it would overwrite what others have changed.
-        let offer = ended.map(|()| format!("; to send it: VISUAL='cp {name}' forms edit {}", self.form));
+        let offer = ended.map(|()| format!("; to send it: VISUAL={editor} {}", self.command));
         self.output.warn(&format!("your text is kept in {name}{}", offer.unwrap_or_default()));
     }
 }
@@ -111,6 +115,23 @@ impl Drop for Draft {
             // It was discarded.
             Err(_) => {}
         }
+    }
+}
+
+/// What comes of `work` on a [`Draft`]. Whoever ends the command from outside, or closes its terminal, ends the work: the
+/// draft is dropped, and says what it began with.
+///
+/// # Errors
+/// Those of `work`, and [`CliError::Interrupted`].
+pub async fn until_ended(work: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
+    let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+    let mut hangup = listen(SignalKind::hangup())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        _ = hangup.recv() => Err(CliError::Interrupted),
+        _ = terminate.recv() => Err(CliError::Interrupted),
+        ended = work => ended,
     }
 }
 

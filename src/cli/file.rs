@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::cli::answers;
 use crate::cli::columns::Columns;
 use crate::cli::diagnostics::Report;
 use crate::cli::document::{self, Document, Record};
 use crate::cli::exit::CliError;
 use crate::cli::github;
+use crate::cli::given;
 use crate::cli::output::Format;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
@@ -150,9 +150,9 @@ impl Validate {
         };
         let inputs: Vec<_> =
             [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-        let given = answers::parse(&given, &inputs, |key, path| {
+        let given = given::parse(&given, &inputs, |key, path| {
             session.warn_of_terminal(path);
-            answers::read_file(key, path)
+            given::read_file(key, path)
         })?;
         let form = one(read(session, file)?)?;
         let records = match &self.answers {

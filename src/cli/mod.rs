@@ -18,6 +18,7 @@ pub mod file;
 pub mod filter;
 pub mod form;
 pub mod github;
+pub mod given;
 pub mod help;
 pub mod listing;
 pub mod local;

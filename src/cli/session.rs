@@ -16,6 +16,7 @@ use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
 use crate::cli::similar::similar;
+use crate::cli::spelling::quoted;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::slug::is_slug;
@@ -88,6 +89,20 @@ impl Session {
             }
         }
         self.target()
+    }
+
+    /// How a command begins that is to work where this one does: with the flags that say so.
+    pub fn again(&self) -> String {
+        let Global { url, key_file, data, insecure_http, .. } = &self.global;
+        let path = |path: &PathBuf| path.display().to_string();
+        let flags = [
+            ("--url", url.clone()),
+            ("--key-file", key_file.as_ref().map(path)),
+            ("--data", data.as_ref().map(path)),
+        ];
+        let flag = |(name, value): (&str, Option<String>)| Some(format!(" {name} {}", quoted(&value?)));
+        let insecure = if *insecure_http { " --insecure-http" } else { "" };
+        format!("forms{}{insecure}", flags.into_iter().filter_map(flag).collect::<String>())
     }
 
     /// The running servers of this user.

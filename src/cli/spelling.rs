@@ -76,18 +76,19 @@ fn repeated(question: &Question, id: &str, wrong: Option<&str>) -> String {
     let values: Vec<_> = match meant.iter().all(is_option) {
         true => meant,
         false => {
-            let count = 2.min(bound(question, "maxItems")).max(bound(question, "minItems"));
+            let count = bound(question, "maxItems").map_or(2, |most| most.min(2));
+            let count = count.max(bound(question, "minItems").unwrap_or(0));
             choices.iter().map(|choice| choice.value.as_str()).take(count).collect()
         }
     };
     values.iter().map(|value| quoted(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
-/// How many items the list takes, as its schema says it.
-fn bound(question: &Question, name: &str) -> usize {
+/// How many items the list takes, if its schema says so.
+fn bound(question: &Question, name: &str) -> Option<usize> {
     match question.kind.rules().schema().get(name) {
-        Some(Value::Number(count)) => count.integer().and_then(|count| count.try_into().ok()).unwrap_or(2),
-        _ => 2,
+        Some(Value::Number(count)) => count.integer()?.try_into().ok(),
+        _ => None,
     }
 }
 

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use crate::api::Code;
-use crate::cli::answers::{self, Given, Written};
+use crate::cli::answers::{self, Written};
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{Document, Record};
 use crate::cli::exit::CliError;
+use crate::cli::given::Given;
 use crate::cli::output::{Format, Output};
 use crate::cli::similar::similar;
 use crate::cli::table::{Cell, Table};

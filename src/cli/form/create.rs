@@ -163,12 +163,12 @@ impl Create {
             return Ok(());
         }
         let created = client.create_form(&form).await.map_err(refused)?;
-        let id = created.id.to_string();
+        let (id, again) = (created.id.to_string(), session.again());
         if self.publish {
             let published =
                 client.update_form(&id, &json!({"status": "published"}), false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
-                    CliError::Client { error, notes, help: Some(format!("forms publish {id}")) }
+                    CliError::Client { error, notes, help: Some(format!("{again} publish {id}")) }
                 })?;
             output.object(&published, || format!("{id}\n"))?;
             output.say(&format!("created and published \"{}\"", published.title));
@@ -177,12 +177,12 @@ impl Create {
             output.say(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
             let questions = answers::questions(&created.questions);
             match answers::ids(&questions).is_empty() {
-                true => output.say(&format!("next: add a question: forms edit {id}")),
-                false => output.say(&format!("next: forms publish {id}")),
+                true => output.say(&format!("next: add a question: {again} edit {id}")),
+                false => output.say(&format!("next: {again} publish {id}")),
             }
         }
         if self.file.is_none() {
-            output.say(&format!("as a file: forms show {id} -o yaml"));
+            output.say(&format!("as a file: {again} show {id} -o yaml"));
         }
         Ok(())
     }

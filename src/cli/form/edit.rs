@@ -8,6 +8,7 @@ use super::set::Setting;
 use super::{not_stored, rejected, rounds};
 use crate::api::{Code, FormDetail};
 use crate::cli::document;
+use crate::cli::editor;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::session::Session;
@@ -75,7 +76,7 @@ impl Edit {
             let help = "say what to change: --title, --description, --slug or --set";
             return Err(CliError::usage_with_help("there is no terminal to edit the form at", help));
         }
-        rounds::edit(session, &self.form, self.dry_run).await
+        editor::until_ended(rounds::edit(session, &self.form, self.dry_run)).await
     }
 
     fn settings(&self) -> Vec<Setting> {

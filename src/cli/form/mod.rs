@@ -39,7 +39,12 @@ async fn each(
 ) -> Result<(), CliError> {
     let mut several = Several::begin(session, forms.len());
     for form in forms {
-        several.note(form, act(form).await)?;
+        let ended = match act(form).await {
+            // One alone fails as the command does, which suggests for itself.
+            Err(error) if forms.len() > 1 => Err(session.suggest(error).await),
+            ended => ended,
+        };
+        several.note(form, ended)?;
     }
     several.end()
 }

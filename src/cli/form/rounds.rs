@@ -54,12 +54,14 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
         draft.end_with(editing.known.line(&editing.id()));
         let edited = draft.edit(session).await?;
         let own = without_ours(&edited);
-        if own == given || is_empty(&own) {
-            draft.discard();
-            return tell(session, &editing.known.now, &editing.form, dry_run);
-        }
-        round = match editing.next(round, &draft.name(), &edited, own == last).await? {
-            ControlFlow::Break(form) => return saved(session, draft, &editing, &form),
+        let next = if own == given || is_empty(&own) {
+            ControlFlow::Break(None)
+        } else {
+            editing.next(round, &draft.name(), &edited, own == last).await?
+        };
+        round = match next {
+            ControlFlow::Break(Some(form)) => return saved(session, draft, &editing, &form),
+            ControlFlow::Break(None) => return unsent(session, draft, &editing),
             ControlFlow::Continue(round) => round,
         };
         draft.write(&round.above(&own))?;
@@ -73,6 +75,12 @@ fn saved(session: &Session, draft: Draft, editing: &Editing<'_>, form: &FormDeta
         draft.discard();
     }
     Ok(())
+}
+
+/// There was nothing to send: the form is as others have made it.
+fn unsent(session: &Session, draft: Draft, editing: &Editing<'_>) -> Result<(), CliError> {
+    draft.discard();
+    tell(session, &document::authoring(&editing.form)?, &editing.form, editing.dry_run)
 }
 
 impl Round {
@@ -94,15 +102,15 @@ impl<'a> Editing<'a> {
         self.form.id.to_string()
     }
 
-    /// What comes of `edited`, the text of `file`, in this `round`: the form that it has become, or another round. It
-    /// `is_last` if it is that of the round before.
+    /// What comes of `edited`, the text of `file`, in this `round`: the form that it has become, none if nothing was to
+    /// be sent, or another round. It `is_last` if it is that of the round before.
     async fn next(
         &mut self,
         round: Round,
         file: &str,
         edited: &str,
         is_last: bool,
-    ) -> Result<ControlFlow<FormDetail, Round>, CliError> {
+    ) -> Result<ControlFlow<Option<FormDetail>, Round>, CliError> {
         let (edited, kept) = Known::split(edited, &self.id());
         // Who sends a text that was kept has not read the comments of now.
         let agrees = matches!(round, Round::Agree { .. }) && kept.is_none() && !edited.contains(CONSENT);
@@ -122,8 +130,8 @@ impl<'a> Editing<'a> {
         }
     }
 
-    /// Sends what the person has changed in `edited`, the text of `file`.
-    async fn attempt(&self, file: &str, edited: &str) -> Result<FormDetail, CliError> {
+    /// Sends what the person has changed in `edited`, the text of `file`, if anything.
+    async fn attempt(&self, file: &str, edited: &str) -> Result<Option<FormDetail>, CliError> {
         let documents = document::read_text(file, edited, &Limits::BOUNDLESS)?;
         let [document] = &documents[..] else {
             let message = format!("the file holds {} forms: keep one", documents.len());
@@ -131,10 +139,10 @@ impl<'a> Editing<'a> {
         };
         let Known { base, now, revision } = &self.known;
         let merged = merge(base, document.value(), now);
-        let Some(patch) = patch(now, &merged) else { return Ok(self.form.clone()) };
+        let Some(patch) = patch(now, &merged) else { return Ok(None) };
         let id = self.id();
         let sent = self.client.update_revision(&id, &patch.to_string(), revision, self.dry_run).await;
-        sent.map_err(|error| match error.problem() {
+        sent.map(Some).map_err(|error| match error.problem() {
             // The places that the server names are those of what it got.
             Some(problem) if !problem.errors.is_empty() && same(&merged, document.value()) => {
                 in_file(document, error)

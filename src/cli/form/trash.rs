@@ -66,7 +66,8 @@ impl Delete {
         if self.purge {
             session.output.say("erased");
         } else {
-            session.output.say(&format!("moved to the trash; forms restore {} takes it out", visible(id)));
+            let restore = format!("{} restore {}", session.again(), visible(id));
+            session.output.say(&format!("moved to the trash; {restore} takes it out"));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::cli::answers::{self, Written};
 use crate::cli::document;
 use crate::cli::exit::CliError;
+use crate::cli::given;
 use crate::cli::output::Format;
 use crate::cli::session::Session;
 
@@ -76,9 +77,9 @@ impl Submit {
 
     fn read(&self, session: &Session) -> Result<Written, CliError> {
         let file = self.file.as_deref();
-        let given = answers::parse(&self.answers, file.as_slice(), |key, path| {
+        let given = given::parse(&self.answers, file.as_slice(), |key, path| {
             session.warn_of_terminal(path);
-            answers::read_file(key, path)
+            given::read_file(key, path)
         })?;
         let read = |path| {
             session.warn_of_terminal(path);

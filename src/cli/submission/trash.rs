@@ -68,7 +68,8 @@ impl Delete {
         if self.purge {
             output.say("erased");
         } else {
-            let restore = format!("forms responses restore {} {}", visible(&self.form), visible(id));
+            let (again, form) = (session.again(), visible(&self.form));
+            let restore = format!("{again} responses restore {form} {}", visible(id));
             output.say(&format!("moved to the trash; {restore} takes it out"));
         }
         Ok(())

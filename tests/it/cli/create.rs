@@ -20,7 +20,8 @@ fn flags_make_a_form() {
     let more = ["-Q", "page:Last", "--question", "single_choice:Colour!:red, green"];
     let run = create(&home, &[&flags[..], &more].concat()).expect(0);
     let id = run.stdout.trim();
-    assert_eq!(run.stderr, format!("created and published \"Lunch\"\nas a file: forms show {id} -o yaml\n"));
+    let show = format!("forms --data store show {id} -o yaml");
+    assert_eq!(run.stderr, format!("created and published \"Lunch\"\nas a file: {show}\n"));
     let form = form(&home, id);
     assert_eq!(
         (&form["title"], &form["slug"], &form["status"]),
@@ -88,11 +89,14 @@ fn what_comes_next_can_be_done() {
     let home = Home::new();
     for flags in [&["--title", "Empty"][..], &["--title", "Greets", "-Q", "statement:Hello"]] {
         let run = create(&home, flags).expect(0);
-        let next = format!("next: add a question: forms edit {}\n", run.stdout.trim());
+        let next = format!("next: add a question: forms --data store edit {}\n", run.stdout.trim());
         assert!(run.stderr.contains(&next), "{run:?}");
     }
     let run = create(&home, &["--title", "Asks", "-Q", "email:A"]).expect(0);
-    assert!(run.stderr.contains(&format!("next: forms publish {}\n", run.stdout.trim())), "{run:?}");
+    assert!(
+        run.stderr.contains(&format!("next: forms --data store publish {}\n", run.stdout.trim())),
+        "{run:?}"
+    );
 }
 
 fn wizard(home: &Home, arguments: &[&str]) -> Session {
@@ -136,9 +140,12 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
     );
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
-    for line in
-        ["title: 'Lunch: 1.10'", "- type: short_text", "created and published", "as a file: forms show frm_"]
-    {
+    for line in [
+        "title: 'Lunch: 1.10'",
+        "- type: short_text",
+        "created and published",
+        "as a file: forms --data store show frm_",
+    ] {
         assert!(seen.contains(line), "{line}: {seen}");
     }
     let list = home.ok(&["--data", "store", "list", "-o", "jsonl"]);

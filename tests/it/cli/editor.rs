@@ -3,11 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::terminal::{Session, has_cursor};
 use super::{Home, Served};
 
 const DATA: [&str; 2] = ["--data", "store"];
+
+/// The folder for temporary files, whose name is two words to a shell.
+const TMP: &str = "it's tmp";
 
 /// A home with a form, its id, and `script` as the editor.
 fn with_editor(script: &str) -> (Home, String) {
@@ -32,14 +36,14 @@ fn install(home: &Home, id: &str, script: &str) {
     let binary = env!("CARGO_BIN_EXE_forms");
     let script = format!(
         "#!/bin/sh
-         file=$2 form={id}
+         file=$2 form={id} IFS=
          others() {{ {binary} \"$@\" > theirs 2>&1; }}
          echo >> rounds; round=$(grep -c '' rounds); cp $file round$round.yaml
          {script}\n"
     );
     home.write("editor", &script);
     fs::set_permissions(home.path().join("editor"), PermissionsExt::from_mode(0o700)).unwrap();
-    fs::create_dir(home.path().join("tmp")).unwrap();
+    fs::create_dir(home.path().join(TMP)).unwrap();
 }
 
 /// What the editor got in a round.
@@ -52,18 +56,22 @@ fn start(home: &Home, arguments: &[&str]) -> Session {
 }
 
 fn start_with(home: &Home, editor: &str, arguments: &[&str]) -> Session {
-    let folder = home.path().join("tmp");
+    let folder = home.path().join(TMP);
     let folder = folder.to_str().unwrap();
     let variables = [("VISUAL", editor), ("EDITOR", "false"), ("TMPDIR", folder), ("NO_COLOR", "1")];
     Session::start(home, &variables, arguments)
 }
 
-/// Does what `seen` offers: to send the text that was kept.
+/// Does what `seen` offers, which a shell takes apart: to send the text that was kept.
 #[track_caller]
 fn send_kept(home: &Home, seen: &str) -> (Option<i32>, String) {
-    let (_, offered) = seen.split_once("VISUAL='").expect(seen);
-    let (editor, command) = offered.lines().next().unwrap().split_once("' forms ").unwrap();
-    start_with(home, editor, &command.split(' ').collect::<Vec<_>>()).end()
+    let (_, offered) = seen.split_once("to send it: ").expect(seen);
+    let offered = offered.lines().next().unwrap();
+    let script = format!("forms() {{ printf '%s\\n' \"$VISUAL\" \"$@\"; }}; {offered}");
+    let told = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let (editor, arguments) = told.split_once('\n').unwrap();
+    start_with(home, editor, &arguments.lines().collect::<Vec<_>>()).end()
 }
 
 /// Edits the form, and gives exit code and what the terminal showed.
@@ -73,7 +81,7 @@ fn edit(home: &Home, id: &str) -> (Option<i32>, String) {
 
 /// The texts that were kept.
 fn kept(home: &Home) -> Vec<PathBuf> {
-    fs::read_dir(home.path().join("tmp")).unwrap().map(|file| file.unwrap().path()).collect()
+    fs::read_dir(home.path().join(TMP)).unwrap().map(|file| file.unwrap().path()).collect()
 }
 
 fn file(home: &Home, id: &str) -> String {
@@ -165,6 +173,9 @@ fn who_leaves_the_problems_gives_up_and_keeps_the_text() {
     let text = fs::read_to_string(&kept[0]).unwrap();
     assert_eq!(text.lines().nth(2), Some("titel: Lunch"), "{text}");
     assert_eq!((kept.len(), file(&home, &id)), (1, before));
+    fs::write(&kept[0], text.replace("titel: Lunch", "title: Dinner")).unwrap();
+    let (code, seen) = send_kept(&home, &seen);
+    assert!(code == Some(0) && file(&home, &id).contains("title: Dinner"), "{seen}");
 }
 
 #[test]
@@ -219,6 +230,33 @@ fn a_kept_text_overwrites_nothing_that_nobody_has_seen() {
     assert_eq!(code, Some(0), "{seen}");
     let after = home.ok(&["show", &id, "-o", "yaml"]);
     assert!(after.contains("title: Mine\n") && after.contains("max_responses: 9\n"), "{after}");
+}
+
+#[test]
+fn a_kept_text_in_which_nothing_was_changed_changes_nothing() {
+    let (home, _server, id) = with_others("echo '# mine' >> $file; exit 1");
+    let (_, seen) = start(&home, &["edit", &id]).end();
+    home.ok(&["edit", &id, "--title", "Theirs"]);
+    let (code, seen) = send_kept(&home, &seen);
+    assert!(code == Some(0) && seen.contains("no change") && !seen.contains("~ title"), "{seen}");
+    assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
+}
+
+#[test]
+fn who_is_ended_from_outside_keeps_a_text_that_overwrites_nothing_unseen() {
+    for signal in ["HUP", "TERM"] {
+        // The editor stays until the text is kept: what has ended the command is the signal.
+        let (home, _server, id) = with_others(&format!(
+            "sed -i s/Lunch/Mine/ $file; kill -{signal} $PPID; tries=0
+             until grep -q '#> For `forms edit`' $file || [ $((tries += 1)) = 3000 ]; do :; done"
+        ));
+        let (code, seen) = start(&home, &["edit", &id]).end();
+        assert_eq!(code, Some(130), "{signal}: {seen}");
+        home.ok(&["edit", &id, "--title", "Theirs"]);
+        let (code, seen) = send_kept(&home, &seen);
+        assert!(code == Some(5) && seen.contains("error[version_mismatch]"), "{signal}: {seen}");
+        assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
+    }
 }
 
 #[test]

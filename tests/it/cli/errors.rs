@@ -70,6 +70,9 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
                 "{run:?}"
             );
         }
+        let several = home.run(&[global, &["publish", "barn-worksho", "garden"]].concat()).expect(3);
+        let help = "= help: a form with a similar slug exists: barn-workshop";
+        assert_eq!(several.stderr.matches(help).count(), 1, "{several:?}");
         for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| asked(global, word)) {
             assert!(run.stderr.contains("= help: forms explain form_not_found"), "{run:?}");
         }

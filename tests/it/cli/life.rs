@@ -152,7 +152,7 @@ fn answers_go_to_the_trash_and_come_back() {
     let gone = run(&["responses", "delete", "--yes", &id, &first, &second]).expect(0);
     assert_eq!(gone.stdout, format!("{first}\n{second}\n"));
     assert!(
-        gone.stderr.contains(&format!("forms responses restore {id} {first} takes it out\n")),
+        gone.stderr.contains(&format!("forms --data store responses restore {id} {first} takes it out\n")),
         "{gone:?}"
     );
     assert_eq!(run(&["responses", &id]).expect(0).stdout, "");
@@ -222,14 +222,17 @@ fn whether_a_form_would_open_or_close_can_be_tried() {
     let home = Home::new();
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
     let id = home.published(&["--data", "store"]);
-    let draft = run(&["create", "--title", "Empty"]).expect(0).stdout;
+    let empty = run(&["create", "--title", "Empty"]).expect(0).stdout;
+    let draft = run(&["create", "-f", "survey.yaml"]).expect(0).stdout;
     for command in ["publish", "unpublish", "close"] {
         let tried = run(&[command, &id, "--dry-run"]).expect(0);
         assert_eq!(tried.stdout, "(dry run)\n", "{command}");
         assert_eq!(tried.stderr, "\"Lunch\": the server would take it; nothing was stored\n", "{command}");
     }
     run(&["submit", &id, "q1=x"]).expect(0);
-    run(&["publish", draft.trim(), "--dry-run"]).expect(6);
+    run(&["publish", empty.trim(), "--dry-run"]).expect(6);
+    run(&["publish", draft.trim(), "--dry-run"]).expect(0);
+    assert_eq!(run(&["list", "--status", "draft"]).expect(0).stdout.lines().count(), 2);
 }
 
 #[test]
