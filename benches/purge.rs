@@ -57,7 +57,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let mut table =
         Table::new(&["while", "seconds", "store p99 ms", "read p99 ms", "highest ms", "target p99"]);
     say("proving")?;
-    let server = Server::start(forms_serve(&data)?.env("FORMS_LOG", "warn,forms::server=debug"))?;
+    let server = Server::start(forms_serve(&data)?.env("FORMS_LOG", "debug"))?;
     let mut proving = Watched::default();
     while !has_proved(&data)? && proving.windows < WINDOWS {
         proving.add(watch(&server, &small, WINDOW).await?);
