@@ -43,7 +43,7 @@ impl<T: FromQuery> FromRequestParts<Shared> for Doubtful<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
-        let mut query = Query::read(parts.uri.query().unwrap_or_default())?;
+        let mut query = Query::read(parts.uri.query().unwrap_or_default());
         let parameters = T::take(&mut query);
         Ok(Self(parameters, query.end()))
     }
@@ -69,15 +69,13 @@ pub(super) struct Query {
 }
 
 impl Query {
-    fn read(text: &str) -> Result<Self, Failure> {
+    fn read(text: &str) -> Self {
         // The parser would put another character in the place of what is no UTF-8.
         let is_broken = |pair: &&str| percent_decode_str(pair).decode_utf8().is_err();
-        if let Some(broken) = text.split('&').find(is_broken) {
-            let name = percent_decode_str(broken.split('=').next().unwrap_or_default()).decode_utf8_lossy();
-            return Err(invalid(format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))));
-        }
-        let left = form_urlencoded::parse(text.as_bytes()).into_owned().collect();
-        Ok(Self { left, known: Vec::new(), faults: Vec::new() })
+        let (broken, whole): (Vec<_>, Vec<_>) = text.split('&').partition(is_broken);
+        let left =
+            whole.iter().flat_map(|pair| form_urlencoded::parse(pair.as_bytes()).into_owned()).collect();
+        Self { left, known: Vec::new(), faults: broken.into_iter().map(no_utf8).collect() }
     }
 
     /// The value of `name`, if it is there.
@@ -195,6 +193,11 @@ fn wanted(name: &str) -> Option<Wanted> {
     let is_name = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
     let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
     (is_name(question) && is_name(operator)).then_some(wanted)
+}
+
+fn no_utf8(pair: &str) -> String {
+    let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
+    format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))
 }
 
 fn twice(name: &str) -> String {

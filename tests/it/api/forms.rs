@@ -208,6 +208,11 @@ async fn queries_are_taken_only_as_they_are_known() {
         ),
         (
             Method::GET,
+            format!("{FORMS}?limit=0&q=caf%E9&x"),
+            format!("`q` is no UTF-8 once it is percent-decoded; {page} `0`; {}", unknown("x", KNOWN)),
+        ),
+        (
+            Method::GET,
             format!("{FORMS}?status=open"),
             "`status` expects `draft` or `published`, got `open`".to_owned(),
         ),
