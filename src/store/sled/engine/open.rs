@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::applied::Applied;
 use super::disk::{Disk, HeldLock};
 use super::group::Group;
-use super::hot::Hot;
 use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError, Sizes};
 use super::lock;
@@ -228,8 +227,7 @@ pub(crate) fn correct(
 
 fn recounted(place: &Place, index: &dyn Index) -> Result<Group, StoreError> {
     let mut group = Group::default();
-    let hot = Hot::default();
-    let mut tx = Tx::new(index, &hot, &group);
+    let mut tx = Tx::new(index, &group);
     (place.options.recount)(&mut tx)?;
     let changes = tx.into_changes();
     group.join(changes, index)?;

@@ -120,7 +120,7 @@ impl Writer {
     }
 
     fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
-        let mut tx = Tx::new(index, self.reader.hot(), &self.group);
+        let mut tx = Tx::new(index, &self.group);
         operation::run(operation, &mut tx)?;
         let changes = tx.into_changes();
         if !changes.is_empty() && !self.has_room(operation.kind()) {
@@ -173,8 +173,7 @@ impl Writer {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
-        let keys = changes.iter().map(|change| &*change.key);
-        self.reader.hot().around(keys, || replay::apply(&**index, changes, applied))?;
+        replay::apply(&**index, changes, applied)?;
         if let Some(prover) = &mut self.prover {
             changes.iter().for_each(|change| prover.follow(change));
         }
@@ -256,8 +255,6 @@ impl Writer {
         self.state.trust = Trust::None;
         self.state.write(&*self.place.disk).map_err(io_error("write `state`"))?;
         drop(self.reader.take().map(when_unused));
-        // Until now somebody could keep what stands in the old one.
-        self.reader.hot().clear();
         let status = self.status.clone();
         let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
         let (index, applied) = rebuild::rebuild(&self.place, why, self.journal.last(), &mut progress)?;
