@@ -21,6 +21,8 @@ pub struct PoolLimits {
     pub jobs: usize,
     /// Longest wait of a step for its turn.
     pub max_wait: Duration,
+    /// How long one of several steps may take, so that other jobs have their turns.
+    pub step: Duration,
     /// Time of a job of several steps, waits included, past which [`Job::is_overdue`] says to end it early.
     pub max_time: Duration,
 }
@@ -32,6 +34,7 @@ impl Default for PoolLimits {
             threads: (processors / 2).max(1),
             jobs: 64,
             max_wait: Duration::from_secs(5),
+            step: Duration::from_millis(10),
             max_time: Duration::from_secs(2),
         }
     }
@@ -60,7 +63,7 @@ pub struct CpuPool {
 #[derive(Debug)]
 pub struct Job {
     running: Arc<Semaphore>,
-    max_wait: Duration,
+    limits: PoolLimits,
     overdue_at: Instant,
     _admitted: OwnedSemaphorePermit,
 }
@@ -86,9 +89,8 @@ impl CpuPool {
     pub fn admit(&self) -> Result<Job, PoolError> {
         let admitted = Arc::clone(&self.admitted).try_acquire_owned();
         let admitted = admitted.map_err(|_full| PoolError::Overloaded)?;
-        let PoolLimits { max_wait, max_time, .. } = self.limits;
-        let overdue_at = Instant::now() + max_time;
-        Ok(Job { running: Arc::clone(&self.running), max_wait, overdue_at, _admitted: admitted })
+        let (running, limits) = (Arc::clone(&self.running), self.limits);
+        Ok(Job { running, limits, overdue_at: Instant::now() + limits.max_time, _admitted: admitted })
     }
 
     /// Runs `work` as a job of one step. Work that has begun runs to its end, also if the caller is dropped.
@@ -99,7 +101,7 @@ impl CpuPool {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        self.admit()?.run(work).await
+        self.admit()?.run(|_| work()).await
     }
 }
 
@@ -109,19 +111,20 @@ impl Job {
         Instant::now() >= self.overdue_at
     }
 
-    /// Runs one step. Between steps other jobs take their turns.
+    /// Runs one step, which is given the moment at which it should end. Between steps other jobs take their turns.
     ///
     /// # Errors
     /// See [`PoolError`].
     pub async fn run<T: Send + 'static>(
         &self,
-        step: impl FnOnce() -> T + Send + 'static,
+        step: impl FnOnce(Instant) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let permit = timeout(self.max_wait, Arc::clone(&self.running).acquire_owned()).await;
+        let permit = timeout(self.limits.max_wait, Arc::clone(&self.running).acquire_owned()).await;
         let permit =
             permit.map_err(|_elapsed| PoolError::Overloaded)?.expect("the semaphore is never closed");
+        let length = self.limits.step;
         let step = move || {
-            let result = step();
+            let result = step(Instant::now() + length);
             drop(permit);
             result
         };
@@ -137,7 +140,7 @@ mod tests {
     use super::{CpuPool, PoolError, PoolLimits};
 
     fn pool(jobs: usize) -> CpuPool {
-        CpuPool::new(PoolLimits { threads: 1, jobs, max_wait: Duration::ZERO, max_time: Duration::ZERO })
+        CpuPool::new(PoolLimits { threads: 1, jobs, max_wait: Duration::ZERO, ..PoolLimits::default() })
     }
 
     #[tokio::test]
@@ -145,11 +148,11 @@ mod tests {
         let pool = pool(2);
         let (release, released) = channel::<()>();
         let first = pool.admit().unwrap();
-        let running = tokio::spawn(async move { first.run(move || released.recv()).await });
+        let running = tokio::spawn(async move { first.run(move |_| released.recv()).await });
         tokio::task::yield_now().await;
         let second = pool.admit().unwrap();
         assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue is full");
-        assert!(matches!(second.run(|| ()).await, Err(PoolError::Overloaded)), "the wait is over");
+        assert!(matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)), "the wait is over");
         drop((second, release));
         running.await.unwrap().unwrap().unwrap_err();
         pool.run(|| ()).await.unwrap();

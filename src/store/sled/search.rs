@@ -1,7 +1,6 @@
 //! Searches among a form's submissions: however many must be looked at, a slice at a time, so that nobody waits for it.
 
 use std::ops::{Bound, RangeBounds};
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -17,9 +16,6 @@ use crate::store::{StoreError, SubmissionRows};
 
 /// Bytes that are read at once, at most.
 const SLICE_BYTES: usize = 1 << 20;
-
-/// How long one step on the pool may take, so that other jobs have their turns.
-const STEP: Duration = Duration::from_millis(10);
 
 /// Runs that are read at once, at least, where it is not known how many must be looked at.
 const SEARCHED_RUNS: usize = 64;
@@ -72,7 +68,7 @@ impl SledStore {
         let job = self.pool.admit()?;
         while !search.is_done() {
             let engine = self.engine.clone();
-            let step = move || search.run(&engine, Some(Instant::now() + STEP)).map(|()| search);
+            let step = move |until| search.run(&engine, Some(until)).map(|()| search);
             search = job.run(step).await??;
             if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
