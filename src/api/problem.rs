@@ -109,6 +109,8 @@ codes! {
         "The cause is in the server's log under the request id. Whether the operation has happened is not known: repeat it with the same `Idempotency-Key`, or look.";
     StoreUnavailable "store_unavailable" 503 "The store is not available at the moment"
         "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` tells in how many seconds to try again.";
+    Overloaded "overloaded" 503 "The server is too busy"
+        "It has as many connections as it may, or as much work waiting as it can hold. Nothing was stored. `Retry-After` gives the seconds to wait before trying again.";
     StorageFull "storage_full" 503 "The server's disk is full"
         "Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
 }

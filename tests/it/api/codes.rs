@@ -11,6 +11,7 @@ use forms::api::Code;
 use forms::config::HttpLimits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, json};
+use tokio::io::AsyncWriteExt;
 
 use crate::harness::{Answer, NOW, Server, questions};
 
@@ -83,6 +84,7 @@ async fn provoke(code: Code) -> Answer {
             server.close_store().await;
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
+        Code::Overloaded => overloaded().await,
         Code::StorageFull => {
             let server = server.without_room().await;
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
@@ -138,6 +140,21 @@ async fn slow_body() -> Answer {
     server.post(FORMS, json!({})).body(body).send().await
 }
 
+/// The answer where the only connection waits for a body.
+async fn overloaded() -> Answer {
+    let server = Server::with(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let wire = server.listen().await;
+    let mut stream = wire.connect().await;
+    let head = format!(
+        "POST {FORMS} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: 2\r\nExpect: 100-continue\r\n\r\n",
+        server.key
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.readable().await.unwrap();
+    wire.call("GET", FORMS, &server.key, None).await
+}
+
 /// A body of which nothing ever comes.
 struct Stalled;
 
@@ -166,7 +183,8 @@ async fn every_code_is_reached_and_has_its_document() {
         assert_eq!(body["status"], code.status());
         assert_eq!(body["request_id"].as_str(), answer.header("x-request-id"), "{code}");
         assert_eq!(body["detail"].is_string(), code.status() < 500 && code != Code::Unauthorized, "{code}");
-        let waits = matches!(code, Code::RateLimited | Code::StoreUnavailable | Code::StorageFull);
+        let waits =
+            matches!(code, Code::RateLimited | Code::StoreUnavailable | Code::Overloaded | Code::StorageFull);
         assert_eq!(answer.header("retry-after").is_some(), waits, "{code}");
     }
 }
