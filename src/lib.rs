@@ -26,7 +26,7 @@
 //! | Room | Is for | Knows nothing of |
 //! |---|---|---|
 //! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
-//! | [`process`] | whether another process still lives | everything else |
+//! | [`process`] | how many files this process may open, whether another still lives | everything else |
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |

@@ -102,7 +102,8 @@ impl Failure {
     }
 
     fn log(&self, request_id: &str) {
-        if self.problem.status < 500 {
+        // Overload is no failure of the server's, and a line for each request of it would fill the log.
+        if self.problem.status < 500 || self.problem.code == Code::Overloaded {
             return;
         }
         let code = self.problem.code.name();

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, park, park_timeout};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 use super::disk::Disk;
 use super::index::OpenIndex;
 use super::options::Options;
@@ -85,7 +87,14 @@ fn run(flags: &Flags, indexes: &dyn OpenIndex) -> io::Result<()> {
         match indexes.sync_data(INDEX) {
             // While the index is replaced there is none of that name.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Nothing was tried, so nothing is in doubt: it is done with the next descriptor that is free.
+            Err(error) if is_out_of_files(&error) => flags.is_dirty.store(true, Ordering::Release),
             other => other?,
         }
     }
+}
+
+/// Whether a file could not be opened since too many are open.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
