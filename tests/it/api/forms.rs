@@ -343,3 +343,21 @@ async fn a_definition_may_be_larger_than_answers() {
     let answer = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
     assert_eq!(answer.code(), "body_too_large");
 }
+
+#[tokio::test]
+async fn edits_of_one_form_at_once_are_all_made() {
+    const CLIENTS: usize = 32;
+    let server = std::sync::Arc::new(Server::start().await);
+    let path = format!("{FORMS}/{}", server.draft(questions()).await);
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..CLIENTS {
+        let (server, path) = (server.clone(), path.clone());
+        tasks.spawn(async move {
+            let patch = json!({"title": format!("Title {number}")});
+            server.patch(&path, patch).send().await.expect(200);
+        });
+    }
+    tasks.join_all().await;
+    let tag = server.get(&path).send().await.header("etag").map(str::to_owned);
+    assert_eq!(tag, Some(format!("\"r{}\"", 1 + CLIENTS)));
+}

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use forms::domain::admission::Refusal;
 use forms::domain::filter::FormFilter;
-use forms::domain::form::Status;
+use forms::domain::form::{Form, Status};
 use forms::domain::revision::Expected;
-use forms::store::{NewForm, Step, Store};
+use forms::store::{FormUpdate, NewForm, Step, Store};
 use serde_json::Value;
 
 use super::{
@@ -159,6 +159,27 @@ pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happe
     assert!(matches!(trashed, Step::Done(())));
     let purged = store.purge_form(workspace(1), id, seen(&[4])).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
+}
+
+pub(super) async fn an_update_replaces_only_the_revision_it_was_computed_from(bench: &impl Bench) {
+    let store = bench.open();
+    let id = make(&*store, 1, 11, 0).await;
+    let form = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    let update = |title: &str| FormUpdate {
+        seen_revision: form.revision,
+        form: Form { title: title.to_owned(), revision: form.revision + 1, ..Form::clone(&form) },
+        version: None,
+        retired: None,
+    };
+    let replace = async |title| store.replace_form(workspace(1), update(title)).await.unwrap();
+    assert!(matches!(replace("first").await, Step::Done(())));
+    assert!(matches!(replace("second").await, Step::Recheck));
+    let stored = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    assert_eq!((stored.title.as_str(), stored.revision), ("first", 2));
+    let elsewhere = store.replace_form(workspace(2), update("third")).await.unwrap();
+    assert!(matches!(elsewhere, Step::Missing));
+    trash(&*store, id, 9).await;
+    assert!(matches!(replace("fourth").await, Step::Missing));
 }
 
 pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {

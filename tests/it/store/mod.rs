@@ -116,6 +116,7 @@ conformance! { sled:
         a_change_is_seen_at_once_and_after_reopening
         the_id_of_a_removed_question_never_comes_back
         a_change_meets_the_revision_it_was_made_for_or_nothing_happens
+        an_update_replaces_only_the_revision_it_was_computed_from
         versions_are_paged_newest_first
         lists_have_what_their_filter_takes
         a_slug_names_one_live_form_of_its_workspace
