@@ -123,7 +123,7 @@ impl App {
     pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<Value, AppError> {
         require_sight(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
-        Ok(version.schema(&form.title, form.settings.unknown_answers))
+        Ok(version.schema(&form.title, form.settings.unknown_answers()))
     }
 
     /// A page of the workspace's forms.
