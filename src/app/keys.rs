@@ -31,14 +31,28 @@ pub async fn bootstrap(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
-    let key = ApiKey {
+    let key = operator_key(workspace.id, key, now);
+    store.bootstrap(workspace, key).await
+}
+
+/// Adds `key` as another operator key, of the oldest workspace. False if there is none.
+pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
+    let workspaces = store.list_workspaces().await?;
+    let Some(oldest) = workspaces.iter().min_by_key(|workspace| workspace.created_at) else {
+        return Ok(false);
+    };
+    store.insert_key(operator_key(oldest.id, key, now)).await?;
+    Ok(true)
+}
+
+fn operator_key(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {
+    ApiKey {
         id: key.id(),
-        workspace: workspace.id,
+        workspace,
         name: "operator".to_owned(),
         hash: key.hash(),
         scopes: vec![Scope::Admin, Scope::Operator],
         created_at: now,
         expires_at: None,
-    };
-    store.bootstrap(workspace, key).await
+    }
 }

@@ -29,7 +29,7 @@ use crate::store::{Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, RestoredForm, VersionPage};
-pub use keys::bootstrap;
+pub use keys::{add_operator_key, bootstrap};
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
 

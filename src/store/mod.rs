@@ -260,6 +260,9 @@ pub trait Keys: Send + Sync {
     /// The key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
 
+    /// All workspaces.
+    async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError>;
+
     /// The workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;
 }

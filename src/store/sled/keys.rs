@@ -59,6 +59,11 @@ impl Keys for SledStore {
         body.map(|body| self.keys.get(&key, body, layout::decode_api_key)).transpose()
     }
 
+    async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {
+        let rows = self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)?;
+        rows.iter().map(|(_, body)| layout::decode_workspace(body)).collect()
+    }
+
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {
         self.engine.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
     }
