@@ -214,7 +214,8 @@ fn log(event: &Event) {
         Event::ModeMended { .. }
         | Event::HeaderMended { .. }
         | Event::TailSetAside { .. }
-        | Event::Rebuilding { .. } => tracing::warn!(?event, "store"),
+        | Event::Rebuilding { .. }
+        | Event::NoRoom => tracing::warn!(?event, "store"),
         Event::Progress { .. } | Event::Proved => tracing::debug!(?event, "store"),
         Event::Rebuilt => tracing::info!(?event, "store"),
     }

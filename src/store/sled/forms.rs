@@ -215,7 +215,7 @@ pub(super) fn present_version(tx: &Tx<'_>, form: &Form) -> Result<Arc<Version>, 
 }
 
 fn missing_version(form: &Form) -> StoreError {
-    StoreError::Damaged(format!("version {} of {} is missing", form.version, form.id))
+    StoreError::Missing(format!("version {} of {}", form.version, form.id))
 }
 
 fn read_retired(tx: &Tx<'_>, form: FormId) -> Result<Retired, StoreError> {

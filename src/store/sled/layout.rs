@@ -87,7 +87,7 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
 
 /// The form in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
+    let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec
 
 /// How many edits had come before the one that made the row under this key.
 pub(super) fn edit_number(key: &[u8]) -> Result<u32, StoreError> {
-    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| damaged("a list entry"))
+    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
 
 pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
@@ -135,7 +135,7 @@ pub(super) fn forgetting(form: FormId, submission: SubmissionId) -> Vec<u8> {
 
 /// The form and the submission in a key that ends in both.
 pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), StoreError> {
-    let unknown = || damaged("a list entry");
+    let unknown = || undecodable("a list entry");
     let (rest, submission) = key.split_last_chunk().ok_or_else(unknown)?;
     let form = rest.last_chunk().ok_or_else(unknown)?;
     Ok((FormId::from_bytes(*form), SubmissionId::from_bytes(*submission)))
@@ -195,7 +195,7 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
-        expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| damaged("an expiry"))?;
+        expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
     Ok((memory(tail), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
 }
 
@@ -299,14 +299,19 @@ pub(super) fn workspaces() -> Range {
     below(vec![b'W'])
 }
 
+/// All API keys.
+pub(super) fn api_keys() -> Range {
+    below(vec![b'K'])
+}
+
 /// The workspace in a key of [`workspaces`].
 pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a workspace"))?;
+    let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))
 }
 
-pub(super) fn damaged(what: &str) -> StoreError {
-    StoreError::Damaged(format!("{what} has a form this version does not know"))
+pub(super) fn undecodable(what: &str) -> StoreError {
+    StoreError::Undecodable(format!("{what} has a form this version does not know"))
 }
 
 pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {
@@ -324,7 +329,7 @@ pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
 
 /// The memory at the start of `body`, and what follows it.
 pub(super) fn split_remembered(body: &[u8]) -> Result<(Remembered, &[u8]), StoreError> {
-    let unknown = || damaged("an idempotency record");
+    let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
     let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
@@ -341,7 +346,7 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
 }
 
 pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(body).map_err(|error| StoreError::Damaged(format!("{what}: {error}")))
+    serde_json::from_slice(body).map_err(|error| StoreError::Undecodable(format!("{what}: {error}")))
 }
 
 pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {

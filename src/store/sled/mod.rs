@@ -19,6 +19,7 @@ mod retries;
 mod run;
 mod search;
 mod slugs;
+mod start;
 mod submission_trash;
 mod submissions;
 mod versions;
@@ -69,7 +70,8 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
-        let options = Options { recount: Arc::new(recount::recount), ..options };
+        let options =
+            Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
         let store = Self { engine, random, turns: half_the_machine() };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
@@ -125,9 +127,9 @@ impl Upkeep for SledStore {
     }
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
-        let damaged = || StoreError::Damaged("the signing key".to_owned());
-        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(damaged))?;
-        body.try_into().map_err(|_length| damaged())
+        let missing = || StoreError::Missing("the signing key".to_owned());
+        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
+        body.try_into().map_err(|_length| layout::undecodable("the signing key"))
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {

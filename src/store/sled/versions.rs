@@ -1,7 +1,7 @@
 //! The versions of a form's questions in the embedded store: how one is kept, a page of them, and a look at them all.
 
 use super::engine::tx::Direction;
-use super::layout::{self, damaged};
+use super::layout::{self, undecodable};
 use super::{PAGE_BYTES, SledStore};
 use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
@@ -48,7 +48,7 @@ fn question(place: usize, item: &Value) -> Result<Question, StoreError> {
 }
 
 fn unknown() -> StoreError {
-    damaged("a version of a form")
+    undecodable("a version of a form")
 }
 
 impl SledStore {

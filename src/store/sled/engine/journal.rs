@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::disk::{Disk, DiskFile};
+use super::disk::{Disk, DiskFile, is_full};
 use super::frame::Builder;
 use super::group::CellChange;
 use super::index::Change;
 use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, NEXT, PAGE};
 use super::state::{Position, State};
+use super::survey::End;
 use super::totals::Totals;
 
 /// Sizes of segments, and the room to leave.
@@ -94,6 +95,11 @@ impl Journal {
             builder: Builder::default(),
             prepared: None,
         }
+    }
+
+    /// Where it ends.
+    pub(crate) fn end(&self) -> End {
+        End { header: self.header, at: self.at, last: self.last, torn: None }
     }
 
     pub(crate) fn last(&self) -> Last {
@@ -248,8 +254,4 @@ fn rotating(source: io::Error) -> JournalError {
         return JournalError::NoRoom;
     }
     JournalError::Failed { doing: "begin a segment of the journal", source }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -33,6 +33,8 @@ pub struct Options {
     pub lock_wait: Duration,
     /// The identity a store gets if this opening creates it.
     pub instance: [u8; 16],
+    /// Makes the first reads of an index that is trusted. If they fail, the index is rebuilt before anybody uses it.
+    pub check: Arc<Check>,
     /// Puts right what was counted wrong. It sees a rebuilt index that sums up to something else than the journal says,
     /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
     /// totals, before anybody reads the index.
@@ -53,11 +55,15 @@ impl Default for Options {
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance: random_instance(),
+            check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
             fatal: Arc::new(end_process),
         }
     }
 }
+
+/// See [`Options::check`].
+pub type Check = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
 /// See [`Options::recount`].
 pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
@@ -83,6 +89,8 @@ pub enum Event {
     Progress { done: u64, total: u64 },
     /// The index has been built anew.
     Rebuilt,
+    /// There is no room for the index: nothing is read or written until there is.
+    NoRoom,
     /// The rebuilt index sums up to something else than the journal says; counters are counted again.
     TotalsDiffer { sequence: u64 },
     /// The index was compared with the journal's totals, and agrees.

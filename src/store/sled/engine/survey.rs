@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::disk::{Disk, DiskFile, read_all};
+use super::disk::{Disk, DiskFile, is_full, read_all};
 use super::frame::{Frame, SECTOR};
 use super::journal::Last;
 use super::options::{Damage, OpenError};
@@ -203,7 +203,10 @@ pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: 
     }))
 }
 
-/// Says what could not be done.
+/// Says what could not be done; want of room is no failure.
 pub(crate) fn io_error(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
-    move |source| OpenError::Io { doing: doing.to_owned(), source }
+    move |source| match is_full(&source) {
+        true => OpenError::NoRoom,
+        false => OpenError::Io { doing: doing.to_owned(), source },
+    }
 }

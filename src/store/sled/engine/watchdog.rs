@@ -112,6 +112,10 @@ impl OpenIndex for WatchedIndexes {
         self.pulse.during(PATIENCE, || self.indexes.close(folder, index))
     }
 
+    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        self.indexes.peek(folder, key)
+    }
+
     fn sync_data(&self, folder: &str) -> io::Result<()> {
         self.indexes.sync_data(folder)
     }

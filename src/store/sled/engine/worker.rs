@@ -9,7 +9,7 @@ use super::index::panic_text;
 use super::job::Slice;
 use super::operation::{Kind, Operation};
 use super::options::{Options, Report};
-use super::queue::Queue;
+use super::queue::{End, Queue};
 use super::writeback::Writeback;
 use super::writer::Writer;
 use crate::store::StoreError;
@@ -45,7 +45,7 @@ impl Worker {
     pub(crate) fn run(self) -> Result<(), StoreError> {
         let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.fatal));
         catch_unwind(AssertUnwindSafe(|| self.work_until_closed())).unwrap_or_else(|payload| {
-            queue.close();
+            queue.close(End::Abandoned);
             let why = format!("the writer panicked: {}", panic_text(&*payload));
             fatal(&why);
             Err(StoreError::Unavailable(why))
@@ -58,18 +58,22 @@ impl Worker {
         let mut clock = Clock { written: now, flushed: now, looked: now, background: now };
         loop {
             let patience = self.patience(&clock);
-            let is_closing = self.queue.take(&mut backlog, patience);
+            let closing = self.queue.take(&mut backlog, patience);
             self.work(&mut backlog, &mut clock);
-            if is_closing && backlog.is_empty() || self.writer.is_stopped() {
+            if closing.is_some() && backlog.is_empty() || self.writer.is_stopped() {
                 break;
             }
             self.attend(backlog.is_empty(), &mut clock);
         }
-        self.queue.close();
+        self.queue.close(End::Abandoned);
         // After a failure somebody may still wait in the line; dropped, they learn that nothing is known.
-        self.queue.take(&mut backlog, None);
+        let end = self.queue.take(&mut backlog, None);
         drop((backlog, self.writeback));
-        self.writer.close()
+        if end == Some(End::Clean) {
+            return self.writer.close();
+        }
+        self.writer.abandon();
+        Ok(())
     }
 
     /// Makes one group of what waits, and of a slice of a job if one is due.
