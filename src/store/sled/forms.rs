@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::counters::Counters;
 use super::engine::tx::Tx;
 use super::layout;
-use super::{LARGE, SledStore, form_trash, retries, slugs, versions};
+use super::{LARGE, SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::definition::Change;
 use crate::domain::filter::{FormFilter, SubmissionQuery};
@@ -26,6 +26,7 @@ impl Forms for SledStore {
         now: Timestamp,
     ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
         let NewForm { id, definition, retry } = new;
+        self.sweep_idempotency(retry.as_ref(), now);
         let (form, version) = Form::create(id, workspace, definition, now);
         let rows = Rows { head: layout::encode_form(&form)?, version: versions::encode(&version)? };
         let large = rows.version.len() > LARGE;
@@ -151,6 +152,7 @@ impl Forms for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Restored>, StoreError> {
+        self.sweep_idempotency(retry.as_ref(), now);
         self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
@@ -240,7 +242,7 @@ fn insert(
     retry: Option<&Retry>,
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
-    match retries::earlier(tx, retry, now)? {
+    match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -258,7 +260,7 @@ fn insert(
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
     tx.put(layout::version(form.id, form.version), rows.version);
     if let Some(retry) = retry {
-        retries::remember(tx, retry, made(form.id), &[], now)?;
+        idempotency::remember(tx, retry, made(form.id), &[], now)?;
     }
     Ok(Step::Done((form.id, now)))
 }

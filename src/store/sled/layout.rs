@@ -207,6 +207,11 @@ pub(super) fn expires(at: Timestamp) -> Timestamp {
 /// A range of keys.
 pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
+/// Everything that has not expired at `now`.
+pub(super) fn expiries_from(now: Timestamp) -> Range {
+    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
+}
+
 /// All keys that begin with `prefix`, which does not end in 0xff.
 pub(super) fn below(prefix: Vec<u8>) -> Range {
     let mut end = prefix.clone();

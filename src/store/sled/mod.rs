@@ -12,10 +12,10 @@ mod form_list;
 mod form_trash;
 mod forms;
 mod held;
+mod idempotency;
 mod keys;
 mod layout;
 mod recount;
-mod retries;
 mod run;
 mod search;
 mod slugs;
@@ -34,7 +34,7 @@ use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::Direction;
 use super::share::half_the_machine;
-use super::{Health, StoreError, Upkeep};
+use super::{Health, Retry, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::id::Random;
 
@@ -57,6 +57,7 @@ pub struct SledStore {
     random: Arc<dyn Random>,
     /// Taken by long searches.
     turns: Arc<Semaphore>,
+    sweeper: Arc<Sweeper>,
 }
 
 impl SledStore {
@@ -73,7 +74,7 @@ impl SledStore {
         let options =
             Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random, turns: half_the_machine() };
+        let store = Self { engine, random, sweeper: Sweeper::new(), turns: half_the_machine() };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
@@ -93,6 +94,13 @@ impl SledStore {
 
     /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
     async fn scan_apart<T: Send + 'static>(
+    /// Lets expired idempotency records go, where a request brings a new one.
+    fn sweep_idempotency(&self, retry: Option<&Retry>, now: Timestamp) {
+        if retry.is_some() {
+            self.sweeper.begin(&self.engine, now);
+        }
+    }
+
         &self,
         rows: usize,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,

@@ -93,17 +93,22 @@ impl Worker {
         }
         self.queue.give_back(waiting - backlog.len());
         let job = if begun >= clock.background { self.queue.take_job() } else { None };
-        let has_job = job.is_some();
-        if let Some(job) = job {
+        let mut spent = job.map(|job| {
+            let (begun, rows) = (Instant::now(), self.writer.rows());
             self.writer.stage(Slice::of(job, Arc::clone(&self.queue), Arc::clone(&self.report)));
-        }
+            (begun.elapsed(), self.writer.rows() - rows)
+        });
         if self.writer.has_waiting() {
+            let (begun, rows) = (Instant::now(), self.writer.rows().max(1));
             self.writer.commit();
             clock.written = Instant::now();
             self.writeback.touch();
+            if let Some((time, own)) = &mut spent {
+                *time += begun.elapsed().mul_f64(*own as f64 / rows as f64);
+            }
         }
-        if has_job {
-            clock.spent(begun, self.writer.is_short_of_room());
+        if let Some((time, _)) = spent {
+            clock.spent(time, self.writer.is_short_of_room());
         }
     }
 
@@ -121,7 +126,7 @@ impl Worker {
         if self.writer.is_proving() && now >= clock.background {
             let begun = Instant::now();
             self.writer.prove(PROVED_ROWS);
-            clock.spent(begun, false);
+            clock.spent(begun.elapsed(), false);
         }
         if self.writer.is_short_of_room() && now - clock.looked >= SECOND {
             self.writer.look_at_room();
@@ -144,9 +149,8 @@ impl Worker {
 
 impl Clock {
     /// Keeps background work below a fifth of the time; without room it comes once a second.
-    fn spent(&mut self, begun: Instant, is_short_of_room: bool) {
-        let now = Instant::now();
-        let pause = if is_short_of_room { SECOND } else { PAUSE.max(4 * (now - begun)) };
-        self.background = now + pause;
+    fn spent(&mut self, time: Duration, is_short_of_room: bool) {
+        let pause = if is_short_of_room { SECOND } else { PAUSE.max(4 * time) };
+        self.background = Instant::now() + pause;
     }
 }

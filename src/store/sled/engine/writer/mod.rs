@@ -146,6 +146,11 @@ impl Writer {
         self.waiting.len() >= operations || self.group.rows() >= rows || self.group.bytes() >= bytes
     }
 
+    /// Rows the group changes so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.group.rows()
+    }
+
     /// Whether operations wait for [`Writer::commit`].
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
