@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::ops::Bound;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use axum::body::Body;
@@ -151,9 +153,16 @@ async fn ask(local: &Local, method: &str, path: &str, body: Value) -> Value {
     answer.json()
 }
 
-/// Changes the first row of a closed store's index whose key begins with `prefix`.
+/// Flips a bit in the first row of a closed store's index whose key begins with `prefix`.
 fn damage_row(data: &Path, prefix: &[u8]) {
-    use std::ops::Bound;
+    change_row(data, prefix, |_, cell| {
+        let mut cell = cell.to_vec();
+        cell[0] ^= 1;
+        cell
+    });
+}
+
+fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) {
     let indexes = SledIndexes::at(data, 4 << 20).unwrap();
     let index = indexes.open("index").unwrap();
     let mut first = None;
@@ -162,14 +171,13 @@ fn damage_row(data: &Path, prefix: &[u8]) {
         false
     };
     index.range(Bound::Included(prefix), Bound::Unbounded, Direction::Ascending, visit).unwrap();
-    let (key, mut cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("there is such a row");
-    cell[0] ^= 1;
+    let (key, cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("there is such a row");
+    let cell = change(&key, &cell);
     index.apply(&mut [Change { key: &key, cell: Some(&cell) }].into_iter()).unwrap();
     indexes.close("index", index).unwrap();
 }
 
 fn inode_of_index(data: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
     fs::metadata(data.join("index/db")).unwrap().ino()
 }
 
@@ -216,4 +224,59 @@ async fn a_store_that_is_dropped_was_not_closed() {
     assert!(trust().starts_with("boot "), "{}", trust());
     open(folder.path()).0.close().unwrap();
     assert!(trust().starts_with("clean "), "{}", trust());
+}
+
+/// Everything below a folder but the lock file, which says who looked last.
+fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => found.extend(content(&entry)),
+            false if entry.ends_with("lock") => {}
+            false => found.push((entry.display().to_string(), fs::read(&entry).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).0.close().unwrap();
+    let state = fs::read_to_string(folder.path().join("state")).unwrap();
+    let (_, rest) = state.rsplit_once("checksum ").unwrap().0.split_once("instance").unwrap();
+    let state = format!("format 3\nversion 9.1.0\ninstance{rest}something new\n");
+    let checksum = crc32c::crc32c(state.as_bytes());
+    fs::write(folder.path().join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
+    let before = content(folder.path());
+    let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("use forms 9.1.0 or newer"), "{error}");
+    assert!(content(folder.path()) == before, "nothing was touched");
+}
+
+#[tokio::test]
+async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let form = ask(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+    local.close().await.unwrap();
+    change_row(folder.path(), b"F", |key, _| {
+        let content = b"{\"written\":\"by a newer version\"}\0";
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(key), content);
+        [&content[..], &checksum.to_be_bytes()].concat()
+    });
+    let local = open_local(folder.path()).await.unwrap();
+    for _ in 0..3 {
+        let key = local.key.as_ref().unwrap().reveal().to_owned();
+        let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = Call::new(local.api.clone(), request).key(&key).send().await;
+        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (503, "store_unavailable"));
+    }
+    // An index in doubt would be proved now, or not be trusted afterwards.
+    local.close().await.unwrap();
+    let state = fs::read_to_string(folder.path().join("state")).unwrap();
+    assert!(state.contains("\ntrust clean "), "{state}");
 }

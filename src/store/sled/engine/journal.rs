@@ -163,7 +163,7 @@ impl Journal {
             Some(prepared) if prepared.size >= needed => prepared,
             Some(_) | None => self.prepare_now(needed)?,
         };
-        let header = Header { ordinal, first: next, size: prepared.size, ..self.header };
+        let header = Header { format: FORMAT, ordinal, first: next, size: prepared.size, ..self.header };
         self.is_over = true;
         install(&*self.disk, &*prepared.file, &header, state).map_err(rotating)?;
         (self.header, self.file, self.at, self.is_over) = (header, prepared.file, FRAMES, false);

@@ -133,10 +133,13 @@ pub enum OpenError {
     #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
     Locked { path: PathBuf, holder: Option<Holder> },
     /// It was written by another version.
-    #[error(
-        "the store has format {found}, this version reads format {ours}; use the version of forms that wrote it"
-    )]
-    Format { found: u32, ours: u32 },
+    #[error("the store has format {found}, this version reads formats up to {ours}; use {}", reader(.version.as_deref()))]
+    Format {
+        found: u32,
+        ours: u32,
+        /// The version that wrote it, if it says so.
+        version: Option<String>,
+    },
     /// Its journal is damaged.
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
     Damaged(Box<Damage>),
@@ -158,6 +161,12 @@ pub enum OpenError {
 
 fn held_by(holder: Option<&Holder>) -> String {
     match holder {
+fn reader(version: Option<&str>) -> String {
+    version.map_or("the version of forms that wrote it".to_owned(), |version| {
+        format!("forms {version} or newer")
+    })
+}
+
         Some(Holder { pid, address: Some(address) }) => {
             format!(" by process {pid}, which serves {address}; use --url {address}, or stop it")
         }

@@ -6,7 +6,7 @@ use super::disk::{Disk, DiskFile, is_full, read_all};
 use super::frame::{Frame, SECTOR};
 use super::journal::Last;
 use super::options::{Damage, OpenError};
-use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, PAGE, Tail, Walk, ordinal, path};
+use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, OLDEST, PAGE, Tail, Walk, ordinal, path};
 use super::state::Position;
 
 /// Where a journal ends.
@@ -66,8 +66,8 @@ fn header(disk: &dyn Disk, ordinal: u64, unmended: &mut Vec<(Header, u64)>) -> R
     let Some(header) = copies.iter().flatten().next().copied() else {
         return Err(damage(&path, 0, "neither of the two headers is valid", 0, None));
     };
-    if header.format != FORMAT {
-        return Err(OpenError::Format { found: header.format, ours: FORMAT });
+    if !(OLDEST..=FORMAT).contains(&header.format) {
+        return Err(OpenError::Format { found: header.format, ours: FORMAT, version: None });
     }
     if header.ordinal != ordinal {
         return Err(damage(&path, 0, "the header is that of another segment", 0, None));
