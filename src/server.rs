@@ -215,7 +215,8 @@ fn log(event: &Event) {
         | Event::HeaderMended { .. }
         | Event::TailSetAside { .. }
         | Event::Rebuilding { .. }
-        | Event::NoRoom => tracing::warn!(?event, "store"),
+        | Event::NoRoom
+        | Event::DiskStalls => tracing::warn!(?event, "store"),
         Event::Progress { .. } | Event::Proved => tracing::debug!(?event, "store"),
         Event::Rebuilt => tracing::info!(?event, "store"),
     }

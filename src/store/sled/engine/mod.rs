@@ -106,7 +106,8 @@ impl Engine {
         report: Report,
     ) -> Result<Engine, OpenError> {
         let threads = io_error("start a thread");
-        let (indexes, watchdog) = watch(Arc::clone(&disk), indexes, &options).map_err(&threads)?;
+        let (indexes, watchdog) =
+            watch(Arc::clone(&disk), indexes, &options, Arc::clone(&report)).map_err(&threads)?;
         let writer =
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(&threads)?;

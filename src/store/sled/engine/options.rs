@@ -91,6 +91,8 @@ pub enum Event {
     Rebuilt,
     /// There is no room for the index: nothing is read or written until there is.
     NoRoom,
+    /// A call of the index takes long, and some thread waits for the disk.
+    DiskStalls,
     /// The rebuilt index sums up to something else than the journal says; counters are counted again.
     TotalsDiffer { sequence: u64 },
     /// The index was compared with the journal's totals, and agrees.
@@ -159,14 +161,14 @@ pub enum OpenError {
     },
 }
 
-fn held_by(holder: Option<&Holder>) -> String {
-    match holder {
 fn reader(version: Option<&str>) -> String {
     version.map_or("the version of forms that wrote it".to_owned(), |version| {
         format!("forms {version} or newer")
     })
 }
 
+fn held_by(holder: Option<&Holder>) -> String {
+    match holder {
         Some(Holder { pid, address: Some(address) }) => {
             format!(" by process {pid}, which serves {address}; use --url {address}, or stop it")
         }
