@@ -30,6 +30,7 @@ pub use forms::{FormPage, FormsWanted, VersionPage};
 pub use keys::bootstrap;
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
+pub use upkeep::Maintained;
 
 /// Everything a use case needs.
 pub struct App {

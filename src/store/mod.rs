@@ -27,6 +27,7 @@ use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::domain::past::Past;
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
+use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -291,6 +292,12 @@ pub trait Upkeep: Send + Sync {
 
     /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
+
+    /// What maintenance noted of the clock; nothing before the first time.
+    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
+
+    /// Notes it for the next time.
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
 
     /// Tells others who find the store locked where its server listens.
     fn announce(&self, address: &str);

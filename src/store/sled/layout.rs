@@ -22,6 +22,7 @@
 //! X 0(8) form(8)                            a purge of a form that is under way, empty
 //! x form(8) submission(16)                  a purge of a submission's H that is under way, empty
 //! Mb s                                      the signing key(32)
+//! Mb u                                      when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
 //! The changes of a group are seen in the order of their keys, counters, `G` and `I` last: whoever sees a form's head
@@ -38,6 +39,7 @@ use super::engine::hot::Keep;
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
 use crate::domain::form::{Form, Retired, Version};
+use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -156,6 +158,19 @@ pub(super) fn purge(form: FormId) -> Vec<u8> {
 /// Where the signing key stands.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
+/// Where it stands when maintenance ran last.
+pub(super) const CLOCK: &[u8] = b"Mbu";
+
+pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
+    [record.last.millis().to_be_bytes(), record.wait_millis.to_be_bytes()].concat()
+}
+
+pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord, StoreError> {
+    let ([last, wait], []) = body.as_chunks() else { return Err(undecodable("the record of the clock")) };
+    let last = Timestamp::from_millis(i64::from_be_bytes(*last));
+    Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
+}
+
 /// The operation of a memory that stands in `G`.
 const RESTORE_FORM: u8 = 2;
 
@@ -192,6 +207,11 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
     (Bound::Included(vec![b'i']), Bound::Excluded(key(b'i', &[&sortable(now)])))
 }
 
+/// Everything that has not expired at `now`.
+pub(super) fn expiries_from(now: Timestamp) -> Range {
+    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
+}
+
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
@@ -206,11 +226,6 @@ pub(super) fn expires(at: Timestamp) -> Timestamp {
 
 /// A range of keys.
 pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// Everything that has not expired at `now`.
-pub(super) fn expiries_from(now: Timestamp) -> Range {
-    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
-}
 
 /// All keys that begin with `prefix`, which does not end in 0xff.
 pub(super) fn below(prefix: Vec<u8>) -> Range {

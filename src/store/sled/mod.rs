@@ -32,10 +32,12 @@ use tokio::sync::Semaphore;
 
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
-use self::engine::tx::Direction;
+use self::engine::tx::{Direction, Tx};
+use self::idempotency::Sweeper;
 use super::share::half_the_machine;
 use super::{Health, Retry, StoreError, Upkeep};
 use crate::clock::Timestamp;
+use crate::domain::trash::ClockRecord;
 use crate::id::Random;
 
 /// Rows up to which a page is read on the caller's own thread.
@@ -55,9 +57,9 @@ const PAGE_BYTES: usize = 4 << 20;
 pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
+    sweeper: Arc<Sweeper>,
     /// Taken by long searches.
     turns: Arc<Semaphore>,
-    sweeper: Arc<Sweeper>,
 }
 
 impl SledStore {
@@ -92,8 +94,6 @@ impl SledStore {
         Ok(())
     }
 
-    /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
-    async fn scan_apart<T: Send + 'static>(
     /// Lets expired idempotency records go, where a request brings a new one.
     fn sweep_idempotency(&self, retry: Option<&Retry>, now: Timestamp) {
         if retry.is_some() {
@@ -101,6 +101,8 @@ impl SledStore {
         }
     }
 
+    /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
+    async fn scan_apart<T: Send + 'static>(
         &self,
         rows: usize,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
@@ -138,6 +140,18 @@ impl Upkeep for SledStore {
         let missing = || StoreError::Missing("the signing key".to_owned());
         let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
         body.try_into().map_err(|_length| layout::undecodable("the signing key"))
+    }
+
+    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError> {
+        self.engine.get(layout::CLOCK)?.map(|body| layout::decode_clock(&body)).transpose()
+    }
+
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
+        let work = move |tx: &mut Tx<'_>| {
+            tx.put(layout::CLOCK.to_vec(), layout::encode_clock(record));
+            Ok(())
+        };
+        self.engine.write_freeing(work).await
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {

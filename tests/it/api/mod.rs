@@ -10,6 +10,7 @@ mod forms; // forms
 mod headers; // what every answer bears
 mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
+mod maintenance;
 mod malformed; // requests that are no HTTP, or that two readers read differently
 mod paging; // lists followed by their links while things change
 mod past; // lists by what a form asked before
