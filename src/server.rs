@@ -248,9 +248,21 @@ async fn operator_key(
     let path = data.join("operator-key");
     let failed = |source| ServerError::KeyFile { path: path.clone(), source };
     let random = SystemRandomness::new();
-    let (key, is_new) = match read_key(&path).map_err(failed)? {
-        Some(key) => (key, false),
-        None => (KeyText::draw(&random), true),
+    let (key, is_new) = match read_key(&path) {
+        Ok(Some(key)) => (key, false),
+        Ok(None) => (KeyText::draw(&random), true),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let file = path.display().to_string();
+            tracing::warn!(file, %error, "the operator key is damaged and is replaced by a new one");
+            let key = KeyText::draw(&random);
+            // The store knows it first: a file that was replaced before would not be replaced again.
+            if add_operator_key(store, &key, clock.now()).await? {
+                write_key(&path, &key).map_err(failed)?;
+                return Ok(Some(key));
+            }
+            (key, true)
+        }
+        Err(error) => return Err(failed(error)),
     };
     if is_new {
         write_key(&path, &key).map_err(failed)?;

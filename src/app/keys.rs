@@ -31,14 +31,25 @@ pub async fn bootstrap(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
-    let key = ApiKey {
+    let key = operator(workspace.id, key, now);
+    store.bootstrap(workspace, key).await
+}
+
+/// Makes `key` another operator key of the first workspace. False if the store is empty.
+pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
+    let Some(workspace) = store.first_workspace().await? else { return Ok(false) };
+    store.insert_key(operator(workspace, key, now)).await?;
+    Ok(true)
+}
+
+fn operator(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {
+    ApiKey {
         id: key.id(),
-        workspace: workspace.id,
+        workspace,
         name: "operator".to_owned(),
         hash: key.hash(),
         scopes: vec![Scope::Admin, Scope::Operator],
         created_at: now,
         expires_at: None,
-    };
-    store.bootstrap(workspace, key).await
+    }
 }

@@ -27,7 +27,7 @@ use crate::store::{Current, Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
 pub use forms::{FormPage, FormsWanted, VersionPage};
-pub use keys::bootstrap;
+pub use keys::{add_operator_key, bootstrap};
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
 pub use upkeep::Maintained;

@@ -277,6 +277,9 @@ pub trait Keys: Send + Sync {
     /// The key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
 
+    /// The workspace that was made first.
+    async fn first_workspace(&self) -> Result<Option<WorkspaceId>, StoreError>;
+
     /// The workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;
 }
@@ -290,14 +293,14 @@ pub trait Upkeep: Send + Sync {
     /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
 
-    /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
-    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
-
     /// What maintenance noted of the clock; nothing before the first time.
     async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
 
     /// Notes it for the next time.
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
+
+    /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
+    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
 
     /// Tells others who find the store locked where its server listens.
     fn announce(&self, address: &str);

@@ -57,6 +57,17 @@ impl Keys for SledStore {
         self.engine.get_decoded(&layout::api_key(id), layout::decode_api_key)
     }
 
+    async fn first_workspace(&self) -> Result<Option<WorkspaceId>, StoreError> {
+        let mut first: Option<Workspace> = None;
+        for (_, body) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
+            let workspace = layout::decode_workspace(&body)?;
+            if first.as_ref().is_none_or(|first| workspace.created_at < first.created_at) {
+                first = Some(workspace);
+            }
+        }
+        Ok(first.map(|first| first.id))
+    }
+
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {
         self.engine.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
     }

@@ -84,7 +84,7 @@ async fn a_store_whose_key_file_is_gone_gets_no_new_key() {
 }
 
 #[tokio::test]
-async fn a_key_file_of_another_store_is_no_key_and_one_without_a_key_is_an_error() {
+async fn a_key_file_of_another_store_is_no_key_and_a_damaged_one_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     open_local(folder.path()).await.unwrap().close().await.unwrap();
     let key = KeyText::draw(&Scrambled::new(6));
@@ -92,10 +92,16 @@ async fn a_key_file_of_another_store_is_no_key_and_one_without_a_key_is_an_error
     let local = open_local(folder.path()).await.unwrap();
     assert_eq!(local.key, None);
     local.close().await.unwrap();
-    fs::write(key_file(folder.path()), "nothing").unwrap();
-    let error = open_local(folder.path()).await.err().unwrap();
-    assert!(matches!(error, ServerError::KeyFile { .. }), "{error}");
-    assert!(error.to_string().contains("operator-key"));
+    for damaged in [&b"nothing"[..], b"\xff"] {
+        fs::write(key_file(folder.path()), damaged).unwrap();
+        let local = open_local(folder.path()).await.unwrap();
+        let key = local.key.clone().expect("it was made anew");
+        assert_eq!(entry(&local, &key).await, 200);
+        local.close().await.unwrap();
+        let local = open_local(folder.path()).await.unwrap();
+        assert_eq!(local.key, Some(key), "once");
+        local.close().await.unwrap();
+    }
 }
 
 #[tokio::test]

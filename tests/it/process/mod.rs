@@ -5,6 +5,7 @@
 #[path = "../../../benches/common/mod.rs"]
 mod common;
 mod exact; // seats, slugs and counts
+mod flips; // a bit that is another
 mod full; // a disk without room
 mod kill; // kill -9, again and again
 mod order; // no answer before its sync
