@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forms::cpu_pool::CpuPool;
 use forms::domain::condition::Wanted;
 use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, Random, WorkspaceId};
@@ -140,13 +141,16 @@ async fn rates(
     target: &str,
 ) -> Result<Table, Box<dyn Error>> {
     let options = Options { prove: false, prepare_ahead: false, ..Options::default() };
-    let store = SledStore::open(data, options, Arc::new(NoRandom), Arc::new(|_event| {}))?;
+    let store =
+        SledStore::open(data, options, CpuPool::default(), Arc::new(NoRandom), Arc::new(|_event| {}))?;
     let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("no such key")?;
     let current = store.find_form(key.workspace, form).await?.ok_or("no such form")?;
+    let version = store.find_version(key.workspace, form, current.version).await?.ok_or("no such version")?;
+    let version = version.read().ok_or("unreadable questions")?;
     let stored = store.count_submissions(key.workspace, form).await?;
     let filters = lists
         .iter()
-        .map(|(name, query)| Ok((*name, SubmissionFilter::new(query, &current.version.questions)?)))
+        .map(|(name, query)| Ok((*name, SubmissionFilter::new(query, &version.questions)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let mut rounds = Vec::new();
     for _ in 0..settings::rounds()? {
@@ -182,8 +186,8 @@ async fn read(
         let page = store.list_submissions(workspace, form, filter, Order::NewestFirst, after, PAGE).await?;
         let page = page.ok_or("no such form")?;
         count += page.rows.len();
-        after = page.rows.last().map(|last| last.id);
-        if !page.more {
+        after = page.next;
+        if after.is_none() {
             return Ok(count);
         }
     }

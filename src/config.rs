@@ -84,10 +84,13 @@ pub struct HttpLimits {
     pub body_timeout: Duration,
     /// Bytes a second that a body must come with once `body_timeout` is used up.
     pub min_body_rate: u32,
-    /// How long a connection may rest between requests, or not take what is sent to it.
+    /// How long a connection may rest between requests.
     pub idle_timeout: Duration,
-    /// Connections served at once; more wait.
+    /// Connections served at once. Where all are taken, the one idle longest is closed for the next.
     pub max_connections: usize,
+    /// Connections of one address at once, for IPv6 of one /64. `None` is a quarter of `max_connections`, but all of
+    /// them from this machine.
+    pub max_connections_per_address: Option<usize>,
     /// Failed authentications from one address before its bad keys are answered 429; `None` is without bound.
     pub auth_failures: Option<Rate>,
 }
@@ -106,8 +109,32 @@ impl Default for HttpLimits {
             min_body_rate: 1 << 10,
             idle_timeout: Duration::from_secs(60),
             max_connections: 1_024,
+            max_connections_per_address: None,
             auth_failures: Some(Rate { count: 10, per: Period::Minute }),
         }
+    }
+}
+
+/// Connections beyond `max_connections` that serve only `/healthz` and `/readyz`.
+pub const KEPT_CONNECTIONS: usize = 8;
+
+/// Files that the store and the logs may need open at once.
+const STORE_FILES: usize = 128;
+
+impl HttpLimits {
+    /// Connections that one address may hold, if it is not this machine.
+    pub fn connections_per_address(&self) -> usize {
+        self.max_connections_per_address.unwrap_or(self.max_connections / 4).min(self.max_connections).max(1)
+    }
+
+    /// Lowers `max_connections` to what a process that may open `files` files can serve: all but 128, or half of them
+    /// where there are few, less the connections that are kept or about to close. Returns whether it was lowered.
+    pub fn fit_open_files(&mut self, files: usize) -> bool {
+        let connections = files.saturating_sub(STORE_FILES).max(files / 2);
+        let most = connections.saturating_sub(2 * KEPT_CONNECTIONS).max(1);
+        let is_lowered = most < self.max_connections;
+        self.max_connections = self.max_connections.min(most);
+        is_lowered
     }
 }
 
@@ -172,7 +199,32 @@ impl FromStr for Rate {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Rate};
+    use super::{Config, HttpLimits, Rate};
+
+    #[test]
+    fn connections_leave_the_store_its_files() {
+        let fitted = |files, max_connections| {
+            let mut limits = HttpLimits { max_connections, ..HttpLimits::default() };
+            let is_lowered = limits.fit_open_files(files);
+            (limits.max_connections, is_lowered)
+        };
+        for (files, connections) in [(0, 1), (20, 1), (64, 16), (256, 112), (1_024, 880), (4_096, 3_952)] {
+            assert_eq!(fitted(files, 100_000), (connections, true), "{files}");
+            assert_eq!(fitted(files, connections), (connections, false), "{files}");
+        }
+    }
+
+    #[test]
+    fn an_address_holds_a_quarter_of_the_connections_unless_told() {
+        let share = |max_connections, max_connections_per_address| {
+            HttpLimits { max_connections, max_connections_per_address, ..HttpLimits::default() }
+                .connections_per_address()
+        };
+        assert_eq!(
+            [share(1_024, None), share(3, None), share(8, Some(5)), share(8, Some(50))],
+            [256, 1, 5, 8]
+        );
+    }
 
     #[test]
     fn a_rate_reads_back_what_it_writes() {

@@ -26,7 +26,8 @@
 //! | Room | Is for | Knows nothing of |
 //! |---|---|---|
 //! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
-//! | [`process`] | whether another process still lives | everything else |
+//! | [`process`] | how many files this process may open, whether another still lives | everything else |
+//! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |
 //! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
@@ -45,7 +46,7 @@
 //! * The journal is the truth. The index is believed only with proof, and can be thrown away at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are kept and given back as the text that was sent.
-//! * Rows may be kept decoded past the index; the writer, which alone changes rows, forgets them before it answers.
+//! * A cache holds what never changes: a form's version, compiled; a row with the very bytes it was decoded from.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness come in as arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints; only `main` ends the process, but for the store when it can promise nothing more.
@@ -82,6 +83,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod cpu_pool;
 pub mod domain;
 pub mod http;
 pub mod id;

@@ -1,10 +1,12 @@
-//! Other processes of this machine.
+//! This process and others of this machine.
 //!
 //! Who holds a store and which servers run is told in files that outlive who wrote them: so it is asked whether they
 //! still live.
 
 use std::fs;
 use std::path::Path;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Whether the process `pid` has ended, at least so far that its memory is going.
 ///
@@ -13,4 +15,12 @@ use std::path::Path;
 pub fn has_ended(pid: u32) -> bool {
     let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     !has_memory && Path::new("/proc/self").exists()
+}
+
+/// Raises the number of files that this process may have open to the most it is allowed, and returns it.
+pub fn raise_open_files() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let current = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }

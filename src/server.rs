@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use crate::app::{App, Maintained, add_operator_key, bootstrap};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Exposed};
+use crate::cpu_pool::CpuPool;
 use crate::http::serve::serve;
 use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
@@ -126,12 +127,14 @@ impl Local {
 pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
     let config = Config::new(data);
     let options = Options { prove: false, prepare_ahead: false, ..options(&config) };
-    let path = config.data.clone();
+    let (path, pool) = (config.data.clone(), CpuPool::default());
+    let long_reads = pool.clone();
     let store = blocking(move || {
-        SledStore::open(&path, options, Arc::new(SystemRandomness::new()), Arc::new(|event| log(&event)))
+        let report = Arc::new(|event| log(&event));
+        SledStore::open(&path, options, long_reads, Arc::new(SystemRandomness::new()), report)
     })
     .await?;
-    assemble(&config, store).await
+    assemble(&config, store, pool).await
 }
 
 /// Listens on the address of `config`. A server of the same store that was killed keeps its address for as long as the
@@ -173,6 +176,8 @@ async fn open_serving(
     let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
     let told = Arc::clone(&health);
     let (path, options) = (config.data.clone(), options(config));
+    let pool = CpuPool::default();
+    let long_reads = pool.clone();
     let mut opening = pin!(blocking(move || {
         let report = Arc::new(move |event| {
             log(&event);
@@ -180,7 +185,7 @@ async fn open_serving(
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
             }
         });
-        SledStore::open(&path, options, Arc::new(SystemRandomness::new()), report)
+        SledStore::open(&path, options, long_reads, Arc::new(SystemRandomness::new()), report)
     }));
     let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
     let mut store = None;
@@ -197,7 +202,7 @@ async fn open_serving(
         opening.await?.close().await?;
         return Ok(None);
     };
-    Ok(Some((listener, assemble(config, store?).await?)))
+    Ok(Some((listener, assemble(config, store?, pool).await?)))
 }
 
 fn options(config: &Config) -> Options {
@@ -228,12 +233,12 @@ fn log(event: &Event) {
     }
 }
 
-async fn assemble(config: &Config, store: SledStore) -> Result<Local, ServerError> {
+async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Local, ServerError> {
     let clock = Arc::new(SystemClock);
     let key = operator_key(&store, &config.data, &*clock).await?;
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
-    let app = Arc::new(App::new(store, clock, random, config.content));
+    let app = Arc::new(App::new(store, pool, clock, random, config.content));
     let api = router(Arc::clone(&app), config.http.clone(), config.content);
     Ok(Local { api, key, app })
 }

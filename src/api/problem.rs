@@ -111,6 +111,8 @@ codes! {
         "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` tells in how many seconds to try again.";
     StorageFull "storage_full" 503 "The server's disk is full"
         "Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
+    Overloaded "overloaded" 503 "The server is overloaded"
+        "Other requests take all the memory, connections or processor time that such requests may have. Nothing was stored. Send the request again after the seconds in `Retry-After`.";
 }
 
 impl Code {

@@ -51,5 +51,6 @@ pub struct LimitsView {
     pub min_body_rate: u64,
     pub idle_timeout: f64,
     pub max_connections: u64,
+    pub max_connections_per_address: u64,
     pub auth_failures: Option<String>,
 }

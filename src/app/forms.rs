@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use super::slow::elsewhere;
-use super::{App, AppError, Attempt, Cursors, What, require, settled};
+use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
-use crate::domain::form::{Form, Version, WrittenVersion};
+use crate::domain::form::{Edit, EditedForm, Form, Retired, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
 use crate::domain::revision::Expected;
 use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::FormId;
-use crate::store::{Current, NewForm, Operation, Restored, Step};
+use crate::id::{FormId, WorkspaceId};
+use crate::store::{FormUpdate, NewForm, Operation, Restored, Step};
 
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
@@ -46,12 +45,25 @@ pub struct VersionPage {
     pub next: Option<String>,
 }
 
+/// A form that was taken out of the trash.
+#[derive(Debug, Clone)]
+pub struct RestoredForm {
+    pub current: Current,
+    /// How many submissions it had then.
+    pub responses: u64,
+    /// When that was.
+    pub at: Timestamp,
+}
+
+/// How often an edit is computed. Edits of one form wait for each other, but one whose caller has left may still be
+/// written, and the form may go to the trash and come back.
+const TRIES: usize = 3;
+
 /// How a definition or a change of one is read.
 type Read<T> = fn(&Value, &Limits) -> Result<T, Vec<Violation>>;
 
 impl App {
-    /// Reads `body` on a thread of its own: a form may have hundreds of patterns, and compiling them takes seconds that
-    /// nobody else should wait for.
+    /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
     async fn read_definition<T: Send + 'static>(&self, body: &str, read: Read<T>) -> Result<T, AppError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || {
@@ -59,7 +71,7 @@ impl App {
             read(&value, &limits)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
         };
-        elsewhere(work).await
+        self.pool.run(work).await?
     }
 
     /// Makes a draft from the definition in the body. True if an earlier attempt had made it.
@@ -67,7 +79,7 @@ impl App {
         &self,
         caller: &Caller,
         attempt: Attempt<'_>,
-    ) -> Result<(Form, Version, bool), AppError> {
+    ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require(caller, Scope::Write)?;
         let definition = self.read_definition(attempt.body, Definition::read).await?;
         let retry = attempt.retry(caller, Operation::CreateForm);
@@ -82,6 +94,10 @@ impl App {
             let (made, replayed) = settled(step, What::Form(id.to_string()))?;
             // The same body makes the same form, so a replay needs no more than what was given to it.
             let (form, version) = Form::create(made.0, caller.workspace, definition, made.1);
+            let version = Arc::new(version);
+            if !replayed {
+                self.cache_version(form.id, Arc::clone(&version), attempt.body.len());
+            }
             return Ok((form, version, replayed));
         }
         Err(AppError::Contended)
@@ -91,11 +107,7 @@ impl App {
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require(caller, Scope::Write)?;
         let definition = self.read_definition(body, Definition::read).await?;
-        if let Some(slug) = &definition.slug
-            && let Some(holder) = self.store.find_slug(caller.workspace, slug).await?
-        {
-            return Err(AppError::Refused(Refusal::slug_taken(slug, holder)));
-        }
+        self.refuse_taken_slug(caller.workspace, definition.slug.as_deref()).await?;
         Ok(Form::create(FormId::draw(self.random()), caller.workspace, definition, self.now()))
     }
 
@@ -146,16 +158,71 @@ impl App {
         dry_run: bool,
     ) -> Result<(Current, u64), AppError> {
         require(caller, Scope::Write)?;
-        let id = self.current(caller, form).await?.form.id;
-        let change = self.read_definition(body, Change::read).await?;
-        let step = if dry_run {
-            self.store.try_update(caller.workspace, id, change, expected, self.now()).await?
-        } else {
-            self.store.update_form(caller.workspace, id, change, expected, self.now()).await?
+        let id = self.form(caller, form).await?.id;
+        let change = Arc::new(self.read_definition(body, Change::read).await?);
+        let _lock = self.form_edits.lock(id).await;
+        for _ in 0..TRIES {
+            let current = self.current(caller, form).await?;
+            expected.check(current.form.revision).map_err(AppError::Refused)?;
+            let edit = self.edit_form(&current, Arc::clone(&change)).await?;
+            let step = match edit {
+                Edit::Unchanged => Step::Done(current),
+                Edit::Changed(edited) if dry_run => Step::Done(self.try_edit(current, *edited).await?),
+                Edit::Changed(edited) => self.replace_form(current, *edited).await?,
+            };
+            if !matches!(step, Step::Recheck) {
+                let (current, _) = settled(step, What::Form(form.to_owned()))?;
+                let count = self.store.count_submissions(caller.workspace, id).await?;
+                return Ok((current, count));
+            }
+        }
+        Err(AppError::Contended)
+    }
+
+    /// Computes on the pool what `change` makes of a form.
+    async fn edit_form(&self, current: &Current, change: Arc<Change>) -> Result<Edit, AppError> {
+        let retired = match change.questions {
+            Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
+            None => Retired::new(),
         };
-        let (current, _) = settled(step, What::Form(form.to_owned()))?;
-        let count = self.store.count_submissions(caller.workspace, id).await?;
-        Ok((current, count))
+        let (Current { form, version }, now) = (current.clone(), self.now());
+        let edit = self.pool.run(move || form.change(&version, &retired, &change, now)).await?;
+        edit.map_err(AppError::Refused)
+    }
+
+    /// Returns the form as an edit would make it.
+    async fn try_edit(&self, current: Current, edited: EditedForm) -> Result<Current, AppError> {
+        let EditedForm { form, version, .. } = edited;
+        if form.slug != current.form.slug {
+            self.refuse_taken_slug(form.workspace, form.slug.as_deref()).await?;
+        }
+        Ok(Current { form: Arc::new(form), version: version.map_or(current.version, Arc::new) })
+    }
+
+    /// Stores what an edit makes of a form, unless the form has changed since.
+    async fn replace_form(&self, current: Current, edited: EditedForm) -> Result<Step<Current>, AppError> {
+        let EditedForm { form, version, retired } = edited;
+        let written = version.as_ref().map(Version::written);
+        let text_bytes = written.as_ref().map_or(0, |written| written.questions.get().len());
+        let seen_revision = current.form.revision;
+        let update = FormUpdate { seen_revision, form: form.clone(), version: written, retired };
+        let step = self.store.replace_form(form.workspace, update).await?;
+        let version = match version.map(Arc::new) {
+            Some(version) if matches!(step, Step::Done(())) => {
+                self.cache_version(form.id, Arc::clone(&version), text_bytes);
+                version
+            }
+            version => version.unwrap_or(current.version),
+        };
+        Ok(step.map(|()| Current { form: Arc::new(form), version }))
+    }
+
+    async fn refuse_taken_slug(&self, workspace: WorkspaceId, slug: Option<&str>) -> Result<(), AppError> {
+        let Some(slug) = slug else { return Ok(()) };
+        match self.store.find_slug(workspace, slug).await? {
+            Some(holder) => Err(AppError::Refused(Refusal::slug_taken(slug, holder))),
+            None => Ok(()),
+        }
     }
 
     /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too), if it is at
@@ -183,12 +250,14 @@ impl App {
         caller: &Caller,
         form: &str,
         attempt: Attempt<'_>,
-    ) -> Result<(Restored, bool), AppError> {
+    ) -> Result<(RestoredForm, bool), AppError> {
         require(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
         let retry = attempt.retry(caller, Operation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
-        settled(step, What::Form(form.to_owned()))
+        let (Restored { form, responses, at }, replayed) = settled(step, What::Form(form.to_owned()))?;
+        let version = self.present_version(&form).await?;
+        Ok((RestoredForm { current: Current { form, version }, responses, at }, replayed))
     }
 
     /// A page of the form's versions, `limit` at most, from `cursor` on.

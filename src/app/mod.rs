@@ -5,28 +5,30 @@
 
 mod cursor;
 mod forms;
+mod keyed_mutex;
 mod keys;
-mod slow;
 mod submission_life;
 mod submissions;
-mod turns;
 mod upkeep;
+mod versions;
 
 use std::sync::Arc;
 
-use self::slow::Queues;
-use self::turns::Turns;
+use self::keyed_mutex::KeyedMutex;
+use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
+use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::admission::Refusal;
+use crate::domain::form::{Form, Version};
 use crate::domain::json::SyntaxError;
 use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
-use crate::store::{Current, Operation, Retry, Step, Store, StoreError};
+use crate::store::{Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
-pub use forms::{FormPage, FormsWanted, VersionPage};
+pub use forms::{FormPage, FormsWanted, RestoredForm, VersionPage};
 pub use keys::{add_operator_key, bootstrap};
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
@@ -38,9 +40,17 @@ pub struct App {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     limits: Limits,
-    /// At editing submissions.
-    turns: Turns<SubmissionId>,
-    queues: Queues,
+    pool: CpuPool,
+    versions: VersionCache,
+    form_edits: KeyedMutex<FormId>,
+    submission_edits: KeyedMutex<SubmissionId>,
+}
+
+/// A form with its present questions.
+#[derive(Debug, Clone)]
+pub struct Current {
+    pub form: Arc<Form>,
+    pub version: Arc<Version>,
 }
 
 /// Why a use case did not do what it was asked.
@@ -70,6 +80,9 @@ pub enum AppError {
     /// The form or the submission kept changing while the answers were checked.
     #[error("the form or the submission is changing too fast")]
     Contended,
+    /// Too much work is queued; the same request may succeed in a moment.
+    #[error("too much work is queued")]
+    Overloaded,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -94,14 +107,24 @@ impl std::fmt::Display for What {
 }
 
 impl App {
-    /// The use cases on `store`.
+    /// The use cases on `store`. What takes long runs on `pool`.
     pub fn new(
         store: Arc<dyn Store>,
+        pool: CpuPool,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         limits: Limits,
     ) -> Self {
-        Self { store, clock, random, limits, turns: Turns::new(), queues: Queues::new() }
+        Self {
+            store,
+            clock,
+            random,
+            limits,
+            pool,
+            versions: VersionCache::default(),
+            form_edits: KeyedMutex::default(),
+            submission_edits: KeyedMutex::default(),
+        }
     }
 
     /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out
@@ -125,8 +148,15 @@ impl App {
         &*self.random
     }
 
-    /// The form that `text` names, in the caller's workspace and outside the trash.
+    /// The form that `text` names, in the caller's workspace and outside the trash, with its questions.
     async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
+        let form = self.form(caller, text).await?;
+        let version = self.present_version(&form).await?;
+        Ok(Current { form, version })
+    }
+
+    /// The form that `text` names, in the caller's workspace and outside the trash.
+    async fn form(&self, caller: &Caller, text: &str) -> Result<Arc<Form>, AppError> {
         let missing = || AppError::NotFound(What::Form(text.to_owned()));
         let id = self.form_id(caller, text).await?;
         self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
@@ -142,6 +172,15 @@ impl App {
             false => None,
         };
         found.ok_or_else(|| AppError::NotFound(What::Form(text.to_owned())))
+    }
+}
+
+impl From<PoolError> for AppError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Overloaded => Self::Overloaded,
+            PoolError::Panicked(what) => Self::Store(StoreError::Panicked(what)),
+        }
     }
 }
 

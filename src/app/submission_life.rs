@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::slow::PATIENCE_NANOS;
-use super::submissions::{submission_id, unreadable};
-use super::{App, AppError, Attempt, What, require, settled};
+use super::submissions::{is_costly, submission_id, unreadable};
+use super::{App, AppError, Attempt, Current, What, require, settled};
 use crate::domain::admission::Refusal;
 use crate::domain::edit::{Edit, Patch};
 use crate::domain::form::Version;
@@ -13,7 +12,7 @@ use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{CheckedEdit, Current, Operation, Step};
+use crate::store::{CheckedEdit, Operation, Step};
 
 /// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
 const TRIES: usize = 2;
@@ -42,7 +41,7 @@ impl App {
         let current = self.current(caller, form).await?;
         let submission = submission_id(id)?;
         let patch = Patch::read(body).map_err(unreadable)?;
-        let _turn = self.turns.at(submission).await;
+        let _lock = self.submission_edits.lock(submission).await;
         for _ in 0..TRIES {
             let step = self.edit_once(&current, submission, patch.clone(), expected).await?;
             if !matches!(step, Step::Recheck) {
@@ -67,8 +66,7 @@ impl App {
         if let Err(why) = expected.check(found.revision()) {
             return Ok(Step::Refused(why));
         }
-        let version = self.store.find_version(workspace, form, found.form_version).await?;
-        let Some(version) = version else { return Ok(Step::Missing) };
+        let version = self.version(workspace, form, found.form_version).await?;
         let dropped = match current.form.settings.unknown_answers {
             UnknownAnswers::Drop => patch.sort_out(&version),
             UnknownAnswers::Reject => Vec::new(),
@@ -88,13 +86,11 @@ impl App {
         version: Arc<Version>,
     ) -> Result<Option<Edit>, AppError> {
         let refused = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
-        let nanos = patch.work(submission, &version);
-        if nanos <= PATIENCE_NANOS {
+        if !patch.has_answers() || !is_costly(&version, submission.size() + patch.size()) {
             return patch.apply(submission, &version, &self.limits).map_err(refused);
         }
-        let form = submission.form;
         let (patch, submission, limits) = (patch.clone(), submission.clone(), self.limits);
-        self.aside(form, nanos, move || patch.apply(&submission, &version, &limits).map_err(refused)).await
+        self.pool.run(move || patch.apply(&submission, &version, &limits).map_err(refused)).await?
     }
 
     /// A page of what edits have replaced, `limit` at most, from `cursor` on.
@@ -159,6 +155,6 @@ impl App {
 
     /// The form and the submission that `form` and `id` name; the form is there, outside the trash.
     async fn named(&self, caller: &Caller, form: &str, id: &str) -> Result<(FormId, SubmissionId), AppError> {
-        Ok((self.current(caller, form).await?.form.id, submission_id(id)?))
+        Ok((self.form(caller, form).await?.id, submission_id(id)?))
     }
 }

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::slow::PATIENCE_NANOS;
-use super::{App, AppError, Attempt, Cursors, What, require, settled};
+use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
 use crate::clock::Timestamp;
-use crate::domain::admission::{Refusal, accepting};
+use crate::domain::admission::{Refusal, Shut, accepting};
 use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::form::Version;
 use crate::domain::limits::Limits;
 use crate::domain::settings::UnknownAnswers;
-use crate::domain::submission::{self, Replaced, Sent, Submission, SubmissionStatus, Unreadable};
+use crate::domain::submission::{self, Sent, Submission, SubmissionStatus, Unreadable};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{Current, NewSubmission, Operation, Page, Retry, Step};
+use crate::store::{NewSubmission, Operation, Retry, Step, SubmissionRows};
 
 /// A submission that is stored.
 #[derive(Debug, Clone)]
@@ -43,7 +42,7 @@ pub struct SubmissionPage {
     pub submissions: Vec<Submission>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
-    /// How many submissions all pages have together, if that was asked for.
+    /// How many submissions all pages have together, if that was asked for and counting them did not take too long.
     pub total: Option<u64>,
 }
 
@@ -70,19 +69,18 @@ impl App {
         require(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let sent = self.read(attempt.body)?;
             let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
-                return self.replayed(caller, id, &current, sent).await;
+                return self.replayed(caller, id, &current, attempt.body).await;
             }
-            let (sent, dropped) = self.check(&current, sent).await?;
+            let (sent, dropped) = self.check(&current, attempt.body).await?;
             let new = checked(&current, &sent, retry);
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, Step::Recheck) {
                 continue;
             }
             return match settled(step, What::Form(form.to_owned()))? {
-                (id, true) => self.replayed(caller, id, &current, sent).await,
+                (id, true) => self.replayed(caller, id, &current, attempt.body).await,
                 (id, false) => {
                     Ok(Accepted { submission: completed(id, &current, sent), replayed: false, dropped })
                 }
@@ -95,18 +93,12 @@ impl App {
     pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
-        let sent = self.read(body)?;
-        let (sent, dropped) = self.check(&current, sent).await?;
+        let (sent, dropped) = self.check(&current, body).await?;
         Ok(Tried { form: current.form.id, sent, dropped })
     }
 
-    fn read(&self, body: &str) -> Result<Sent, AppError> {
-        submission::read(body, &self.limits).map_err(unreadable)
-    }
-
-    /// What was sent as it is kept, and the keys that are left out. Whether the form takes any answers comes first: then
-    /// it does not matter what they are.
-    async fn check(&self, current: &Current, sent: Sent) -> Result<(Sent, Vec<String>), AppError> {
+    /// What was sent as it is kept, and the keys that are left out.
+    async fn check(&self, current: &Current, body: &str) -> Result<(Sent, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -114,41 +106,33 @@ impl App {
             None => 0,
         };
         let now = self.now();
-        let open = accepting(form, responses, now);
-        open.map_err(|why| AppError::Refused(Refusal::shut(form, why)))?;
-        let (sent, dropped) = kept(current, sent);
-        let nanos = current.version.work(sent.answers.values());
-        let sent = if nanos > PATIENCE_NANOS {
-            let (version, limits) = (Arc::clone(&current.version), self.limits);
-            self.aside(form.id, nanos, move || fitting(&version, sent, &limits, now)).await?
-        } else {
-            fitting(&current.version, sent, &self.limits, now)?
-        };
-        Ok((sent, dropped))
+        let (open, limits) = (accepting(form, responses, now), self.limits);
+        if !is_costly(&current.version, body.len()) {
+            return evaluate(current, body, open, &limits, now);
+        }
+        let (current, body) = (current.clone(), body.to_owned());
+        self.pool.run(move || evaluate(&current, &body, open, &limits, now)).await?
     }
 
-    /// What an earlier attempt stored: as it was kept, before any edit; or as it was sent, if it is gone since.
+    /// The first answer to an earlier attempt: the submission as it was stored, whatever has become of it since. One that
+    /// was erased is answered from what was sent.
     async fn replayed(
         &self,
         caller: &Caller,
         id: SubmissionId,
         current: &Current,
-        sent: Sent,
+        body: &str,
     ) -> Result<Accepted, AppError> {
         let form = current.form.id;
-        let Some(mut submission) = self.store.find_submission(caller.workspace, form, id).await? else {
-            let (sent, dropped) = kept(current, sent);
-            return Ok(Accepted { submission: completed(id, current, sent), replayed: true, dropped });
+        let original = self.store.find_original(caller.workspace, form, id).await?;
+        let version = match &original {
+            Some(found) => self.version(caller.workspace, form, found.form_version).await?,
+            None => Arc::clone(&current.version),
         };
-        // What the questions of then did not have was left out then.
-        let version = self.store.find_version(caller.workspace, form, submission.form_version).await?;
-        let dropped = version.map_or_else(Vec::new, |version| version.sort_out(sent.answers).1);
-        if submission.edits() > 0 {
-            let first = self.store.list_history(caller.workspace, form, id, Some(1), 1).await?;
-            for Replaced { answers, metadata, .. } in first.into_iter().flat_map(|page| page.rows) {
-                (submission.answers, submission.metadata) = (answers, metadata);
-            }
-        }
+        let current = Current { version, ..current.clone() };
+        let (body, limits) = (body.to_owned(), self.limits);
+        let work = move || resend(&current, &body, original, id, &limits);
+        let (submission, dropped) = self.pool.run(work).await??;
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
@@ -172,7 +156,7 @@ impl App {
         id: &str,
     ) -> Result<Submission, AppError> {
         require(caller, Scope::Read)?;
-        let form = self.current(caller, form).await?.form.id;
+        let form = self.form(caller, form).await?.id;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
         let submission = submission_id(id)?;
         self.store.find_submission(caller.workspace, form, submission).await?.ok_or_else(missing)
@@ -189,32 +173,21 @@ impl App {
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let current = self.current(caller, form).await?;
         let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
-        let filter = self.filter(&current, &query).await?;
+        let filter =
+            SubmissionFilter::new(&query, &current.version.questions).map_err(AppError::InvalidQuery)?;
         let (workspace, id) = (caller.workspace, current.form.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
         let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
         let total = match count {
-            true => Some(self.store.count_filtered(workspace, id, &filter).await?),
+            true => self.store.count_filtered(workspace, id, &filter).await?,
             false => None,
         };
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// Makes `query` ready. Where it does not fit what the form asks now, it may fit what the form asked when answers
-    /// were stored.
-    async fn filter(&self, current: &Current, query: &SubmissionQuery) -> Result<SubmissionFilter, AppError> {
-        let Current { form, version } = current;
-        if let Ok(filter) = SubmissionFilter::new(query, &version.questions) {
-            return Ok(filter);
-        }
-        let past = self.store.find_past(form, query, version).await?;
-        past.filter(query).map_err(AppError::InvalidQuery)
-    }
-
-    /// What is wrong with `tests` of the form's answers, for a list that is refused all the same. Whether they fit what the
-    /// form asked before is not looked up for that: where it did ask anything else, nothing is told.
+    /// What is wrong with `tests` of the form's answers, for a list that is refused all the same.
     pub async fn misfit(
         &self,
         caller: &Caller,
@@ -224,7 +197,7 @@ impl App {
         require(caller, Scope::Read)?;
         let version = self.current(caller, form).await?.version;
         let query = SubmissionQuery { answers: tests, ..SubmissionQuery::default() };
-        Ok(SubmissionFilter::new(&query, &version.questions).err().filter(|_| version.number == 1))
+        Ok(SubmissionFilter::new(&query, &version.questions).err())
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
@@ -247,9 +220,8 @@ impl App {
 }
 
 impl SubmissionPage {
-    fn new(page: Page<Submission>, cursors: &Cursors, list: &str) -> Self {
-        let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(list, &last.id.to_bytes()));
+    fn new(page: SubmissionRows, cursors: &Cursors, list: &str) -> Self {
+        let next = page.next.map(|last| cursors.write(list, &last.to_bytes()));
         Self { submissions: page.rows, next, total: None }
     }
 }
@@ -270,6 +242,50 @@ pub(super) fn unreadable(why: Unreadable) -> AppError {
         Unreadable::Syntax(error) => AppError::Malformed(error),
         Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
     }
+}
+
+/// Whether checking a body of so many bytes may take longer than a millisecond.
+pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
+    const LARGE_BODY: usize = 64 << 10;
+    const SEARCHED_BODY: usize = 4 << 10;
+    const LARGE_PATTERNS: usize = 16 << 10;
+    bytes > LARGE_BODY
+        || version.searches() && (bytes > SEARCHED_BODY || version.pattern_bytes() > LARGE_PATTERNS)
+}
+
+/// What the body holds as it is kept, and the keys that are left out. Whether the form takes any answers comes before
+/// what they are.
+fn evaluate(
+    current: &Current,
+    body: &str,
+    open: Result<(), Shut>,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<(Sent, Vec<String>), AppError> {
+    let sent = submission::read(body, limits).map_err(unreadable)?;
+    open.map_err(|why| AppError::Refused(Refusal::shut(&current.form, why)))?;
+    let (sent, dropped) = kept(current, sent);
+    Ok((fitting(&current.version, sent, limits, now)?, dropped))
+}
+
+/// The first answer to the body that made the submission `id`, from its `original` if that is still there.
+fn resend(
+    current: &Current,
+    body: &str,
+    original: Option<Submission>,
+    id: SubmissionId,
+    limits: &Limits,
+) -> Result<(Submission, Vec<String>), AppError> {
+    let sent = submission::read(body, limits).map_err(unreadable)?;
+    if let Some(original) = original {
+        // What the questions of then did not have was left out then.
+        return Ok((original, current.version.sort_out(sent.answers).1));
+    }
+    let (sent, dropped) = kept(current, sent);
+    // The form may have changed since: answers that it would refuse now come back without its defaults.
+    let at = Timestamp::from_millis(id.millis());
+    let sent = fitting(&current.version, sent.clone(), limits, at).unwrap_or(sent);
+    Ok((completed(id, current, sent), dropped))
 }
 
 /// What the form looks at, and the keys of the answers that it leaves out.

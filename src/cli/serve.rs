@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::args::{duration, size};
+use crate::cli::args::{count, duration, size};
 use crate::cli::context::{self, Sourced};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
@@ -18,6 +18,7 @@ use crate::cli::{local, runtime};
 use crate::client::Url;
 use crate::config::{Config, HttpLimits, NoRate, Rate};
 use crate::domain::limits::Limits;
+use crate::process::raise_open_files;
 use crate::server::{self, Serving};
 
 /// What to do where another process holds the data directory.
@@ -45,13 +46,13 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Refuse writes when less than this is free on the disk
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "128MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "0", "1024GiB"), default_value = "128MiB")]
     min_free: u64,
     /// Memory for the store's cache
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1MiB", "1024GiB"))]
     cache_size: Option<u64>,
     /// Days that deleted forms and submissions can be restored
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", value_parser = within(days, "0", "36500"), default_value_t = 30)]
     trash_days: u32,
     #[command(flatten)]
     limits: LimitFlags,
@@ -62,53 +63,56 @@ pub struct Serve {
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
     /// Size of a request's body
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
     max_body: u64,
     /// Size of a body that defines a form
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "2MiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
     max_definition: u64,
     /// Questions in a form
-    #[arg(long, value_name = "N", default_value_t = 500, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_questions: usize,
     /// Options of a question
-    #[arg(long, value_name = "N", default_value_t = 500, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_options: usize,
     /// Characters in a title
-    #[arg(long, value_name = "N", default_value_t = 300, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 300, hide_short_help = true)]
     max_title: usize,
     /// Size of one answer
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64KiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
     max_answer: u64,
     /// Answers in a submission
-    #[arg(long, value_name = "N", default_value_t = 1_000, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "100000"), default_value_t = 1_000, hide_short_help = true)]
     max_answers: usize,
     /// Length of an address
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8KiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
     max_uri: u64,
     /// Size of a request's headers
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32KiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
     max_head: u64,
     /// Number of a request's headers
-    #[arg(long, value_name = "N", default_value_t = 64, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = within(count, "8", "1000"), default_value_t = 64, hide_short_help = true)]
     max_headers: usize,
     /// Time to send the headers
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "5s", hide_short_help = true)]
     head_timeout: Duration,
     /// Time from a connection to its first byte
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "10s", hide_short_help = true)]
     first_byte_timeout: Duration,
     /// Time to send a body
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "15s", hide_short_help = true)]
     body_timeout: Duration,
     /// Bytes a second that prolong it
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1KiB", hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "1GiB"), default_value = "1KiB", hide_short_help = true)]
     min_body_rate: u64,
     /// How long a connection may rest
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "24h"), default_value = "60s", hide_short_help = true)]
     idle_timeout: Duration,
-    /// Connections at once; more wait
-    #[arg(long, value_name = "N", default_value_t = 1_024, hide_short_help = true)]
+    /// Connections at once; for more, the one idle longest is closed
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), default_value_t = 1_024, hide_short_help = true)]
     max_connections: usize,
+    /// Connections of one address at once [default: a quarter of all; loopback: all]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), hide_short_help = true)]
+    max_connections_per_address: Option<usize>,
     /// Failed authentications from one address, such as 10/min, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
     auth_failures: RateFlag,
@@ -125,6 +129,19 @@ fn rate(text: &str) -> Result<RateFlag, String> {
     }
 }
 
+/// Reads a value with `read`, and refuses one that is not from `least` to `most`, which are written as users do.
+fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
+    read: fn(&str) -> Result<T, String>,
+    least: &'static str,
+    most: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let (least_value, most_value) = (read(least)?, read(most)?);
+        let value = read(text).ok().filter(|value| least_value <= *value && *value <= most_value);
+        value.ok_or_else(|| format!("expected {least} to {most}, got `{text}`"))
+    }
+}
+
 impl Serve {
     /// Serves until a signal says otherwise.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
@@ -135,7 +152,11 @@ impl Serve {
         let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
         session.refuse_if_served(&data, IF_IN_USE)?;
         log(session, level);
-        let config = self.config(data.clone(), session.global.insecure_http);
+        let mut config = self.config(data.clone(), session.global.insecure_http);
+        if config.http.fit_open_files(raise_open_files()) {
+            let max_connections = config.http.max_connections;
+            tracing::warn!(max_connections, "the limit of open files allows no more connections");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -173,10 +194,15 @@ impl Serve {
             min_body_rate: u32::try_from(limits.min_body_rate).unwrap_or(u32::MAX),
             idle_timeout: limits.idle_timeout,
             max_connections: limits.max_connections,
+            max_connections_per_address: limits.max_connections_per_address,
             auth_failures: limits.auth_failures.0,
         };
         config
     }
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    count(text).and_then(|days| days.try_into().map_err(|_large| "too many days".to_owned()))
 }
 
 fn bytes(size: u64) -> usize {

@@ -56,12 +56,15 @@ impl Patch {
         dropped
     }
 
-    /// Nanoseconds that it takes at worst to look through what it makes of `submission`, as `version` does.
-    pub fn work(&self, submission: &Submission, version: &Version) -> usize {
-        let Some(patch) = self.answers.as_ref().filter(|_| version.searches()) else { return 0 };
-        // Each text of the outcome is from one of both.
-        let kept = Answers::read(&submission.answers).map_or(0, |kept| version.work(kept.values()));
-        kept.saturating_add(version.work(patch.values()))
+    /// Whether answers are to be checked again.
+    pub fn has_answers(&self) -> bool {
+        self.answers.is_some()
+    }
+
+    /// Bytes of its texts.
+    pub fn size(&self) -> usize {
+        let answers = self.answers.as_ref().map_or(0, |answers| answers.text().len());
+        answers + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
 
     /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way

@@ -9,7 +9,8 @@ use super::admission::Refusal;
 use super::condition::refuse_impossible;
 use super::cost::refuse_costly;
 use super::definition::{Change, Definition};
-use super::limits::MAX_RETIRED_IDS;
+use super::json::{self, Value};
+use super::limits::{Limits, MAX_RETIRED_IDS};
 use super::question::{Question, QuestionDraft};
 use super::settings::Settings;
 use super::violation::{Rule, Violation};
@@ -98,8 +99,17 @@ pub type Retired = BTreeSet<String>;
 pub enum Edit {
     /// The form is that way already.
     Unchanged,
-    /// The form as it is from now on, with its new questions if they changed, and all retired ids if they are more.
-    Changed { form: Box<Form>, version: Option<Version>, retired: Option<Retired> },
+    Changed(Box<EditedForm>),
+}
+
+/// A form after an edit.
+#[derive(Debug, Clone)]
+pub struct EditedForm {
+    pub form: Form,
+    /// The new questions, if they changed.
+    pub version: Option<Version>,
+    /// All retired ids, if they are more now.
+    pub retired: Option<Retired>,
 }
 
 impl Form {
@@ -177,11 +187,31 @@ impl Form {
         }
         form.revision += 1;
         form.updated_at = now;
-        Ok(Edit::Changed { form: Box::new(form), version, retired })
+        Ok(Edit::Changed(Box::new(EditedForm { form, version, retired })))
+    }
+}
+
+impl WrittenVersion {
+    /// Reads the questions with the code that read their author's text, but without its limits: what was accepted once is
+    /// accepted again. Compiles their patterns, which may take long. `None` if they cannot be read.
+    pub fn read(&self) -> Option<Version> {
+        let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
+        let question = |(place, item)| {
+            let draft = QuestionDraft::read(item, "", place, &Limits::BOUNDLESS, &mut Vec::new());
+            draft.and_then(QuestionDraft::kept)
+        };
+        let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
+        Some(Version { number: self.number, created_at: self.created_at, questions })
     }
 }
 
 impl Version {
+    /// The questions in canonical form, as they are kept and shown.
+    pub fn written(&self) -> WrittenVersion {
+        let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
+        WrittenVersion { number: self.number, created_at: self.created_at, questions }
+    }
+
     /// The questions that `drafts` describe, in place of these.
     fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;

@@ -73,6 +73,7 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
         min_body_rate: u64::from(http.min_body_rate),
         idle_timeout: http.idle_timeout.as_secs_f64(),
         max_connections: number(http.max_connections),
+        max_connections_per_address: number(http.connections_per_address()),
         auth_failures: http.auth_failures.map(|rate| rate.to_string()),
     }
 }

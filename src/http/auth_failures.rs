@@ -55,8 +55,8 @@ impl AuthFailures {
     }
 }
 
-/// The part of `address` that one customer shares with nobody.
-fn network(address: IpAddr) -> IpAddr {
+/// The prefix of `address` that identifies one client: all of an IPv4 address, the first 64 bits of an IPv6 one.
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

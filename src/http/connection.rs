@@ -1,30 +1,31 @@
-//! One connection: hyper speaks HTTP on it, and time is kept around it.
+//! One connection: hyper speaks HTTP on it, and its deadlines are kept.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::response::Response;
-use hyper::body::Incoming;
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
 use super::Peer;
-use super::pace::{Pace, Paced, Wait};
-use super::refusal::head_timeout;
-use super::serve::{Answering, Stage};
+use super::connection_table::{Connection, Place};
+use super::deadlines::{ConnectionDeadlines, Phase, TimedStream};
+use super::refusal::{head_timeout, overloaded};
+use super::serve::Answering;
 use crate::config::HttpLimits;
 
 /// What hyper may hold of one connection, in bytes, if our own limits are not higher.
@@ -37,49 +38,62 @@ const HEADERS: usize = 100;
 /// are unread would take the answer from it.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Serves `stream` until either side has had enough.
-pub(super) async fn attend(
+/// Serves `stream` until either side closes, or the table of connections wants its `place` back.
+pub(super) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
+    place: Place,
     answering: impl Answering,
     limits: Arc<HttpLimits>,
-    mut stage: watch::Receiver<Stage>,
 ) {
     // Without this, the second of two small writes waits for the client to acknowledge the first.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let pace = Arc::new(Pace::new(Arc::clone(&limits)));
-    let told = Arc::clone(&pace);
-    let service = service_fn(move |request| answer(request, peer, answering.clone(), Arc::clone(&told)));
-    let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace)));
-    let mut connection = hyper(&limits).serve_connection(stream, service);
-    let mut overdue = pin!(overdue(&pace));
-    let mut draining = false;
+    let connection = &place.connection;
+    let Some(stream) = exchange(stream, peer, connection, answering, &limits).await else { return };
+    tokio::select! {
+        () = linger(stream) => {}
+        () = connection.close_requested() => {}
+    }
+}
+
+/// Answers requests until no more are to come; returns the stream if the client may still be reading.
+async fn exchange(
+    stream: TcpStream,
+    peer: SocketAddr,
+    connection: &Arc<Connection>,
+    answering: impl Answering,
+    limits: &HttpLimits,
+) -> Option<TcpStream> {
+    let deadlines = &connection.deadlines;
+    let shared = Arc::clone(connection);
+    let service = service_fn(move |request| answer(request, peer, answering.clone(), Arc::clone(&shared)));
+    let stream = TokioIo::new(TimedStream::new(stream, Arc::clone(deadlines)));
+    let mut http = hyper(limits).serve_connection(stream, service);
+    let mut overdue = pin!(deadlines.overdue());
     loop {
         tokio::select! {
             biased;
-            _ = &mut connection => break,
-            wait = &mut overdue => return give_up(wait, connection.into_parts().io.into_inner()).await,
-            changed = stage.changed() => match *stage.borrow_and_update() {
-                Stage::Over => return,
-                Stage::Draining | Stage::Serving if changed.is_err() => return,
-                // Nobody is owed anything, and whoever sends now is as late as one who connects now.
-                Stage::Draining if !pace.owes() => return,
-                Stage::Draining if !draining => {
-                    draining = true;
-                    std::pin::Pin::new(&mut connection).graceful_shutdown();
+            _ = &mut http => break,
+            phase = &mut overdue => return give_up(phase, http.into_parts().io.into_inner().into_inner()),
+            () = connection.close_requested() => {
+                // With no request under way nobody waits, and whoever sends now is as late as one who connects now.
+                if deadlines.idle_since().is_some() {
+                    return None;
                 }
-                Stage::Draining | Stage::Serving => {}
-            },
+                Pin::new(&mut http).graceful_shutdown();
+            }
         }
     }
-    linger(connection.into_parts().io.into_inner()).await;
+    (!deadlines.has_client_ended()).then(|| http.into_parts().io.into_inner().into_inner())
 }
 
 /// hyper, whose own limits lie above ours, so that it is ours that answer, with a problem document.
 fn hyper(limits: &HttpLimits) -> Builder {
     let mut builder = Builder::new();
+    // Some clients close their side as soon as the request is sent, and still wait for the answer.
+    builder.half_close(true);
     builder.max_buf_size(BUFFER.max(2 * (limits.max_head + limits.max_uri)));
     if limits.max_headers >= HEADERS {
         builder.max_headers(limits.max_headers + HEADERS);
@@ -87,67 +101,93 @@ fn hyper(limits: &HttpLimits) -> Builder {
     builder
 }
 
-/// Hands one request on, and tells `pace` when it begins and when it is answered.
+/// Hands one request on, and notes when it begins and when its answer is with hyper.
 async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
     mut answering: impl Answering,
-    pace: Arc<Pace>,
-) -> Result<Response, Infallible> {
-    pace.begin();
+    connection: Arc<Connection>,
+) -> Result<axum::http::Response<AnswerBody>, Infallible> {
+    connection.deadlines.request_began();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
     // hyper drops a `Content-Length` beside it without a word. Whoever counted that length before us sees another
     // request where the chunks end, so there must be none (RFC 9112 §6.1).
-    let is_last = request.headers().contains_key(TRANSFER_ENCODING);
-    let mut response = answering.call(request).await?;
+    let mut is_last = request.headers().contains_key(TRANSFER_ENCODING);
+    let mut response = if connection.is_health_only() {
+        is_last = true;
+        answer_health_only(request, answering).await?
+    } else {
+        answering.call(request).await?
+    };
     if is_last {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    pace.answered();
-    Ok(response)
+    Ok(response.map(|body| AnswerBody { body, deadlines: Arc::clone(&connection.deadlines) }))
 }
 
-/// Ends when the client has kept the connection waiting for too long, and says for what.
-async fn overdue(pace: &Pace) -> Wait {
-    let mut timer = pin!(sleep_until(pace.look_again()));
-    std::future::poll_fn(|context| {
-        loop {
-            // The deadline nearly always moves away, so the timer is set anew only when it has run out or is late.
-            let deadline = pace.look_again();
-            if deadline < timer.deadline() {
-                timer.as_mut().reset(deadline);
-            }
-            if timer.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            if let Some(wait) = pace.overdue(Instant::now()) {
-                return Poll::Ready(wait);
-            }
-            timer.as_mut().reset(pace.look_again());
-        }
-    })
-    .await
-}
-
-/// Closes a connection that is overdue; a client that has begun a request is told why.
-async fn give_up(wait: Wait, stream: Paced) {
-    if wait != Wait::Head {
-        return;
+/// Answers where all connections are taken: whether the server is well, and nothing else.
+async fn answer_health_only(request: Request, mut answering: impl Answering) -> Result<Response, Infallible> {
+    match request.uri().path() {
+        "/healthz" | "/readyz" => answering.call(request).await,
+        _ => Ok(overloaded()),
     }
-    // What does not fit into the system's buffer at once is not worth waiting for.
-    stream.inner().try_write(&head_timeout()).ok();
-    linger(stream).await;
+}
+
+/// The body of an answer; hyper drops it once it has taken all of it.
+struct AnswerBody {
+    body: Body,
+    deadlines: Arc<ConnectionDeadlines>,
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.deadlines.answer_ended();
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Ends a connection whose client is late in `phase`. One that has begun a request is told why, on the stream that is
+/// returned.
+fn give_up(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
+    match phase {
+        Phase::Head => {
+            // What does not fit into the system's buffer at once is not worth waiting for.
+            stream.try_write(&head_timeout()).ok();
+            Some(stream)
+        }
+        // What the client did not read is thrown away, or the system would keep it for minutes.
+        Phase::Handling | Phase::Sending => {
+            stream.set_zero_linger().ok();
+            None
+        }
+        Phase::New | Phase::Idle => None,
+    }
 }
 
 /// Reads until the client closes too, for a little while.
-async fn linger(stream: Paced) {
-    if stream.has_ended() {
-        return;
-    }
-    let mut stream = stream.into_inner();
+async fn linger(mut stream: TcpStream) {
     let discard = async {
-        tokio::io::AsyncWriteExt::shutdown(&mut stream).await.ok();
+        stream.shutdown().await.ok();
         let mut rest = [0; 4096];
         while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
     };

@@ -16,11 +16,10 @@ use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
-use crate::app::{Attempt, FormsWanted};
+use crate::app::{Attempt, Current, FormsWanted, RestoredForm};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Status;
-use crate::store::{Current, Restored};
 
 /// Of an operation that can be tried out.
 #[derive(IntoParams)]
@@ -231,7 +230,7 @@ pub(super) async fn restore_form(
     NoBody(body): NoBody,
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (Restored { current, responses, at }, again) =
+    let (RestoredForm { current, responses, at }, again) =
         shared.app.restore_form(&caller, &form, attempt).await?;
     Ok(replayed(shown(&current, responses, at)?, again))
 }

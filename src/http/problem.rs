@@ -102,7 +102,8 @@ impl Failure {
     }
 
     fn log(&self, request_id: &str) {
-        if self.problem.status < 500 {
+        // Overload is no failure of the server's, and a line for each request of it would fill the log.
+        if self.problem.status < 500 || self.problem.code == Code::Overloaded {
             return;
         }
         let code = self.problem.code.name();
@@ -158,6 +159,7 @@ impl From<AppError> for Failure {
             }
             AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
             AppError::Contended => Self::new(Code::StoreUnavailable).retry_after(1).caused_by(error),
+            AppError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
             AppError::Store(error) => error.into(),
         }
     }
@@ -217,6 +219,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let failure = match error {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
+            StoreError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
             StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
             // The index is being proved, and built anew if it must be: a little later the value may be whole again.

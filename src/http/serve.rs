@@ -1,4 +1,4 @@
-//! The accept loop: so many connections at once, each with its time, and an orderly end.
+//! The accept loop: bounded in connections, each with its deadlines, and an orderly end.
 //!
 //! Serves any service: `benches/` measures it with another one.
 
@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::Response;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{sleep, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 use tower::Service;
 
-use super::connection::attend;
-use crate::config::HttpLimits;
+use super::connection::serve_connection;
+use super::connection_table::ConnectionTable;
+use crate::config::{HttpLimits, KEPT_CONNECTIONS};
 
 /// How long requests under way may take to finish once the server is told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -25,15 +27,12 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long to wait after the system would give no connection, for instance for want of file descriptors.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// What the connections are to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Serving,
-    /// Finish the request under way and close.
-    Draining,
-    /// Close at once.
-    Over,
-}
+/// How often such a failure is logged.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Bytes of an answer that the system may hold for a client. The system's own bound is 4 MiB: it would hide for
+/// minutes that a client does not read, and is memory that no other limit counts.
+const SEND_BUFFER: usize = 64 << 10;
 
 /// What answers requests: a router, or routes [within a frame](super::Framed).
 pub trait Answering:
@@ -46,7 +45,7 @@ impl<S> Answering for S where
 {
 }
 
-/// Serves `service` on `listener` until `shutdown` is over; then accepts no more, lets requests under way finish for
+/// Serves `service` on `listener` until `shutdown` ends; then accepts no more, lets requests under way finish for
 /// at most 10 seconds, and returns.
 ///
 /// A listener that is given away is closed before those are waited for: whoever comes then is turned away rather than
@@ -57,38 +56,44 @@ pub async fn serve(
     limits: &HttpLimits,
     shutdown: impl Future<Output = ()>,
 ) {
-    let seats = Arc::new(Semaphore::new(limits.max_connections));
-    let (stage, watched) = watch::channel(Stage::Serving);
+    if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
+        tracing::debug!(%error, "cannot bound the send buffer");
+    }
     let limits = Arc::new(limits.clone());
+    let table = Arc::new(ConnectionTable::new(Arc::clone(&limits)));
+    // Those that were told to close for others may not have done so yet.
+    let most = limits.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
+    let mut connections = JoinSet::new();
+    let mut last_warning = None;
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
-        let (seat, stream, peer) = tokio::select! {
+        tokio::select! {
             biased;
             () = &mut shutdown => break,
-            accepted = accept(listener.borrow(), &seats) => accepted,
-        };
-        let attending = attend(stream, peer, service.clone(), Arc::clone(&limits), watched.clone());
-        tokio::spawn(async move {
-            attending.await;
-            drop(seat);
-        });
+            Some(_ended) = connections.join_next() => {}
+            (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
+                if let Some(place) = table.admit(peer.ip()) {
+                    connections.spawn(serve_connection(stream, peer, place, service.clone(), Arc::clone(&limits)));
+                }
+            }
+        }
     }
     drop(listener);
-    drain(&stage, &seats, limits.max_connections).await;
+    table.close_all();
+    drain(connections).await;
 }
 
-/// The next connection. Takes its seat first: while all are taken, new connections wait in the system's queue.
-async fn accept(
-    listener: &TcpListener,
-    seats: &Arc<Semaphore>,
-) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
-    let seat = Arc::clone(seats).acquire_owned().await.expect("the semaphore is never closed");
+/// Accepts the next connection. While the system gives none, warns once a minute.
+async fn accept(listener: &TcpListener, last_warning: &mut Option<Instant>) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (seat, stream, peer),
+            Ok(accepted) => return accepted,
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections; trying again");
+                if last_warning.is_none_or(|last| last.elapsed() >= LOG_INTERVAL) {
+                    tracing::warn!(%error, "cannot accept connections; trying again");
+                    *last_warning = Some(Instant::now());
+                }
                 sleep(BACK_OFF).await;
             }
         }
@@ -103,14 +108,11 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Waits until every seat is free again; those that are not in time are taken away.
-async fn drain(stage: &watch::Sender<Stage>, seats: &Semaphore, count: usize) {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    stage.send_replace(Stage::Draining);
-    if timeout(DRAIN, seats.acquire_many(count)).await.is_err() {
+/// Waits until all `connections` have ended; those that do not in time are cut off.
+async fn drain(mut connections: JoinSet<()>) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(DRAIN, all).await.is_err() {
         tracing::warn!("some requests did not finish in time and were cut off");
-        stage.send_replace(Stage::Over);
-        // A connection that is told to close does so when it is next looked at.
-        let _all = seats.acquire_many(count).await;
+        connections.shutdown().await;
     }
 }

@@ -8,6 +8,9 @@ pub enum StoreError {
     /// Too many writes are waiting; the same request may succeed in a moment.
     #[error("the store is busy")]
     Busy,
+    /// Too many long reads are queued; the same request may succeed in a moment.
+    #[error("too much work is queued")]
+    Overloaded,
     /// The store is starting, being rebuilt, or stopping.
     #[error("the store is not available: {0}")]
     Unavailable(String),

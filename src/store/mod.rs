@@ -5,7 +5,6 @@
 //! Absence is a value, refusal is a value; only failure is an error. `tests/it/store` holds every store to this.
 
 mod error;
-pub mod share;
 pub mod sled;
 mod step;
 
@@ -13,7 +12,9 @@ pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_the_dead;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
-pub use step::{CheckedEdit, Current, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step};
+pub use step::{
+    CheckedEdit, FormUpdate, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step, SubmissionRows,
+};
 
 use std::sync::Arc;
 
@@ -21,10 +22,8 @@ use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 use crate::domain::admission::Remembered;
-use crate::domain::definition::Change;
-use crate::domain::filter::{FormFilter, Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::form::{Form, Version, WrittenVersion};
-use crate::domain::past::Past;
+use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
+use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::trash::ClockRecord;
@@ -59,7 +58,7 @@ pub trait Forms: Send + Sync {
     ) -> Result<Step<(FormId, Timestamp)>, StoreError>;
 
     /// The form, unless it is in the trash.
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError>;
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError>;
 
     /// The form outside the trash that has the slug.
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError>;
@@ -83,7 +82,10 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<Arc<Version>>, StoreError>;
+    ) -> Result<Option<WrittenVersion>, StoreError>;
+
+    /// The ids of questions that were removed from a form outside the trash.
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<Retired, StoreError>;
 
     /// A page of versions, newest first, from the first one below `before` on: `limit` at most, at least one if there
     /// is any, and fewer where they are large. `None` if there is no such form outside the trash.
@@ -95,35 +97,8 @@ pub trait Forms: Send + Sync {
         limit: usize,
     ) -> Result<Option<Page<WrittenVersion>>, StoreError>;
 
-    /// The past of `form`, which asks `present` now, as far back as `query` needs it.
-    ///
-    /// However many versions must be looked at, others are not held up, and dropping the future ends it.
-    async fn find_past(
-        &self,
-        form: &Form,
-        query: &SubmissionQuery,
-        present: &Version,
-    ) -> Result<Past, StoreError>;
-
-    /// Applies `change` to a form at the revision expected; what is that way already stays untouched.
-    async fn update_form(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        change: Change,
-        expected: Expected,
-        now: Timestamp,
-    ) -> Result<Step<Current>, StoreError>;
-
-    /// What [`Forms::update_form`] would come to; nothing is written.
-    async fn try_update(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        change: Change,
-        expected: Expected,
-        now: Timestamp,
-    ) -> Result<Step<Current>, StoreError>;
+    /// Replaces a form outside the trash, unless it has changed since the update was computed.
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError>;
 
     /// Moves a form at the revision expected, and its submissions, to the trash.
     async fn trash_form(
@@ -178,8 +153,16 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError>;
 
+    /// A submission as its create request stored it, before any edit, in the trash or not.
+    async fn find_original(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError>;
+
     /// A page of the submissions that `filter` takes, from the first one behind `after` on: `limit` at most, and fewer
-    /// where they are large. `None` if there is no such form outside the trash.
+    /// where they are large or the search has used up its time. `None` if there is no such form outside the trash.
     ///
     /// However many must be looked at, others are not held up, and dropping the future ends it.
     async fn list_submissions(
@@ -190,15 +173,16 @@ pub trait Submissions: Send + Sync {
         order: Order,
         after: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Page<Submission>>, StoreError>;
+    ) -> Result<Option<SubmissionRows>, StoreError>;
 
-    /// How many submissions of the form `filter` takes, under the same promise; 0 where there is no such form.
+    /// How many submissions of the form `filter` takes, under the same promise; `None` if counting them took longer
+    /// than a search may, 0 where there is no such form.
     async fn count_filtered(
         &self,
         workspace: WorkspaceId,
         form: FormId,
         filter: &SubmissionFilter,
-    ) -> Result<u64, StoreError>;
+    ) -> Result<Option<u64>, StoreError>;
 
     /// The same, of those in the trash of a form that is not in it itself.
     async fn list_trashed_submissions(
@@ -207,7 +191,7 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Page<Submission>>, StoreError>;
+    ) -> Result<Option<SubmissionRows>, StoreError>;
 
     /// A page of what edits have replaced in a submission outside the trash, newest first, from the first one below
     /// `before` on: `limit` at most, at least one if there is any, and fewer where they are large. `None` if there is no

@@ -6,7 +6,8 @@ use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::Definition;
 use crate::domain::edit::Edit;
-use crate::domain::form::{Form, Version};
+use crate::domain::form::{Form, Retired, WrittenVersion};
+use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 
@@ -38,17 +39,10 @@ impl<T> Step<T> {
     }
 }
 
-/// A form with its present questions.
-#[derive(Debug, Clone)]
-pub struct Current {
-    pub form: Arc<Form>,
-    pub version: Arc<Version>,
-}
-
 /// A form that was taken out of the trash.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    pub current: Current,
+    pub form: Arc<Form>,
     /// How many submissions it had then.
     pub responses: u64,
     /// When that was.
@@ -61,6 +55,14 @@ pub struct Page<T> {
     pub rows: Vec<T>,
     /// Whether more come after it.
     pub more: bool,
+}
+
+/// A page of submissions. It may be empty and yet have a next page: a search ends when its time is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmissionRows {
+    pub rows: Vec<Submission>,
+    /// The submission behind which the next page begins; `None` at the end.
+    pub next: Option<SubmissionId>,
 }
 
 /// A request that may come again: what it is known by.
@@ -91,6 +93,18 @@ pub struct NewForm {
     pub id: FormId,
     pub definition: Definition,
     pub retry: Option<Retry>,
+}
+
+/// What an edit makes of a form.
+#[derive(Debug, Clone)]
+pub struct FormUpdate {
+    /// The revision that the edit was computed from.
+    pub seen_revision: u64,
+    pub form: Form,
+    /// The new questions, if they changed.
+    pub version: Option<WrittenVersion>,
+    /// All ids of removed questions, if they are more now.
+    pub retired: Option<Retired>,
 }
 
 /// Answers that were checked against a form and are to be stored.

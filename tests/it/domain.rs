@@ -191,7 +191,7 @@ fn change(form: &Form, version: &Version, text: &str) -> Result<Edit, Refusal> {
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
     match change(form, version, text).unwrap() {
-        Edit::Changed { form, version: next, .. } => (*form, next.unwrap_or_else(|| version.clone())),
+        Edit::Changed(edited) => (edited.form, edited.version.unwrap_or_else(|| version.clone())),
         Edit::Unchanged => panic!("{text} changes nothing"),
     }
 }
@@ -204,11 +204,10 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
     );
     assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
     let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
-    let Edit::Changed { form, version: Some(version), retired: Some(retired) } =
-        change(&form, &version, removed).unwrap()
-    else {
+    let Edit::Changed(edited) = change(&form, &version, removed).unwrap() else {
         panic!("two questions have gone")
     };
+    let (form, version, retired) = (edited.form, edited.version.unwrap(), edited.retired.unwrap());
     assert_eq!(ids(&version), ["q1", "q4"]);
     assert!(retired.iter().eq(["mail", "q2", "q3"]));
     assert_eq!((form.version, form.revision, version.number), (2, 2, 2));
@@ -231,12 +230,11 @@ fn a_form_remembers_so_many_removed_questions_and_no_more() {
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
     let other = Change::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
     let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<Retired>();
-    let Edit::Changed { retired, .. } =
-        form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap()
+    let Edit::Changed(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap()
     else {
         panic!("a question has gone")
     };
-    assert_eq!(retired.unwrap().len(), MAX_RETIRED_IDS);
+    assert_eq!(edited.retired.unwrap().len(), MAX_RETIRED_IDS);
     let full = some(MAX_RETIRED_IDS);
     let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &full, &other, at(2_000)) else {
         panic!("one too many")

@@ -82,6 +82,7 @@ fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu_pool::CpuPool;
     use crate::domain::definition::Definition;
     use crate::domain::json;
     use crate::domain::limits::Limits;
@@ -94,7 +95,9 @@ mod tests {
     async fn an_entry_that_is_not_the_forms_place_any_more_shows_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let random = Arc::new(SystemRandomness::new());
-        let store = SledStore::open(folder.path(), Options::default(), random, Arc::new(|_| ())).unwrap();
+        let store =
+            SledStore::open(folder.path(), Options::default(), CpuPool::default(), random, Arc::new(|_| ()))
+                .unwrap();
         let (ws, id) = (WorkspaceId::from_bytes([1; 8]), FormId::from_bytes([2; 8]));
         let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
         let definition = Definition::read(&value, &Limits::default()).unwrap();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_live, made, present_version};
+use super::forms::{find, find_live, made};
 use super::{SLICE, SledStore, idempotency, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Restored, Retry, Step, StoreError};
+use crate::store::{Restored, Retry, Step, StoreError};
 
 impl SledStore {
     /// Erases the forms that went to the trash before `horizon`: how many.
@@ -70,7 +70,7 @@ pub(super) fn restore(
     match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, given))) => {
             let (form, responses) = layout::decode_given(&given)?;
-            return with_questions(tx, form, responses, earlier.at).map(Step::Replayed);
+            return Ok(Step::Replayed(Restored { form: Arc::new(form), responses, at: earlier.at }));
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -92,12 +92,7 @@ pub(super) fn restore(
         let given = layout::encode_given(&restored, responses)?;
         idempotency::remember(tx, retry, made(form.id), &given, now)?;
     }
-    with_questions(tx, restored, responses, now).map(Step::Done)
-}
-
-fn with_questions(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
-    let version = present_version(tx, &form)?;
-    Ok(Restored { current: Current { form: Arc::new(form), version }, responses, at })
+    Ok(Step::Done(Restored { form: Arc::new(restored), responses, at: now }))
 }
 
 /// Begins to purge the form if it went to the trash before `horizon`.

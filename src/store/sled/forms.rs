@@ -9,13 +9,11 @@ use super::engine::tx::Tx;
 use super::layout;
 use super::{LARGE, SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
-use crate::domain::definition::Change;
-use crate::domain::filter::{FormFilter, SubmissionQuery};
-use crate::domain::form::{Edit, Form, Retired, Version, WrittenVersion};
-use crate::domain::past::Past;
+use crate::domain::filter::FormFilter;
+use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Current, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
+use crate::store::{FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
 
 #[async_trait]
 impl Forms for SledStore {
@@ -28,22 +26,15 @@ impl Forms for SledStore {
         let NewForm { id, definition, retry } = new;
         self.sweep_idempotency(retry.as_ref(), now);
         let (form, version) = Form::create(id, workspace, definition, now);
-        let rows = Rows { head: layout::encode_form(&form)?, version: versions::encode(&version)? };
-        let large = rows.version.len() > LARGE;
+        let version = versions::encode(&version.written())?;
+        let large = version.len() > LARGE;
+        let rows = Rows { head: layout::encode_form(&form)?, version: Some(version), retired: None };
         let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
         if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Current>, StoreError> {
-        let Some(form) = self.live_form(workspace, form)? else { return Ok(None) };
-        let key = layout::version(form.id, form.version);
-        let version = match self.engine.get_decoded(&key, versions::decode)? {
-            Some(version) => version,
-            // A purge takes a form out of sight before its questions go.
-            None if self.live_form(workspace, form.id)?.is_none() => return Ok(None),
-            None => return self.engine.noting(Err(missing_version(&form))),
-        };
-        Ok(Some(Current { form, version }))
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+        self.live_form(workspace, form)
     }
 
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError> {
@@ -61,12 +52,12 @@ impl Forms for SledStore {
         let filter = filter.clone();
         // How many must be looked at to find so many is not known.
         let rows = if filter.takes_all() { limit } else { usize::MAX };
-        self.scan_apart(rows, move |store| store.read_forms(workspace, &filter, after, limit)).await
+        self.scan_on_pool(rows, move |store| store.read_forms(workspace, &filter, after, limit)).await
     }
 
     async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
         let filter = filter.clone();
-        self.scan_apart(usize::MAX, move |store| store.count(workspace, &filter)).await
+        self.scan_on_pool(usize::MAX, move |store| store.count(workspace, &filter)).await
     }
 
     async fn find_version(
@@ -74,11 +65,29 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<Arc<Version>>, StoreError> {
-        match self.live_form(workspace, form)? {
-            Some(_) => self.engine.get_decoded(&layout::version(form, number), versions::decode),
-            None => Ok(None),
+    ) -> Result<Option<WrittenVersion>, StoreError> {
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(None);
         }
+        if let Some(body) = self.engine.get(&layout::version(form, number))? {
+            return versions::decode(&body).map(Some);
+        }
+        // A purge takes a form out of sight before its questions go.
+        match self.live_form(workspace, form)? {
+            Some(live) if number <= live.version => {
+                let missing = StoreError::Missing(format!("version {number} of {form}"));
+                self.engine.noting(Err(missing))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<Retired, StoreError> {
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(Retired::new());
+        }
+        let body = self.engine.get(&layout::retired(form))?;
+        body.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
     }
 
     async fn list_versions(
@@ -92,47 +101,18 @@ impl Forms for SledStore {
             return Ok(None);
         }
         // A version may be as long as a thousand submissions.
-        self.scan_apart(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
+        self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
     }
 
-    async fn find_past(
-        &self,
-        form: &Form,
-        query: &SubmissionQuery,
-        present: &Version,
-    ) -> Result<Past, StoreError> {
-        let retired = retired(self.engine.get(&layout::retired(form.id))?)?;
-        let past = Past::new(query, &present.questions, &retired);
-        self.look_back(form, present.number, past).await
-    }
-
-    async fn update_form(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        change: Change,
-        expected: Expected,
-        now: Timestamp,
-    ) -> Result<Step<Current>, StoreError> {
-        let large = change.questions.is_some();
-        let work = move |tx: &mut Tx<'_>| update(tx, workspace, form, &change, &expected, now);
-        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
-    }
-
-    async fn try_update(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        change: Change,
-        expected: Expected,
-        now: Timestamp,
-    ) -> Result<Step<Current>, StoreError> {
-        let work = move |tx: &mut Tx<'_>| {
-            let tried = update(tx, workspace, form, &change, &expected, now);
-            tx.forget();
-            tried
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError> {
+        let rows = Rows {
+            head: layout::encode_form(&update.form)?,
+            version: update.version.as_ref().map(versions::encode).transpose()?,
+            retired: update.retired.as_ref().map(layout::encode_retired).transpose()?,
         };
-        self.engine.write(work).await
+        let large = rows.version.as_ref().is_some_and(|version| version.len() > LARGE);
+        let work = move |tx: &mut Tx<'_>| replace(tx, workspace, update.seen_revision, &update.form, rows);
+        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
     }
 
     async fn trash_form(
@@ -185,7 +165,9 @@ impl SledStore {
 
     /// The form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
-        self.engine.get_decoded(&layout::form(workspace, form), layout::decode_form)
+        let key = layout::form(workspace, form);
+        let body = self.engine.get(&key)?;
+        body.map(|body| self.forms.get(&key, body, layout::decode_form)).transpose()
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
@@ -194,12 +176,8 @@ impl SledStore {
 }
 
 /// The form as the writer sees it, in the trash or not.
-pub(super) fn find(
-    tx: &Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-) -> Result<Option<Arc<Form>>, StoreError> {
-    tx.get_decoded(&layout::form(workspace, form), layout::decode_form)
+pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
+    tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
 /// The form as the writer sees it, unless it is in the trash.
@@ -207,32 +185,27 @@ pub(super) fn find_live(
     tx: &Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
-) -> Result<Option<Arc<Form>>, StoreError> {
+) -> Result<Option<Form>, StoreError> {
     Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
-pub(super) fn present_version(tx: &Tx<'_>, form: &Form) -> Result<Arc<Version>, StoreError> {
-    let version = tx.get_decoded(&layout::version(form.id, form.version), versions::decode)?;
-    version.ok_or_else(|| missing_version(form))
-}
-
-fn missing_version(form: &Form) -> StoreError {
-    StoreError::Missing(format!("version {} of {}", form.version, form.id))
-}
-
-fn read_retired(tx: &Tx<'_>, form: FormId) -> Result<Retired, StoreError> {
-    retired(tx.get(&layout::retired(form))?)
-}
-
-/// The ids of removed questions, in the row that has them if there is any.
-fn retired(row: Option<Vec<u8>>) -> Result<Retired, StoreError> {
-    row.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
-}
-
-/// A new form's rows, made ready before the writer's turn.
+/// The rows of a new or changed form, encoded before the writer's turn.
 struct Rows {
     head: Vec<u8>,
-    version: Vec<u8>,
+    version: Option<Vec<u8>>,
+    retired: Option<Vec<u8>>,
+}
+
+impl Rows {
+    fn put(self, tx: &mut Tx<'_>, form: &Form) {
+        tx.put(layout::form(form.workspace, form.id), self.head);
+        if let Some(version) = self.version {
+            tx.put(layout::version(form.id, form.version), version);
+        }
+        if let Some(retired) = self.retired {
+            tx.put(layout::retired(form.id), retired);
+        }
+    }
 }
 
 fn insert(
@@ -255,10 +228,9 @@ fn insert(
     if let Err(why) = slugs::give(tx, form)? {
         return Ok(Step::Refused(why));
     }
-    tx.put(layout::form(form.workspace, form.id), rows.head);
+    rows.put(tx, form);
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
-    tx.put(layout::version(form.id, form.version), rows.version);
     if let Some(retry) = retry {
         idempotency::remember(tx, retry, made(form.id), &[], now)?;
     }
@@ -275,40 +247,22 @@ fn made_form(made: u128) -> FormId {
     FormId::from_bytes((made as u64).to_be_bytes())
 }
 
-fn update(
+/// Puts `form` in the place of the one at the revision `seen`. The writer compares revisions and stores bytes: what the
+/// edit means was decided before.
+fn replace(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
-    form: FormId,
-    change: &Change,
-    expected: &Expected,
-    now: Timestamp,
-) -> Result<Step<Current>, StoreError> {
-    let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
-    if let Err(why) = expected.check(form.revision) {
+    seen: u64,
+    form: &Form,
+    rows: Rows,
+) -> Result<Step<()>, StoreError> {
+    let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(Step::Missing) };
+    if current.revision != seen {
+        return Ok(Step::Recheck);
+    }
+    if let Err(why) = slugs::change(tx, &current, form)? {
         return Ok(Step::Refused(why));
     }
-    let current = present_version(tx, &form)?;
-    let retired = match change.questions {
-        Some(_) => read_retired(tx, form.id)?,
-        None => Retired::new(),
-    };
-    match form.change(&current, &retired, change, now) {
-        Ok(Edit::Unchanged) => Ok(Step::Done(Current { form, version: current })),
-        Ok(Edit::Changed { form: changed, version, retired }) => {
-            if let Err(why) = slugs::change(tx, &form, &changed)? {
-                return Ok(Step::Refused(why));
-            }
-            let form = changed;
-            tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
-            if let Some(retired) = &retired {
-                tx.put(layout::retired(form.id), layout::encode_retired(retired)?);
-            }
-            if let Some(version) = &version {
-                tx.put(layout::version(form.id, version.number), versions::encode(version)?);
-            }
-            let version = version.map_or(current, Arc::new);
-            Ok(Step::Done(Current { form: Arc::from(form), version }))
-        }
-        Err(why) => Ok(Step::Refused(why)),
-    }
+    rows.put(tx, form);
+    Ok(Step::Done(()))
 }

@@ -54,7 +54,9 @@ impl Keys for SledStore {
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {
-        self.engine.get_decoded(&layout::api_key(id), layout::decode_api_key)
+        let key = layout::api_key(id);
+        let body = self.engine.get(&key)?;
+        body.map(|body| self.keys.get(&key, body, layout::decode_api_key)).transpose()
     }
 
     async fn first_workspace(&self) -> Result<Option<WorkspaceId>, StoreError> {

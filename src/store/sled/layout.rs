@@ -35,25 +35,14 @@ use std::ops::{Bound, RangeBounds};
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::hot::Keep;
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
-use crate::domain::form::{Form, Retired, Version};
+use crate::domain::form::{Form, Retired};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, StoreError};
-
-impl Keep for Form {}
-
-impl Keep for ApiKey {}
-
-impl Keep for Version {
-    fn beyond(&self) -> usize {
-        self.pattern_bytes()
-    }
-}
 
 /// A key, built from its parts.
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {

@@ -6,6 +6,7 @@
 pub mod engine;
 
 mod counters;
+mod decoded;
 mod edits;
 mod entry;
 mod form_list;
@@ -28,16 +29,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
 
+use self::decoded::DecodedRows;
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
 use self::idempotency::Sweeper;
-use super::share::half_the_machine;
 use super::{Health, Retry, StoreError, Upkeep};
 use crate::clock::Timestamp;
+use crate::cpu_pool::{CpuPool, PoolError};
+use crate::domain::form::Form;
 use crate::domain::trash::ClockRecord;
+use crate::domain::workspace::ApiKey;
 use crate::id::Random;
 
 /// Rows up to which a page is read on the caller's own thread.
@@ -58,25 +61,29 @@ pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
     sweeper: Arc<Sweeper>,
-    /// Taken by long searches.
-    turns: Arc<Semaphore>,
+    pool: CpuPool,
+    forms: Arc<DecodedRows<Form>>,
+    keys: Arc<DecodedRows<ApiKey>>,
 }
 
 impl SledStore {
-    /// Opens the store in the folder `path`, making it if it is missing, and goes on with what was under way.
+    /// Opens the store in the folder `path`, making it if it is missing, and goes on with what was under way. Long reads
+    /// run on `pool`.
     ///
     /// # Errors
     /// As [`Engine::open_path`]; also if what it holds cannot be read.
     pub fn open(
         path: &Path,
         options: Options,
+        pool: CpuPool,
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
         let options =
             Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random, sweeper: Sweeper::new(), turns: half_the_machine() };
+        let (forms, keys) = Default::default();
+        let store = Self { engine, random, sweeper: Sweeper::new(), pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
@@ -101,8 +108,8 @@ impl SledStore {
         }
     }
 
-    /// Runs `work` on the caller's thread if it reads few rows, else on one where it keeps nobody waiting.
-    async fn scan_apart<T: Send + 'static>(
+    /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
+    async fn scan_on_pool<T: Send + 'static>(
         &self,
         rows: usize,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
@@ -111,22 +118,16 @@ impl SledStore {
             return work(self);
         }
         let store = self.clone();
-        let joined = tokio::task::spawn_blocking(move || work(&store)).await;
-        joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))
+        self.pool.run(move || work(&store)).await?
     }
+}
 
-    /// Runs a slice of work that may take long, when its turn comes.
-    async fn in_turn<T: Send + 'static>(
-        &self,
-        slice: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await.expect("nobody closes it");
-        let slice = move |store: &Self| {
-            // Held to the end of the slice, also where nobody waits for that any more.
-            let _held = turn;
-            slice(store)
-        };
-        self.scan_apart(usize::MAX, slice).await
+impl From<PoolError> for StoreError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Overloaded => Self::Overloaded,
+            PoolError::Panicked(what) => Self::Panicked(what),
+        }
     }
 }
 

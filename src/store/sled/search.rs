@@ -2,17 +2,19 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use tokio::time::Instant;
+
 use super::engine::Engine;
 use super::engine::tx::Direction;
 use super::layout::{self, Range};
 use super::run::{self, Kept};
-use super::{PAGE_BYTES, SledStore, held};
+use super::{PAGE_BYTES, SHORT_SCAN, SledStore, held};
 use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{Page, StoreError};
+use crate::store::{StoreError, SubmissionRows};
 
-/// Bytes of a slice, where they need only be read: a few milliseconds' worth.
+/// Bytes that are read at once, at most.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// Runs that are read at once, at least, where it is not known how many must be looked at.
@@ -38,31 +40,43 @@ pub(super) struct Search {
     /// The runs that were not looked at; `None` if none was.
     left: Option<Range>,
     at_end: bool,
+    /// The last submission that was looked at.
+    passed: Option<SubmissionId>,
     rows: Vec<Submission>,
     /// Bytes of `rows`.
     bytes: usize,
-    more: bool,
+    is_full: bool,
     /// How many were taken.
-    pub(super) count: u64,
+    count: u64,
 }
 
 impl SledStore {
-    /// Searches to the end; `None` if there is no such form outside the trash.
+    /// Searches to the end, or until the search has used up its time; `None` if there is no such form outside the trash.
     pub(super) async fn search(
         &self,
         workspace: WorkspaceId,
         mut search: Search,
     ) -> Result<Option<Search>, StoreError> {
-        let rows = search.rows_at_most();
+        let form = search.form;
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(None);
+        }
+        if search.rows_at_most().is_some_and(|rows| rows <= SHORT_SCAN) {
+            search.run(&self.engine, None)?;
+            return Ok(Some(search));
+        }
+        let job = self.pool.admit()?;
         while !search.is_done() {
-            if self.live_form(workspace, search.form)?.is_none() {
+            let engine = self.engine.clone();
+            let step = move |until| search.run(&engine, Some(until)).map(|()| search);
+            search = job.run(step).await??;
+            if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
             }
-            let slice = move |store: &Self| search.look(&store.engine).map(|()| search);
-            search = match rows {
-                Some(rows) => self.scan_apart(rows, slice).await?,
-                None => self.in_turn(slice).await?,
-            };
+            // A position to go on from is owed even to a search that is late.
+            if job.is_overdue() && search.passed.is_some() {
+                break;
+            }
         }
         Ok(Some(search))
     }
@@ -86,13 +100,19 @@ impl Search {
             *start = Bound::Excluded(after);
         }
         let filter = filter.clone();
-        let (left, at_end, rows, bytes, more, count) = (None, false, Vec::new(), 0, false, 0);
-        Self { form, filter, direction, goal, ids, left, at_end, rows, bytes, more, count }
+        let (left, at_end, passed, rows, bytes, is_full, count) =
+            (None, false, None, Vec::new(), 0, false, 0);
+        Self { form, filter, direction, goal, ids, left, at_end, passed, rows, bytes, is_full, count }
     }
 
     /// The page that was looked for.
-    pub(super) fn into_page(self) -> Page<Submission> {
-        Page { rows: self.rows, more: self.more }
+    pub(super) fn into_page(self) -> SubmissionRows {
+        SubmissionRows { next: self.passed.filter(|_| !self.at_end), rows: self.rows }
+    }
+
+    /// How many were taken, if the search came to its end.
+    pub(super) fn into_count(self) -> Option<u64> {
+        self.at_end.then_some(self.count)
     }
 
     /// How many submissions will be looked at, if that is known.
@@ -113,30 +133,31 @@ impl Search {
     }
 
     fn is_done(&self) -> bool {
-        self.at_end || self.more
+        self.at_end || self.is_full
     }
 
-    /// Looks at a slice of what is left.
-    fn look(&mut self, engine: &Engine) -> Result<(), StoreError> {
+    /// Looks at what is left, up to the end or `until`.
+    fn run(&mut self, engine: &Engine, until: Option<Instant>) -> Result<(), StoreError> {
         let mut range = match self.left.take() {
             Some(left) => left,
             None => self.runs(engine)?,
         };
-        let mut room = SLICE_BYTES / self.filter.weight();
-        while !self.is_done() && room > 0 {
+        while !self.is_done() {
             let runs = self.runs_at_once();
-            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, room)?;
-            for (_, run) in &found {
-                room = room.saturating_sub(run.len() + self.take(run, engine)?);
-            }
-            self.at_end = found.len() < runs && !cut;
-            if let Some((last, _)) = found.into_iter().next_back() {
-                let passed = Bound::Excluded(last);
+            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, SLICE_BYTES)?;
+            let count = found.len();
+            for (key, run) in found {
+                self.take(&run, engine)?;
                 match self.direction {
-                    Direction::Ascending => range.0 = passed,
-                    Direction::Descending => range.1 = passed,
+                    Direction::Ascending => range.0 = Bound::Excluded(key),
+                    Direction::Descending => range.1 = Bound::Excluded(key),
+                }
+                if self.is_full || until.is_some_and(|until| Instant::now() >= until) {
+                    self.left = Some(range);
+                    return Ok(());
                 }
             }
+            self.at_end = count < runs && !cut;
         }
         self.left = Some(range);
         Ok(())
@@ -153,29 +174,29 @@ impl Search {
         Ok(range)
     }
 
-    /// Takes what is looked for out of a run, and stops where a page is full. Gives the bytes that were read besides.
-    fn take(&mut self, run: &[u8], engine: &Engine) -> Result<usize, StoreError> {
+    /// Takes what is looked for out of a run, and stops where a page is full.
+    fn take(&mut self, run: &[u8], engine: &Engine) -> Result<(), StoreError> {
         let mut all = run::read(run)?;
         if self.direction == Direction::Descending {
             all.reverse();
         }
-        let mut apart = 0;
         for kept in all.iter().filter(|kept| self.ids.contains(&kept.id)) {
-            let Some(found) = self.wanted(kept, engine)? else { continue };
-            apart += if kept.state.is_apart() { found.size() } else { 0 };
-            match self.goal {
-                Goal::Count => self.count += 1,
-                Goal::Page(limit) if self.rows.len() == limit || self.bytes >= PAGE_BYTES => {
-                    self.more = true;
-                    break;
-                }
-                Goal::Page(_) => {
-                    self.bytes += found.size();
-                    self.rows.push(found);
+            if let Some(found) = self.wanted(kept, engine)? {
+                match self.goal {
+                    Goal::Count => self.count += 1,
+                    Goal::Page(limit) if self.rows.len() == limit || self.bytes >= PAGE_BYTES => {
+                        self.is_full = true;
+                        return Ok(());
+                    }
+                    Goal::Page(_) => {
+                        self.bytes += found.size();
+                        self.rows.push(found);
+                    }
                 }
             }
+            self.passed = Some(kept.id);
         }
-        Ok(apart)
+        Ok(())
     }
 
     /// The submission that stands in a run as `kept`, if the filter takes it.

@@ -11,7 +11,7 @@ use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{Page, Retry, Step, StoreError};
+use crate::store::{Retry, Step, StoreError, SubmissionRows};
 
 /// Submissions that are swept together; each is three keys, and more where it is large.
 const SWEPT: usize = 25;
@@ -23,12 +23,13 @@ impl SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Page<Submission>, StoreError> {
+    ) -> Result<SubmissionRows, StoreError> {
         let range = layout::trashed_submissions(form, before);
         let (found, cut) = self.engine.scan_within(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
         let more = found.len() > limit || cut;
         let rows = found.iter().take(limit).map(|(key, body)| trashed(key, body));
-        Ok(Page { rows: rows.collect::<Result<_, _>>()?, more })
+        let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+        Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
     }
 
     /// Erases the submissions that went to the trash before `horizon`: how many.
@@ -54,7 +55,7 @@ impl SledStore {
 }
 
 /// The submission in a row of the trash.
-fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
+pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, state) = entry::read_since(body)?;
     Ok(Submission { deleted_at: Some(deleted), ..state.of(form, id)? })

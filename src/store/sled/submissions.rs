@@ -5,19 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
+use super::decoded::DecodedRows;
 use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
-use super::forms::find_live;
 use super::layout;
 use super::search::{Goal, Search};
 use super::{LARGE, SledStore, edits, held, idempotency, run, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
+use crate::domain::form::Form;
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, Submissions};
+use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, SubmissionRows, Submissions};
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
 const RIDDEN_OUT_MILLIS: i64 = 60_000;
@@ -39,7 +40,8 @@ impl Submissions for SledStore {
         let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
         self.sweep_idempotency(checked.retry.as_ref(), now);
         let random = Arc::clone(&self.random);
-        self.engine.write(move |tx| accept(tx, &*random, workspace, checked, now)).await
+        let forms = Arc::clone(&self.forms);
+        self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError> {
@@ -61,6 +63,22 @@ impl Submissions for SledStore {
         }
     }
 
+    async fn find_original(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        submission: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError> {
+        if self.live_form(workspace, form)?.is_none() {
+            return Ok(None);
+        }
+        let found = match self.read_submission(form, submission)? {
+            Some(live) => Some(live),
+            None => self.read_trashed(form, submission)?,
+        };
+        found.map(|found| self.before_edits(found)).transpose()
+    }
+
     async fn list_submissions(
         &self,
         workspace: WorkspaceId,
@@ -69,7 +87,7 @@ impl Submissions for SledStore {
         order: Order,
         after: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Page<Submission>>, StoreError> {
+    ) -> Result<Option<SubmissionRows>, StoreError> {
         let search = Search::new(form, filter, order, after, Goal::Page(limit));
         Ok(self.search(workspace, search).await?.map(Search::into_page))
     }
@@ -79,12 +97,12 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         filter: &SubmissionFilter,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Option<u64>, StoreError> {
         if filter.takes_all() {
-            return self.count_submissions(workspace, form).await;
+            return self.count_submissions(workspace, form).await.map(Some);
         }
         let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
-        Ok(self.search(workspace, search).await?.map_or(0, |search| search.count))
+        Ok(self.search(workspace, search).await?.map_or(Some(0), Search::into_count))
     }
 
     async fn list_trashed_submissions(
@@ -93,11 +111,11 @@ impl Submissions for SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<Page<Submission>>, StoreError> {
+    ) -> Result<Option<SubmissionRows>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        self.scan_apart(limit, move |store| store.read_trash(form, before, limit)).await.map(Some)
+        self.scan_on_pool(limit, move |store| store.read_trash(form, before, limit)).await.map(Some)
     }
 
     async fn list_history(
@@ -112,7 +130,7 @@ impl Submissions for SledStore {
             return Ok(None);
         }
         let work = move |store: &Self| store.read_history(form, submission, before, limit);
-        self.scan_apart(limit, work).await.map(Some)
+        self.scan_on_pool(limit, work).await.map(Some)
     }
 
     async fn edit_submission(
@@ -185,6 +203,22 @@ impl SledStore {
             None => Ok(None),
         }
     }
+
+    fn read_trashed(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>, StoreError> {
+        let key = layout::trashed_submission(form, submission);
+        self.engine.get(&key)?.map(|body| submission_trash::trashed(&key, &body)).transpose()
+    }
+
+    /// The submission as it was before its first edit.
+    fn before_edits(&self, mut submission: Submission) -> Result<Submission, StoreError> {
+        if submission.edits() > 0 {
+            let first = self.read_history(submission.form, submission.id, Some(1), 1)?.rows.pop();
+            if let Some(Replaced { answers, metadata, .. }) = first {
+                (submission.answers, submission.metadata) = (answers, metadata);
+            }
+        }
+        Ok(Submission { edited: None, deleted_at: None, ..submission })
+    }
 }
 
 /// A submission made ready before the writer's turn.
@@ -197,12 +231,18 @@ struct Checked {
 
 fn accept(
     tx: &mut Tx<'_>,
+    forms: &DecodedRows<Form>,
     random: &dyn Random,
     workspace: WorkspaceId,
     new: Checked,
     now: Timestamp,
 ) -> Result<Step<SubmissionId>, StoreError> {
-    let Some(form) = find_live(tx, workspace, new.form)? else { return Ok(Step::Missing) };
+    let key = layout::form(workspace, new.form);
+    let Some(body) = tx.get(&key)? else { return Ok(Step::Missing) };
+    let form = forms.get(&key, body, layout::decode_form)?;
+    if form.deleted_at.is_some() {
+        return Ok(Step::Missing);
+    }
     let earlier = match &new.retry {
         Some(retry) => idempotency::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,

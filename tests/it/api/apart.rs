@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use forms::cpu_pool::PoolLimits;
 use forms::id::SubmissionId;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -179,4 +180,54 @@ fn an_edit_that_leaves_the_answers_alone_is_not_handed_over() {
         drop(taken);
         answers.await.expect(200);
     });
+}
+
+#[test]
+fn a_version_is_compiled_off_the_request_threads_and_once_for_all_who_wait() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let form = slow_form(&server).await;
+        // Reopened, it has compiled nothing, and there is room for one job: a second compilation would be refused.
+        let server = server.with_pool(PoolLimits { jobs: 1, ..PoolLimits::default() }).await;
+        let path = format!("/api/v1/forms/{form}");
+        let taken = take_the_spare_thread();
+        let mut waiting: Vec<_> = (0..8).map(|_| Box::pin(server.get(&path).send())).collect();
+        for request in &mut waiting {
+            assert!(!is_done(request).await, "the pattern is compiled where requests are served");
+        }
+        server.open_call(axum::http::Method::GET, "/healthz").send().await.expect(200);
+        drop(taken);
+        for request in waiting {
+            request.await.expect(200);
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_search_that_has_used_up_its_time_ends_its_page_early_with_a_cursor() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let mut expected = Vec::new();
+    for number in 0..30 {
+        let name = if number % 10 == 7 { "Ada" } else { "Eve" };
+        let id = server.submit(&form, json!({"q1": name})).await;
+        if name == "Ada" {
+            expected.insert(0, id);
+        }
+    }
+    let no_time = PoolLimits { step: Duration::ZERO, max_time: Duration::ZERO, ..PoolLimits::default() };
+    let server = server.with_pool(no_time).await;
+    let path = format!("/api/v1/forms/{form}/submissions?q=ada&count=true");
+    let (mut found, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+    loop {
+        let page = server.get(format!("{path}{cursor}")).send().await.expect(200);
+        let rows = page["submissions"].as_array().unwrap();
+        found.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
+        pages += 1;
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        assert_eq!(page.get("total"), None, "what was not counted to the end has no number");
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, expected);
+    assert!(pages > 1, "there was no time for more than a step at once");
 }

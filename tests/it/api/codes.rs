@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::Method;
 use forms::api::Code;
 use forms::config::HttpLimits;
+use forms::cpu_pool::PoolLimits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, json};
 
@@ -85,6 +86,10 @@ async fn provoke(code: Code) -> Answer {
         }
         Code::StorageFull => {
             let server = server.without_room().await;
+            server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
+        }
+        Code::Overloaded => {
+            let server = server.with_pool(PoolLimits { jobs: 0, ..PoolLimits::default() }).await;
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
     }
@@ -166,7 +171,7 @@ async fn every_code_is_reached_and_has_its_document() {
         assert_eq!(body["status"], code.status());
         assert_eq!(body["request_id"].as_str(), answer.header("x-request-id"), "{code}");
         assert_eq!(body["detail"].is_string(), code.status() < 500 && code != Code::Unauthorized, "{code}");
-        let waits = matches!(code, Code::RateLimited | Code::StoreUnavailable | Code::StorageFull);
+        let waits = code.status() == 503 || code == Code::RateLimited;
         assert_eq!(answer.header("retry-after").is_some(), waits, "{code}");
     }
 }

@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::http::Request;
 use forms::app::App;
 use forms::config::HttpLimits;
+use forms::cpu_pool::CpuPool;
 use forms::domain::definition::Definition;
 use forms::domain::limits::Limits;
 use forms::http::router;
@@ -145,9 +146,12 @@ async fn shows_all_it_showed(data: &Path) {
     let replay = STORE_2.expected("replay.json");
     let text = |name: &str| replay[name].as_str().unwrap();
     let random = Arc::new(Scrambled::new(1));
-    let store = SledStore::open(data, Options::default(), random.clone(), Arc::new(|_| ())).unwrap();
+    let store =
+        SledStore::open(data, Options::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
+    let store = store.unwrap();
     let clock = Arc::new(HandClock::at(text("at")));
-    let app = Arc::new(App::new(Arc::new(store.clone()), clock, random, Limits::default()));
+    let app =
+        Arc::new(App::new(Arc::new(store.clone()), CpuPool::default(), clock, random, Limits::default()));
     let api = router(app, HttpLimits::default(), Limits::default());
     let request = Request::post(text("path")).header("content-type", "application/json");
     let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));

@@ -287,7 +287,8 @@ async fn limits_are_told_under_the_names_of_their_flags() {
         "max_body": 1_048_576, "max_definition": 2_097_152, "max_questions": 500, "max_options": 500, "max_title": 300,
         "max_answer": 65_536, "max_answers": 1_000, "max_uri": 8_192, "max_head": 32_768, "max_headers": 64,
         "head_timeout": 5.0, "first_byte_timeout": 10.0, "body_timeout": 15.0, "min_body_rate": 1_024,
-        "idle_timeout": 60.0, "max_connections": 1_024, "auth_failures": "10/min",
+        "idle_timeout": 60.0, "max_connections": 1_024, "max_connections_per_address": 256,
+        "auth_failures": "10/min",
     });
     assert_eq!(server.get("/api/v1/limits").send().await.expect(200), expected);
 }
@@ -341,4 +342,22 @@ async fn a_definition_may_be_larger_than_answers() {
     let answers = json!({"answers": {"q1": filler}});
     let answer = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
     assert_eq!(answer.code(), "body_too_large");
+}
+
+#[tokio::test]
+async fn edits_of_one_form_at_once_are_all_made() {
+    const CLIENTS: usize = 32;
+    let server = std::sync::Arc::new(Server::start().await);
+    let path = format!("{FORMS}/{}", server.draft(questions()).await);
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..CLIENTS {
+        let (server, path) = (server.clone(), path.clone());
+        tasks.spawn(async move {
+            let patch = json!({"title": format!("Title {number}")});
+            server.patch(&path, patch).send().await.expect(200);
+        });
+    }
+    tasks.join_all().await;
+    let tag = server.get(&path).send().await.header("etag").map(str::to_owned);
+    assert_eq!(tag, Some(format!("\"r{}\"", 1 + CLIENTS)));
 }

@@ -14,45 +14,50 @@ async fn refusal(wire: &Wire, request: &[u8]) -> (u16, String) {
     (refused.status.as_u16(), refused.code())
 }
 
+/// The status of hyper's own answer to `request`, which has no body; the server closes after it.
+async fn bare_status(wire: &Wire, request: &[u8]) -> u16 {
+    let refused = answer(&wire.exchange(request).await);
+    assert_eq!((refused.header("connection"), refused.text()), (Some("close"), ""));
+    refused.status.as_u16()
+}
+
 #[tokio::test]
-async fn what_is_no_http_is_answered_with_a_problem() {
+async fn what_is_not_http_is_answered_with_a_status() {
     let wire = Server::start().await.listen().await;
     let long_target = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(70_000));
     let large_head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(300_000));
     let many_headers = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(110));
-    let cases: [(&[u8], u16, &str); 14] = [
-        (b"hello\r\n\r\n", 400, "invalid_header"),
-        (b"GET /\r\nHost: a\r\n\r\n", 400, "invalid_header"),
-        (b"GET / a HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_header"),
-        (b"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 400, "invalid_header"),
-        (b"G\xffT / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_header"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "invalid_header"), // TLS
-        (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, "invalid_header"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n", 400, "invalid_header"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400, "invalid_header"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400, "invalid_header"),
-        (
-            b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-            400,
-            "invalid_header",
-        ),
-        (long_target.as_bytes(), 414, "uri_too_long"),
-        (large_head.as_bytes(), 431, "headers_too_large"),
-        (many_headers.as_bytes(), 431, "headers_too_large"),
+    let cases: [(&[u8], u16); 15] = [
+        (b"hello\r\n\r\n", 400),
+        (b"GET /\r\nHost: a\r\n\r\n", 400),
+        (b"GET / a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 400),
+        (b"G\xffT / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400), // TLS
+        (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        // The two largest lengths of 64 bits are more than hyper can count; what lies below is 413.
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551615\r\n\r\n", 431),
+        (long_target.as_bytes(), 414),
+        (large_head.as_bytes(), 431),
+        (many_headers.as_bytes(), 431),
     ];
-    for (request, status, code) in cases {
+    for (request, status) in cases {
         let text = String::from_utf8_lossy(&request[..request.len().min(60)]);
-        assert_eq!(refusal(&wire, request).await, (status, code.to_owned()), "{text}");
+        assert_eq!(bare_status(&wire, request).await, status, "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_http_behind_a_request_takes_nothing_from_its_answer() {
+async fn what_is_not_http_behind_a_request_takes_nothing_from_its_answer() {
     let wire = Server::start().await.listen().await;
     let text = wire.exchange(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nhello\r\n\r\n").await;
     let (first, second) = text.split_at(text.rfind("HTTP/1.1 ").unwrap());
     assert_eq!(answer(first).status, 200);
-    assert_eq!((answer(second).status.as_u16(), answer(second).code().as_str()), (400, "invalid_header"));
+    assert_eq!((answer(second).status.as_u16(), answer(second).text()), (400, ""));
 }
 
 #[tokio::test]
@@ -129,15 +134,21 @@ async fn a_body_in_chunks_is_the_last_of_its_connection() {
 #[tokio::test]
 async fn transfer_codings_besides_chunked_are_refused() {
     let wire = Server::start().await.listen().await;
-    for (version, codings) in [
-        ("HTTP/1.1", "Transfer-Encoding: gzip, chunked\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"),
-        ("HTTP/1.0", "Transfer-Encoding: chunked\r\n"),
+    let request = |version, codings| {
+        format!("POST /api/v1/forms {version}\r\nHost: a\r\n{codings}\r\n0\r\n\r\n").into_bytes()
+    };
+    for codings in [
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
     ] {
-        let request = format!("POST /api/v1/forms {version}\r\nHost: a\r\n{codings}\r\n0\r\n\r\n");
-        assert_eq!(refusal(&wire, request.as_bytes()).await, (400, "invalid_header".into()), "{codings}");
+        let refused = refusal(&wire, &request("HTTP/1.1", codings)).await;
+        assert_eq!(refused, (400, "invalid_header".into()), "{codings}");
+    }
+    for (version, codings) in
+        [("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"), ("HTTP/1.0", "Transfer-Encoding: chunked\r\n")]
+    {
+        assert_eq!(bare_status(&wire, &request(version, codings)).await, 400, "{version} {codings}");
     }
 }
 

@@ -3,6 +3,7 @@
 mod access; // who may do what, and what foreign ids look like
 mod apart; // long work, and those who do not wait for it
 mod codes; // every problem code is reached
+mod connections; // how many there may be, and which one gives way
 mod damage; // values that cannot be read
 mod earlier; // stores of earlier versions
 mod filters; // lists of submissions by what was answered

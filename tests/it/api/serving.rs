@@ -1,15 +1,15 @@
-//! The loop that serves: malformed requests, times, full tables, shutdown. Over sockets, in bytes.
+//! The loop that serves: malformed requests, times, shutdown. Over sockets, in bytes.
 
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::get;
 use forms::config::HttpLimits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, advance, timeout};
 
 use crate::harness::{Server, Wire, answer, questions, read_to_end};
 
@@ -60,14 +60,16 @@ async fn heads_beyond_our_limits_are_answered_with_a_problem() {
 async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
     let server = Server::start().await;
     let wire = server.listen().await;
-    let head = format!(
-        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n",
-        server.key
-    );
-    let mut stream = wire.connect().await;
-    stream.write_all(head.as_bytes()).await.unwrap();
-    assert_eq!(answer(&closed(&mut stream).await).code(), "body_too_large");
+    for length in [99_999_999, u64::MAX - 2] {
+        let head = format!(
+            "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n",
+            server.key
+        );
+        let mut stream = wire.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        assert_eq!(answer(&closed(&mut stream).await).code(), "body_too_large");
+    }
 }
 
 #[tokio::test]
@@ -206,21 +208,6 @@ async fn requests_that_come_together_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_full_table_makes_new_connections_wait() {
-    let wire = hello(HttpLimits { max_connections: 2, ..Default::default() }).await;
-    let mut seated = [wire.connect().await, wire.connect().await];
-    for stream in &mut seated {
-        stream.write_all(REQUEST).await.unwrap();
-        read_hello(stream).await;
-    }
-    let mut waiting = wire.connect().await;
-    waiting.write_all(REQUEST).await.unwrap();
-    assert!(timeout(SHORT, waiting.readable()).await.is_err(), "all seats are taken");
-    drop(seated);
-    timeout(PATIENCE, read_hello(&mut waiting)).await.expect("a seat became free");
-}
-
-#[tokio::test]
 async fn shutting_down_finishes_requests_and_closes_idle_connections() {
     static BEGUN: Notify = Notify::const_new();
     static GO_ON: Notify = Notify::const_new();
@@ -273,9 +260,10 @@ async fn half_a_head_does_not_cut_off_the_answer_before_it() {
     stream.write_all(REQUEST).await.unwrap();
     stream.readable().await.unwrap();
     stream.write_all(half).await.unwrap();
-    // There is one seat: as long as the next connection waits, the first still has it.
-    let next = wire.exchange(REQUEST);
-    assert!(timeout(SHORT * 4, next).await.is_err(), "the answer is not read yet");
+    let mut silent = wire.connect().await;
+    assert!(timeout(SHORT * 4, silent.read(&mut [0])).await.is_err(), "a head has as long as this");
+    let next = answer(&wire.exchange(REQUEST).await);
+    assert_eq!(next.code(), "overloaded", "the first connection is still served");
     let mut seen = vec![0; 32 << 20];
     stream.read_exact(&mut seen).await.unwrap();
     stream.write_all(rest).await.unwrap();
@@ -284,16 +272,55 @@ async fn half_a_head_does_not_cut_off_the_answer_before_it() {
     assert_eq!(text.matches("408").count(), 0);
 }
 
-#[tokio::test]
+/// A server of one route that answers with this many bytes.
+async fn large(bytes: usize) -> Wire {
+    let large = "x".repeat(bytes);
+    Wire::listen(Router::new().route("/", get(async move || large.clone())), HttpLimits::default()).await
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_let_go() {
-    let large = "x".repeat(32 << 20);
-    let router = Router::new().route("/", post(async move || large.clone()));
-    let limits = HttpLimits { idle_timeout: SHORT, max_connections: 1, ..Default::default() };
-    let wire = Wire::listen(router, limits).await;
+    let wire = large(32 << 20).await;
     let mut greedy = wire.connect().await;
-    greedy.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+    greedy.write_all(REQUEST).await.unwrap();
     greedy.readable().await.unwrap();
-    // There is one seat: the next connection is served only once the first has lost it.
-    let next = wire.exchange(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(timeout(PATIENCE, next).await.expect("the seat is free").starts_with("HTTP/1.1 405"));
+    advance(Duration::from_secs(6)).await;
+    let ended = greedy.read_to_end(&mut Vec::new()).await;
+    assert_eq!(ended.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_slowly_gets_all_of_its_answer() {
+    let wire = large(1 << 20).await;
+    let mut slow = wire.connect().await;
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
+    let (mut seen, mut some) = (0, vec![0; 20 << 10]);
+    loop {
+        match slow.read(&mut some).await.unwrap() {
+            0 => break,
+            count => seen += count,
+        }
+        advance(Duration::from_secs(1)).await;
+    }
+    assert!(seen > 1 << 20, "{seen} bytes");
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_side_after_its_request_is_answered() {
+    let server = Server::start().await;
+    let form = server.published(questions()).await;
+    let wire = server.listen().await;
+    let body = json!({"answers": {"q1": "Ada"}}).to_string();
+    let request = format!(
+        "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        server.key,
+        body.len()
+    );
+    for _ in 0..20 {
+        let mut stream = wire.connect().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        answer(&closed(&mut stream).await).expect(201);
+    }
 }

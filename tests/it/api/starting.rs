@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use forms::config::{Config, HttpLimits};
+use forms::cpu_pool::CpuPool;
 use forms::http::starting;
 use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, run};
@@ -167,9 +168,10 @@ async fn a_server_says_when_it_is_ready_serves_and_leaves_its_store_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_store_opens_the_server_answers_that_it_does() {
     let folder = tempfile::tempdir().unwrap();
-    let holder =
-        SledStore::open(folder.path(), Options::default(), Arc::new(Scrambled::new(1)), Arc::new(|_| ()))
-            .unwrap();
+    let holder = {
+        let (pool, random) = (CpuPool::default(), Arc::new(Scrambled::new(1)));
+        SledStore::open(folder.path(), Options::default(), pool, random, Arc::new(|_| ())).unwrap()
+    };
     // A port nobody uses: the server tells its own only once it is ready.
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let running = begin(Config { listen: free, ..config(folder.path()) });

@@ -296,3 +296,33 @@ async fn a_change_for_what_a_submission_was_does_not_meet_what_it_became() {
     assert_eq!((restored.status.as_u16(), restored.header("etag")), (200, Some("\"r2\"")));
     assert_eq!(delete("?purge=true", "*").await.status, 204);
 }
+
+#[tokio::test]
+async fn a_replay_is_the_first_answer_whatever_became_of_the_submission() {
+    let server = Server::start().await;
+    let hidden = json!({"id": "h", "type": "hidden", "default": "web"});
+    let form = server.published(json!([{"type": "short_text", "title": "Name?"}, hidden])).await;
+    let send = || {
+        let body = json!({"answers": {"q1": "Ada"}, "metadata": {"from": "here"}});
+        server.post(path(&form), body).header("idempotency-key", "1").send()
+    };
+    let first = send().await;
+    let id = first.expect(201)["id"].as_str().unwrap().to_owned();
+    assert_eq!(first.expect(201)["answers"], json!({"q1": "Ada", "h": "web"}));
+    let one = format!("{}/{id}", path(&form));
+    let replays = async |what: &str| {
+        let again = send().await;
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{what}");
+        assert_eq!((again.status, again.text()), (first.status, first.text()), "{what}");
+    };
+    assert_eq!(server.call(Method::DELETE, &one).send().await.status, 204);
+    replays("in the trash").await;
+    server.call(Method::POST, format!("{one}/restore")).send().await.expect(200);
+    replays("restored").await;
+    server.patch(&one, json!({"answers": {"q1": "Eve"}, "metadata": null})).send().await.expect(200);
+    replays("edited").await;
+    assert_eq!(server.call(Method::DELETE, &one).send().await.status, 204);
+    replays("edited and in the trash").await;
+    assert_eq!(server.call(Method::DELETE, format!("{one}?purge=true")).send().await.status, 204);
+    replays("erased").await;
+}

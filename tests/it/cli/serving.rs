@@ -363,3 +363,37 @@ fn a_level_of_logs_that_is_none_is_a_mistake() {
     }
     assert!(!home.path().join("store").exists());
 }
+
+#[test]
+fn numbers_out_of_range_are_refused_with_the_range() {
+    let home = Home::new();
+    let largest = u64::MAX.to_string();
+    for (flag, least, most, below) in [
+        ("--min-free", "0", "1024GiB", "-1"),
+        ("--cache-size", "1MiB", "1024GiB", "255"),
+        ("--trash-days", "0", "36500", "-1"),
+        ("--max-body", "1KiB", "16MiB", "0"),
+        ("--max-definition", "1KiB", "16MiB", "0"),
+        ("--max-questions", "1", "10000", "0"),
+        ("--max-options", "1", "10000", "0"),
+        ("--max-title", "1", "10000", "0"),
+        ("--max-answer", "1", "16MiB", "0"),
+        ("--max-answers", "1", "100000", "0"),
+        ("--max-uri", "64", "60KiB", "63"),
+        ("--max-head", "1KiB", "1MiB", "0"),
+        ("--max-headers", "8", "1000", "7"),
+        ("--head-timeout", "100ms", "1h", "99ms"),
+        ("--first-byte-timeout", "100ms", "1h", "0"),
+        ("--body-timeout", "100ms", "1h", "0"),
+        ("--min-body-rate", "1", "1GiB", "0"),
+        ("--idle-timeout", "100ms", "24h", "0"),
+        ("--max-connections", "1", "1000000", "0"),
+        ("--max-connections-per-address", "1", "1000000", "0"),
+    ] {
+        for value in [below, &largest, "many"] {
+            let run = home.run(&["serve", "--data", "store", &format!("{flag}={value}")]).expect(2);
+            let expected = format!("expected {least} to {most}, got `{value}`");
+            assert!(run.stderr.contains(&expected), "{flag} {value}: {}", run.stderr);
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forms::app::bootstrap;
+use forms::cpu_pool::CpuPool;
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
@@ -89,7 +90,7 @@ fn a_counter_found_wrong_while_serving_is_counted_again() {
 
 fn open(path: &Path, heard: &Heard) -> SledStore {
     let options = Options { prove: false, ..options() };
-    SledStore::open(path, options, Arc::new(Scrambled::new(1)), heard.report()).unwrap()
+    SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
 }
 
 #[tokio::test]

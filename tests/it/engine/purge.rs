@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forms::cpu_pool::CpuPool;
 use forms::domain::admission::MEMORY_MILLIS;
 use forms::domain::edit::Edit;
 use forms::domain::revision::Expected;
@@ -18,7 +19,8 @@ use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
 use crate::store::{
-    Scrambled, at, change, draft, newest, published, put_back, remove, retry, submit, trash, workspace,
+    Scrambled, at, change, draft, newest, published, put_back, remove, retry, submit, trash, update_form,
+    workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +46,7 @@ async fn pieces_count_as_rows_of_a_slice() {
 
 fn open_store(path: &Path, heard: &Heard) -> SledStore {
     let options = Options { prove: false, ..options() };
-    SledStore::open(path, options, Arc::new(Scrambled::new(1)), heard.report()).unwrap()
+    SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
 }
 
 /// Flips a bit in the first submission of the index.
@@ -137,7 +139,7 @@ async fn nothing_is_left_of_what_was_purged() {
     let store = open_store(folder.path(), &heard);
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
     let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
-    let asked = store.update_form(workspace(1), form, asks, Expected::Any, at(5)).await.unwrap();
+    let asked = update_form(&store, workspace(1), form, asks, Expected::Any, at(5)).await;
     assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
     trash(&store, form, 5).await;
     let attempt = retry(Operation::RestoreForm(form), 1, 5);

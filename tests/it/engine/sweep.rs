@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use forms::cpu_pool::CpuPool;
 use forms::domain::workspace::Workspace;
 use forms::id::{FormId, Random, SubmissionId};
 use forms::store::sled::SledStore;
@@ -83,7 +84,7 @@ impl Scene {
 
 fn open_store(path: &Path, random: Arc<dyn Random>) -> SledStore {
     let options = Options { prove: false, ..options() };
-    SledStore::open(path, options, random, Heard::default().report()).unwrap()
+    SledStore::open(path, options, CpuPool::default(), random, Heard::default().report()).unwrap()
 }
 
 #[tokio::test]

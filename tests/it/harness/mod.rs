@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
+use forms::cpu_pool::{CpuPool, PoolLimits};
 use forms::domain::definition::Definition;
 use forms::domain::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
@@ -79,19 +80,26 @@ impl Server {
     pub(crate) async fn with(limits: HttpLimits) -> Self {
         let random = Arc::new(Scrambled::new(1));
         let folder = tempfile::tempdir().unwrap();
-        let store = open(&folder, &random, Options::default());
+        let pool = CpuPool::default();
+        let store = open(&folder, &random, &pool, Options::default());
         let clock = Arc::new(HandClock::at(NOW));
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
-        let (app, api) = mount(&store, &clock, &random, &limits);
+        let (app, api) = mount(&store, pool, &clock, &random, &limits);
         let key = key.reveal().to_owned();
         Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
     /// The same, on a disk with no room left.
     pub(crate) async fn without_room(self) -> Self {
-        self.reopened(Options { min_free: u64::MAX, ..Options::default() }, |_| ()).await
+        let options = Options { min_free: u64::MAX, ..Options::default() };
+        self.reopened(options, PoolLimits::default(), |_| ()).await
+    }
+
+    /// The same, with other bounds of the pool.
+    pub(crate) async fn with_pool(self, limits: PoolLimits) -> Self {
+        self.reopened(Options::default(), limits, |_| ()).await
     }
 
     /// The same, with an index that was changed behind the store's back.
@@ -102,15 +110,21 @@ impl Server {
             change(&*index);
             indexes.close("index", index).unwrap();
         };
-        self.reopened(Options::default(), change).await
+        self.reopened(Options::default(), PoolLimits::default(), change).await
     }
 
-    async fn reopened(self, options: Options, meanwhile: impl FnOnce(&Path)) -> Self {
+    async fn reopened(
+        self,
+        options: Options,
+        pool_limits: PoolLimits,
+        meanwhile: impl FnOnce(&Path),
+    ) -> Self {
         self.store.close().await.unwrap();
         let Self { clock, key, limits, workspace, random, folder, .. } = self;
         meanwhile(folder.path());
-        let store = open(&folder, &random, options);
-        let (app, api) = mount(&store, &clock, &random, &limits);
+        let pool = CpuPool::new(pool_limits);
+        let store = open(&folder, &random, &pool, options);
+        let (app, api) = mount(&store, pool, &clock, &random, &limits);
         Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
@@ -209,18 +223,19 @@ impl Server {
     }
 }
 
-fn open(folder: &tempfile::TempDir, random: &Arc<Scrambled>, options: Options) -> SledStore {
+fn open(folder: &tempfile::TempDir, random: &Arc<Scrambled>, pool: &CpuPool, options: Options) -> SledStore {
     let options = Options { prove: false, prepare_ahead: false, ..options };
-    SledStore::open(folder.path(), options, random.clone(), Arc::new(|_| ())).unwrap()
+    SledStore::open(folder.path(), options, pool.clone(), random.clone(), Arc::new(|_| ())).unwrap()
 }
 
 fn mount(
     store: &SledStore,
+    pool: CpuPool,
     clock: &Arc<HandClock>,
     random: &Arc<Scrambled>,
     limits: &HttpLimits,
 ) -> (Arc<App>, Framed) {
-    let app = App::new(Arc::new(store.clone()), clock.clone(), random.clone(), Limits::default());
+    let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
     let app = Arc::new(app);
     (app.clone(), router(app, limits.clone(), Limits::default()))
 }

@@ -7,7 +7,7 @@ use forms::config::HttpLimits;
 use forms::http::serve::{Answering, serve};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -40,6 +40,13 @@ impl Wire {
 
     pub(crate) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Connects from an address of this machine's own, `127.0.0.2` for example.
+    pub(crate) async fn connect_from(&self, ip: [u8; 4]) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((ip, 0).into()).unwrap();
+        socket.connect(self.address).await.unwrap()
     }
 
     /// Sends `bytes` on a connection of their own and gives all that comes back until the server closes.

@@ -4,6 +4,7 @@
 
 #[path = "../../../benches/common/mod.rs"]
 mod common;
+mod crowd; // more connections than there is room for
 mod exact; // seats, slugs and counts
 mod flips; // a bit that is another
 mod full; // a disk without room

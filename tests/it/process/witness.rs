@@ -65,8 +65,19 @@ impl Witness {
         enough: usize,
         end: impl FnOnce(Server) -> T,
     ) -> T {
+        self.store_from(CONNECTIONS, server, enough, end).await
+    }
+
+    /// Stores like [`store_until`](Self::store_until), from `connections` connections.
+    pub(super) async fn store_from<T>(
+        &mut self,
+        connections: u64,
+        server: Server,
+        enough: usize,
+        end: impl FnOnce(Server) -> T,
+    ) -> T {
         let (acknowledge, mut acknowledged) = unbounded_channel();
-        for _ in 0..CONNECTIONS {
+        for _ in 0..connections {
             let (form, sent) = (self.form(&server), Arc::clone(&self.sent));
             tokio::spawn(send(form, sent, acknowledge.clone()));
         }

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Bench, at, change, edit, erase, form_id, found, make, published, put_back, remove, submit,
-    submit_together, trash, workspace,
+    submit_together, trash, update_form, workspace,
 };
 use crate::engine::random::Random;
 
@@ -101,12 +101,12 @@ impl Scene {
                 for row in &page.rows {
                     assert!(row.deleted_at.is_none() && filter.takes(&row.answers), "{list:?}: {row:?}");
                 }
-                (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.more)
+                (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
             List::SubmissionTrash => {
                 let page = store.list_trashed_submissions(ws, form, id, limit).await.unwrap().unwrap();
                 assert!(page.rows.iter().all(|row| row.deleted_at.is_some()));
-                (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.more)
+                (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
             List::Forms(filter) => {
                 let moment = |place: u128| Timestamp::from_millis((place >> 64) as i64);
@@ -265,8 +265,9 @@ impl Scene {
     }
 
     async fn update(&self, form: FormId, text: &str) {
-        let updated = self.store.update_form(workspace(1), form, change(text), Expected::Any, at(self.now()));
-        drop(updated.await.unwrap());
+        let updated =
+            update_form(&*self.store, workspace(1), form, change(text), Expected::Any, at(self.now()));
+        drop(updated.await);
     }
 }
 
@@ -291,7 +292,7 @@ async fn many_forms(store: &dyn Store) -> [Vec<FormId>; 2] {
         let id = make(store, 1, FIRST_FORM + number as u64, 100 + number as i64).await;
         if number / 2 % 2 == 0 {
             let edit = change(r#"{"title":"Tea","status":"published"}"#);
-            store.update_form(workspace(1), id, edit, Expected::Any, at(200)).await.unwrap();
+            update_form(store, workspace(1), id, edit, Expected::Any, at(200)).await;
         }
         if number / 4 % 2 == 0 {
             trash(store, id, 300 + number as i64).await;

@@ -1,11 +1,11 @@
 //! Submissions come back as they were sent, one by one and by pages.
 
 use forms::id::SubmissionId;
-use forms::store::{NewForm, Page, Step};
+use forms::store::{NewForm, Step, SubmissionRows};
 
 use super::{
-    Bench, all, at, definition, form_id, in_trash, newest, published, remove, submit, submit_together,
-    workspace,
+    Bench, all, at, current, definition, form_id, in_trash, newest, published, remove, submit,
+    submit_together, workspace,
 };
 
 pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
@@ -22,7 +22,7 @@ pub(super) async fn a_submission_comes_back_to_the_letter(bench: &impl Bench) {
         );
         assert_eq!(found.submitted_at(), at(123));
         let page = newest(&*store, workspace(1), form, None, 10).await.unwrap();
-        assert_eq!(page, Page { rows: vec![found], more: false });
+        assert_eq!(page, SubmissionRows { rows: vec![found], next: None });
     }
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
     store.close().await.unwrap();
@@ -61,7 +61,7 @@ pub(super) async fn large_answers_and_definitions_come_back(bench: &impl Bench) 
     let listed: Vec<_> =
         page.rows.into_iter().rev().map(|found| (found.id, found.answers.into_string())).collect();
     assert_eq!(listed, sent);
-    let found = store.find_form(workspace(1), form_id(12)).await.unwrap().unwrap();
+    let found = current(&*store, workspace(1), form_id(12)).await.unwrap();
     assert_eq!(found.version.questions.len(), 500);
     assert_eq!(found.version.questions[499].description.as_deref(), Some("499"));
 }
@@ -97,8 +97,8 @@ pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     loop {
         let page = newest(&*store, workspace(1), form, before, 1_000).await.unwrap();
         assert!((1..=5).contains(&page.rows.len()), "{}", page.rows.len());
-        (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.rows.last().map(|last| last.id));
-        if !page.more {
+        (seen, pages, before) = (seen + page.rows.len(), pages + 1, page.next);
+        if before.is_none() {
             break;
         }
     }

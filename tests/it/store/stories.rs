@@ -209,9 +209,9 @@ async fn read(store: &dyn Store, form: FormId, order: Order, limit: usize) -> Ve
     loop {
         let page =
             store.list_submissions(workspace(1), form, &all, order, after, limit).await.unwrap().unwrap();
-        after = page.rows.last().map(|last| last.id);
+        after = page.next;
         seen.extend(page.rows);
-        if !page.more {
+        if after.is_none() {
             return seen;
         }
     }

@@ -10,7 +10,7 @@ use forms::store::{NewForm, NewSubmission, Operation, Step, Store};
 
 use super::{
     Bench, all, answers, at, change, edit, erase, found, in_trash, lunch, newest, published, put_back,
-    remove, retry, submit, submit_together, trash, workspace,
+    remove, retry, submit, submit_together, trash, update_form, workspace,
 };
 
 pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench: &impl Bench) {
@@ -189,7 +189,7 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
     let store = bench.open();
     let form = published(&*store, 11).await;
     let limited = change(&format!(r#"{{"settings":{{"max_responses":{SEATS}}}}}"#));
-    store.update_form(workspace(1), form, limited, Expected::Any, at(1)).await.unwrap();
+    update_form(&*store, workspace(1), form, limited, Expected::Any, at(1)).await;
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..64 {
         let store = Arc::clone(&store);
@@ -272,10 +272,10 @@ pub(super) async fn pages_have_all_that_stays_while_others_delete(bench: &impl B
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
             let page = newest(&*store, workspace(1), form, before, 25).await.unwrap();
-            before = page.rows.last().map(|last| last.id).or(before);
+            before = page.next;
             seen.extend(page.rows.into_iter().map(|row| row.id));
             tasks.join_next().await;
-            if !page.more {
+            if before.is_none() {
                 break;
             }
         }

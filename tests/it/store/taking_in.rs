@@ -8,7 +8,9 @@ use forms::domain::revision::Expected;
 use forms::store::{NewForm, NewSubmission, Operation, Step};
 use tokio::time::timeout;
 
-use super::{Bench, answers, at, change, form_id, lunch, make, newest, published, retry, workspace};
+use super::{
+    Bench, answers, at, change, form_id, lunch, make, newest, published, retry, update_form, workspace,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -102,7 +104,7 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let limited = change(r#"{"settings":{"max_responses":40}}"#);
-    store.update_form(workspace(1), form, limited, Expected::Any, at(1)).await.unwrap();
+    update_form(&*store, workspace(1), form, limited, Expected::Any, at(1)).await;
     let send = |number: u128| NewSubmission {
         checked_revision: 3,
         retry: retry(Operation::CreateSubmission(form), number, 5),

@@ -71,8 +71,7 @@ pub trait OpenIndex: Send + Sync {
     /// Drops the last handle of an index and makes all of its files durable; the name of the folder is durable with the
     /// next rename in the store.
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
-    /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use. Where the file
-    /// cannot be opened nothing has been lost, and nothing is done.
+    /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
     fn sync_data(&self, folder: &str) -> io::Result<()>;
     /// Returns what tells the index from others, copies included if the file system can; `None` if there is none.
     fn identity(&self, folder: &str) -> Option<Identity>;
@@ -136,10 +135,7 @@ impl OpenIndex for SledIndexes {
     }
 
     fn sync_data(&self, folder: &str) -> io::Result<()> {
-        match File::open(self.root.join(folder).join("db")) {
-            Ok(file) => file.sync_data(),
-            Err(_) => Ok(()),
-        }
+        File::open(self.root.join(folder).join("db"))?.sync_data()
     }
 
     fn identity(&self, folder: &str) -> Option<Identity> {

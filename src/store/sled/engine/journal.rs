@@ -202,7 +202,7 @@ impl Journal {
         let made = thread.join().unwrap_or_else(|_panic| Err(io::Error::other("the side thread panicked")));
         match made {
             Ok(prepared) => Ok(Some(prepared)),
-            Err(error) if is_full(&error) => Ok(None),
+            Err(error) if is_full(&error) || super::writeback::is_out_of_files(&error) => Ok(None),
             Err(source) => Err(JournalError::Failed { doing: "prepare a segment of the journal", source }),
         }
     }
@@ -250,7 +250,8 @@ fn install(disk: &dyn Disk, file: &dyn DiskFile, header: &Header, state: &mut St
 }
 
 fn rotating(source: io::Error) -> JournalError {
-    if is_full(&source) {
+    // Both end by themselves, and the rotation is tried again with the next write.
+    if is_full(&source) || super::writeback::is_out_of_files(&source) {
         return JournalError::NoRoom;
     }
     JournalError::Failed { doing: "begin a segment of the journal", source }

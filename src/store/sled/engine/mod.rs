@@ -19,7 +19,6 @@ mod cell;
 pub mod fatal;
 mod frame;
 mod group;
-pub mod hot;
 pub mod job;
 mod journal;
 pub mod lock;
@@ -45,7 +44,6 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
 use self::disk::{Disk, HeldLock, RealDisk};
-use self::hot::Keep;
 use self::index::{OpenIndex, SledIndexes};
 use self::job::Progress;
 use self::operation::{Call, Kind};
@@ -54,7 +52,7 @@ use self::queue::{End, Queue};
 use self::reader::Reader;
 use self::status::Status;
 use self::survey::io_error;
-use self::tx::{Decode, Direction, Rows, Tx};
+use self::tx::{Direction, Rows, Tx};
 use self::watchdog::{Watchdog, watch};
 use self::worker::Worker;
 use self::writeback::Writeback;
@@ -172,14 +170,6 @@ impl Engine {
     /// is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.heeding(self.inner.reader.get(key))
-    }
-
-    /// Returns what the body of a key decodes to, and keeps it for the next who asks.
-    ///
-    /// # Errors
-    /// As [`Engine::get`], and those of `decode`.
-    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
-        self.heeding(self.inner.reader.get_decoded(key, decode))
     }
 
     /// Returns at most `limit` rows of a range.

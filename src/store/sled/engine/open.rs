@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::applied::{self, Applied};
 use super::disk::{Disk, HeldLock};
 use super::group::Group;
-use super::hot::Hot;
 use super::index::{Index, IndexError, OpenIndex};
 use super::journal::{Journal, JournalError, Sizes};
 use super::lock;
@@ -311,8 +310,7 @@ fn correct(
 
 fn recounted(place: &Place, index: &dyn Index) -> Result<Group, StoreError> {
     let mut group = Group::default();
-    let hot = Hot::default();
-    let mut tx = Tx::new(index, &hot, &group);
+    let mut tx = Tx::new(index, &group);
     (place.options.recount)(&mut tx)?;
     let changes = tx.into_changes();
     group.join(changes, index)?;
@@ -339,7 +337,7 @@ fn catch_up(
         Err(ReplayError::Index(error)) => return damaged(place, error).map(Believed::No),
         Err(ReplayError::Journal(error)) => return Err(error),
     };
-    match (place.options.check)(&mut Tx::new(&*index, &Hot::default(), &Group::default())) {
+    match (place.options.check)(&mut Tx::new(&*index, &Group::default())) {
         Ok(()) => Ok(Believed::Yes(index, applied)),
         Err(StoreError::Full) => Err(OpenError::NoRoom),
         Err(error) => Ok(Believed::No(error.to_string())),

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell;
-use super::hot::{Hot, Keep};
 use super::index::Index;
-use super::tx::{Decode, Direction, Rows, is_empty};
+use super::tx::{Direction, Rows, is_empty};
 use crate::store::StoreError;
 
 /// The index everybody reads, while there is one.
@@ -19,7 +18,6 @@ pub struct Reader {
 #[derive(Default)]
 struct Shared {
     index: RwLock<Option<Arc<dyn Index>>>,
-    hot: Hot,
     doubted: AtomicBool,
     /// The index was found to be what the journal says.
     is_proved: AtomicBool,
@@ -34,17 +32,6 @@ impl Reader {
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let index = self.index()?;
         self.noting(cell::read(&*index, key))
-    }
-
-    /// Returns what the body of a key decodes to, and keeps it for the next who asks.
-    ///
-    /// # Errors
-    /// As [`Reader::get`], and those of `decode`.
-    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
-        match self.shared.hot.find(key) {
-            Some(row) => Ok(Some(row)),
-            None => self.noting(decoded(&self.shared.hot, &*self.index()?, key, decode)),
-        }
     }
 
     /// Returns at most `limit` rows of a range.
@@ -85,18 +72,11 @@ impl Reader {
     }
 
     pub(crate) fn set(&self, index: Arc<dyn Index>) {
-        self.shared.hot.clear();
         *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
-    }
-
-    /// What everybody shares past the index.
-    pub(crate) fn hot(&self) -> &Hot {
-        &self.shared.hot
     }
 
     /// Takes the index away from everybody.
     pub(crate) fn take(&self) -> Option<Arc<dyn Index>> {
-        self.shared.hot.clear();
         self.shared.index.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -123,20 +103,6 @@ impl Reader {
         }
         result
     }
-}
-
-/// Reads a row of an index, decodes it and keeps it.
-pub(crate) fn decoded<T: Keep>(
-    hot: &Hot,
-    index: &dyn Index,
-    key: &[u8],
-    decode: Decode<T>,
-) -> Result<Option<Arc<T>>, StoreError> {
-    let before = hot.now();
-    let Some(body) = cell::read(index, key)? else { return Ok(None) };
-    let row = Arc::new(decode(&body)?);
-    hot.keep(key, &row, body.len(), before);
-    Ok(Some(row))
 }
 
 /// Reads rows of an index, leaving out the engine's own: `limit` at most, and none after the one with which `bytes` of

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use super::cell;
 use super::group::Group;
-use super::hot::{Hot, Keep};
 use super::index::Index;
 use super::reader;
 use crate::store::StoreError;
@@ -26,9 +24,6 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// Keys with their bodies, in the order asked for.
 pub type Rows = Vec<Row>;
 
-/// How to read a body.
-pub type Decode<T> = fn(&[u8]) -> Result<T, StoreError>;
-
 /// What a row becomes: a body, or nothing.
 pub(crate) struct Staged {
     pub(crate) body: Option<Vec<u8>>,
@@ -41,7 +36,6 @@ pub(crate) struct Staged {
 /// One operation on the writer thread. Nothing of it happens unless it returns `Ok`.
 pub struct Tx<'a> {
     index: &'a dyn Index,
-    hot: &'a Hot,
     group: &'a Group,
     own: BTreeMap<Vec<u8>, Staged>,
 }
@@ -50,13 +44,8 @@ pub struct Tx<'a> {
 pub const MAX_KEY: usize = 512;
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(index: &'a dyn Index, hot: &'a Hot, group: &'a Group) -> Tx<'a> {
-        Tx { index, hot, group, own: BTreeMap::new() }
-    }
-
-    /// Forgets the operation's changes: it was only to be seen what they would be.
-    pub fn forget(&mut self) {
-        self.own.clear();
+    pub(crate) fn new(index: &'a dyn Index, group: &'a Group) -> Tx<'a> {
+        Tx { index, group, own: BTreeMap::new() }
     }
 
     pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, Staged> {
@@ -80,20 +69,6 @@ impl<'a> Tx<'a> {
     /// Returns the body that an earlier operation of the group has given a key. What is durable is not looked at.
     pub fn staged(&self, key: &[u8]) -> Option<&[u8]> {
         self.group.get(key).flatten()
-    }
-
-    /// Returns what the body of a key decodes to; unless the group has changed it, what others have decoded already.
-    ///
-    /// # Errors
-    /// As [`Tx::get`], and those of `decode`.
-    pub fn get_decoded<T: Keep>(&self, key: &[u8], decode: Decode<T>) -> Result<Option<Arc<T>>, StoreError> {
-        if self.own.contains_key(key) || self.group.get(key).is_some() {
-            return self.get(key)?.map(|body| decode(&body).map(Arc::new)).transpose();
-        }
-        match self.hot.find(key) {
-            Some(row) => Ok(Some(row)),
-            None => reader::decoded(self.hot, self.index, key, decode),
-        }
     }
 
     /// Returns at most `limit` rows of a range.

@@ -131,7 +131,7 @@ impl Writer {
     }
 
     fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
-        let mut tx = Tx::new(index, self.reader.hot(), &self.group);
+        let mut tx = Tx::new(index, &self.group);
         operation::run(operation, &mut tx)?;
         let changes = tx.into_changes();
         if !changes.is_empty() && !self.has_room(operation.kind()) {
@@ -189,8 +189,7 @@ impl Writer {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
-        let keys = changes.iter().map(|change| &*change.key);
-        match self.reader.hot().around(keys, || replay::apply(&**index, changes, applied)) {
+        match replay::apply(&**index, changes, applied) {
             Ok(()) => {}
             Err(IndexError::NoRoom) => {
                 self.lose_room();

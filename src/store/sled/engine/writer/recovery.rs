@@ -41,7 +41,7 @@ impl Writer {
     }
 
     /// Builds the index anew while nobody can read.
-    fn replace_index(&mut self, why: &str) {
+    pub(crate) fn replace_index(&mut self, why: &str) {
         self.distrusted = Some(why.to_owned());
         self.state.trust = Trust::None;
         let written = self.state.write(&*self.place.disk).map_err(io_error("write `state`"));
@@ -67,8 +67,6 @@ impl Writer {
     fn take_index_away(&mut self) {
         (self.prover, self.index) = (None, None);
         drop(self.reader.take().map(when_unused));
-        // Until now somebody could keep what stands in the old one.
-        self.reader.hot().clear();
         self.status.set(Health::Full);
     }
 

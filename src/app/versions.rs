@@ -1,0 +1,87 @@
+//! Compiled versions of forms. A version never changes, so what is cached is never stale.
+
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::{App, AppError, What};
+use crate::domain::form::{Form, Version, WrittenVersion};
+use crate::id::{FormId, WorkspaceId};
+use crate::store::StoreError;
+
+/// Bytes of memory that cached versions may take, about.
+const CAPACITY: u64 = 64 << 20;
+
+/// Versions expected; the cache grows past it.
+const EXPECTED: usize = 1_000;
+
+/// Bytes that questions take in memory for each byte of their text.
+const GROWTH: usize = 4;
+
+type Key = (FormId, u32);
+
+/// Compiled versions by form and number: bounded by weight, each compiled once however many requests wait for it.
+pub(super) struct VersionCache(Cache<Key, Compiled, Weight>);
+
+#[derive(Clone)]
+struct Compiled {
+    version: Arc<Version>,
+    bytes: usize,
+}
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Key, Compiled> for Weight {
+    fn weight(&self, _: &Key, compiled: &Compiled) -> u64 {
+        compiled.bytes as u64
+    }
+}
+
+impl Default for VersionCache {
+    fn default() -> Self {
+        Self(Cache::with_weighter(EXPECTED, CAPACITY, Weight))
+    }
+}
+
+impl App {
+    /// Returns the present version of `form`, compiled.
+    pub(super) async fn present_version(&self, form: &Form) -> Result<Arc<Version>, AppError> {
+        self.version(form.workspace, form.id, form.version).await
+    }
+
+    /// Returns a version of a form outside the trash, compiled.
+    pub(super) async fn version(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        number: u32,
+    ) -> Result<Arc<Version>, AppError> {
+        let key = (form, number);
+        let compiled = self.versions.0.get_or_insert_async(&key, async {
+            let found = self.store.find_version(workspace, form, number).await?;
+            let written = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_string())))?;
+            self.pool.run(move || compile(&written)).await?
+        });
+        Ok(compiled.await?.version)
+    }
+
+    /// Caches a version that was just stored, and so need not be compiled again.
+    pub(super) fn cache_version(&self, form: FormId, version: Arc<Version>, text_bytes: usize) {
+        self.versions.0.insert((form, version.number), Compiled::new(version, text_bytes));
+    }
+}
+
+impl Compiled {
+    fn new(version: Arc<Version>, text_bytes: usize) -> Self {
+        let bytes = text_bytes * GROWTH + version.pattern_bytes();
+        Self { version, bytes }
+    }
+}
+
+fn compile(written: &WrittenVersion) -> Result<Compiled, AppError> {
+    let unreadable = || StoreError::Undecodable(format!("the questions of version {}", written.number));
+    let version = written.read().ok_or_else(unreadable)?;
+    Ok(Compiled::new(Arc::new(version), written.questions.get().len()))
+}

@@ -1,0 +1,60 @@
+//! Edits of forms as the use case makes them: computed from what is stored, and stored unless that has changed.
+
+use std::sync::Arc;
+
+use forms::clock::Timestamp;
+use forms::domain::definition::Change;
+use forms::domain::form::{Edit, Form, Version};
+use forms::domain::revision::Expected;
+use forms::id::{FormId, WorkspaceId};
+use forms::store::{FormUpdate, Step, Store};
+
+/// A form with its present questions.
+#[derive(Debug, Clone)]
+pub(crate) struct Current {
+    pub(crate) form: Arc<Form>,
+    pub(crate) version: Version,
+}
+
+/// A form outside the trash with its present questions.
+pub(crate) async fn current(store: &dyn Store, workspace: WorkspaceId, form: FormId) -> Option<Current> {
+    let form = store.find_form(workspace, form).await.unwrap()?;
+    let version = store.find_version(workspace, form.id, form.version).await.unwrap()?;
+    Some(Current { form, version: version.read().unwrap() })
+}
+
+/// Applies `change` to the form at the revision expected.
+pub(crate) async fn update_form(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    id: FormId,
+    change: Change,
+    expected: Expected,
+    now: Timestamp,
+) -> Step<Current> {
+    loop {
+        let Some(Current { form, version }) = current(store, workspace, id).await else {
+            return Step::Missing;
+        };
+        if let Err(why) = expected.check(form.revision) {
+            return Step::Refused(why);
+        }
+        let retired = store.find_retired(workspace, id).await.unwrap();
+        let edited = match form.change(&version, &retired, &change, now) {
+            Ok(Edit::Unchanged) => return Step::Done(Current { form, version }),
+            Ok(Edit::Changed(edited)) => edited,
+            Err(why) => return Step::Refused(why),
+        };
+        let update = FormUpdate {
+            seen_revision: form.revision,
+            form: edited.form.clone(),
+            version: edited.version.as_ref().map(Version::written),
+            retired: edited.retired,
+        };
+        let step = store.replace_form(workspace, update).await.unwrap();
+        if !matches!(step, Step::Recheck) {
+            let updated = Current { form: Arc::new(edited.form), version: edited.version.unwrap_or(version) };
+            return step.map(|()| updated);
+        }
+    }
+}
