@@ -128,6 +128,9 @@ impl Worker {
             self.writer.prove(PROVED_ROWS);
             clock.spent(begun.elapsed(), false);
         }
+        if self.writeback.take_loss() {
+            self.writer.replace_index("its file could not be synced for want of room");
+        }
         if self.writer.is_short_of_room() && now - clock.looked >= SECOND {
             self.writer.look_at_room();
             clock.looked = now;
