@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use crate::app::{App, Maintained, add_operator_key, bootstrap};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
 use crate::http::serve::serve;
@@ -243,8 +243,8 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     Ok(Local { api, key, app })
 }
 
-/// The operator key that lies in `data`, if it opens the store. An empty store gets one, which is in its file for
-/// good before the store knows it: else a crash in between would leave a store that nobody can enter.
+/// The operator key that lies in `data`, if it opens the store. A store without any gets one; one whose file is damaged
+/// gets another.
 async fn operator_key(
     store: &SledStore,
     data: &Path,
@@ -252,46 +252,69 @@ async fn operator_key(
 ) -> Result<Option<KeyText>, ServerError> {
     let path = data.join("operator-key");
     let failed = |source| ServerError::KeyFile { path: path.clone(), source };
-    let random = SystemRandomness::new();
-    let (key, is_new) = match read_key(&path) {
-        Ok(Some(key)) => (key, false),
-        Ok(None) => (KeyText::draw(&random), true),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            let file = path.display().to_string();
-            tracing::warn!(file, %error, "the operator key is damaged and is replaced by a new one");
-            let key = KeyText::draw(&random);
-            // The store knows it first: a file that was replaced before would not be replaced again.
-            if add_operator_key(store, &key, clock.now()).await? {
+    let (random, now, file) = (SystemRandomness::new(), clock.now(), path.display());
+    let found = read_key(&path).map_err(failed)?;
+    if store.list_workspaces().await?.is_empty() {
+        // The key is in its file for good before the store knows it: else a crash in between would leave a store that
+        // nobody can enter.
+        let key = match found {
+            KeyFile::Key(key) => key,
+            KeyFile::Missing | KeyFile::Damaged => {
+                let key = KeyText::draw(&random);
                 write_key(&path, &key).map_err(failed)?;
-                return Ok(Some(key));
+                key
             }
-            (key, true)
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    if is_new {
-        write_key(&path, &key).map_err(failed)?;
-    }
-    if bootstrap(store, &key, &random, clock.now()).await? {
+        };
+        bootstrap(store, &key, &random, now).await?;
         return Ok(Some(key));
     }
-    if is_new {
-        fs::remove_file(&path).map_err(failed)?;
-        let file = path.display().to_string();
-        tracing::warn!(file, "the operator key is missing here: commands of this user need another key");
-        return Ok(None);
+    match found {
+        KeyFile::Key(key) => {
+            let known = store.find_key(key.id()).await?;
+            Ok(known.is_some_and(|known| key.matches(&known.hash)).then_some(key))
+        }
+        KeyFile::Missing => {
+            tracing::warn!(%file, "the operator key is missing here: commands of this user need another key");
+            Ok(None)
+        }
+        KeyFile::Damaged => match renew_key(store, &path, now).await {
+            Ok(key) => {
+                tracing::warn!(%file, "the operator key was damaged: there is a new one, and the old one stays valid");
+                Ok(Some(key))
+            }
+            Err(error) => {
+                tracing::warn!(%file, %error, "the operator key is damaged and cannot be replaced");
+                Ok(None)
+            }
+        },
     }
-    let known = store.find_key(key.id()).await?;
-    Ok(known.is_some_and(|known| key.matches(&known.hash)).then_some(key))
 }
 
-fn read_key(path: &Path) -> io::Result<Option<KeyText>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+/// Puts a new key in the place of a damaged one. The store knows it before the file has it: a crash in between leaves a
+/// key that nobody has, and the damaged file for the next start.
+async fn renew_key(store: &SledStore, path: &Path, now: Timestamp) -> Result<KeyText, ServerError> {
+    let key = KeyText::draw(&SystemRandomness::new());
+    add_operator_key(store, &key, now).await?;
+    write_key(path, &key).map_err(|source| ServerError::KeyFile { path: path.to_owned(), source })?;
+    Ok(key)
+}
+
+/// What lies where the operator key belongs.
+enum KeyFile {
+    Key(KeyText),
+    Missing,
+    /// Not a key: those have a checksum.
+    Damaged,
+}
+
+fn read_key(path: &Path) -> io::Result<KeyFile> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(KeyFile::Missing),
         Err(error) => return Err(error),
     };
-    text.trim().parse().map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    let key = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
+    Ok(key.map_or(KeyFile::Damaged, KeyFile::Key))
 }
 
 /// Writes the file whole or not at all, and returns once it is on the disk.

@@ -112,7 +112,7 @@ codes! {
     StorageFull "storage_full" 503 "The server's disk is full"
         "Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
     Overloaded "overloaded" 503 "The server is overloaded"
-        "Other requests take all the memory, connections or processor time that such requests may have. Nothing was stored. Send the request again after the seconds in `Retry-After`.";
+        "Other requests take all the memory, connections or processor time that such requests may have. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read answers as they come: one key has at most a quarter of the memory for large bodies, and of that for large answers.";
 }
 
 impl Code {

@@ -14,7 +14,7 @@ use crate::domain::revision::Expected;
 use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormUpdate, NewForm, Operation, Restored, Step};
+use crate::store::{FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
 
 /// A page of forms with their numbers of submissions, newest first.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ impl App {
     pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<Value, AppError> {
         require_sight(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
-        Ok(version.schema(&form.title, form.settings.unknown_answers))
+        Ok(version.schema(&form.title, form.settings.unknown_answers()))
     }
 
     /// A page of the workspace's forms.
@@ -134,8 +134,9 @@ impl App {
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| form_position(&cursors, &list, &text)).transpose()?;
         let mut forms = self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
-        let more = forms.len() > limit;
-        forms.truncate(limit);
+        let length = page_length(&forms, limit);
+        let more = forms.len() > length;
+        forms.truncate(length);
         let next = forms.last().filter(|_| more).map(|(last, _)| {
             let moment = filter.moment(last).millis().to_be_bytes();
             cursors.write(&list, &[&moment[..], &last.id.to_bytes()].concat())
@@ -299,6 +300,17 @@ impl App {
         let version = newest.filter(|version| Some(version.number) == parsed);
         version.ok_or_else(|| AppError::NotFound(What::Version(number.to_owned())))
     }
+}
+
+/// How many of `forms` are a page: `limit` at most, and at least one if there is any.
+fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
+    let size = |form: &Form| form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
+    let mut bytes = 0;
+    let fits = |(form, _): &&(Arc<Form>, u64)| {
+        bytes += size(form);
+        bytes <= PAGE_BYTES
+    };
+    forms.iter().take_while(fits).count().clamp(1, limit).min(forms.len())
 }
 
 /// Whoever may answer a form may see what it asks.

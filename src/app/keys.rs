@@ -31,18 +31,21 @@ pub async fn bootstrap(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
-    let key = operator(workspace.id, key, now);
+    let key = operator_key(workspace.id, key, now);
     store.bootstrap(workspace, key).await
 }
 
-/// Makes `key` another operator key of the first workspace. False if the store is empty.
+/// Adds `key` as another operator key, of the oldest workspace. False if there is none.
 pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
-    let Some(workspace) = store.first_workspace().await? else { return Ok(false) };
-    store.insert_key(operator(workspace, key, now)).await?;
+    let workspaces = store.list_workspaces().await?;
+    let Some(oldest) = workspaces.iter().min_by_key(|workspace| workspace.created_at) else {
+        return Ok(false);
+    };
+    store.insert_key(operator_key(oldest.id, key, now)).await?;
     Ok(true)
 }
 
-fn operator(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {
+fn operator_key(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {
     ApiKey {
         id: key.id(),
         workspace,

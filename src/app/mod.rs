@@ -138,6 +138,11 @@ impl App {
         &self.store
     }
 
+    /// Where work that takes long runs.
+    pub fn pool(&self) -> &CpuPool {
+        &self.pool
+    }
+
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

@@ -67,7 +67,7 @@ impl App {
             return Ok(Step::Refused(why));
         }
         let version = self.version(workspace, form, found.form_version).await?;
-        let dropped = match current.form.settings.unknown_answers {
+        let dropped = match current.form.settings.unknown_answers() {
             UnknownAnswers::Drop => patch.sort_out(&version),
             UnknownAnswers::Reject => Vec::new(),
         };

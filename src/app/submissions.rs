@@ -290,7 +290,7 @@ fn resend(
 
 /// What the form looks at, and the keys of the answers that it leaves out.
 fn kept(current: &Current, sent: Sent) -> (Sent, Vec<String>) {
-    match current.form.settings.unknown_answers {
+    match current.form.settings.unknown_answers() {
         UnknownAnswers::Reject => (sent, Vec::new()),
         UnknownAnswers::Drop => {
             let (answers, dropped) = current.version.sort_out(sent.answers);

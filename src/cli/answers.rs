@@ -73,7 +73,7 @@ pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Res
 
 /// A warning for each key that is no question of `form`, where it is set to leave such answers out.
 pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
-    if form.settings.unknown_answers == UnknownAnswers::Reject {
+    if form.settings.unknown_answers() == UnknownAnswers::Reject {
         return Vec::new();
     }
     let listed = questions(&form.questions);
@@ -108,7 +108,7 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Strin
     let is_here = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
     let (mut answers, mut unknown_ones): (Object, Object) =
         answers.into_iter().partition(|(key, _)| is_here(key) || ids.contains(key));
-    if form.settings.unknown_answers == UnknownAnswers::Reject {
+    if form.settings.unknown_answers() == UnknownAnswers::Reject {
         findings.extend(unknown_ones.iter().map(|(key, _)| unknown(form, &ids, key)));
     }
     // Where there is a type that this version does not know, the server checks: what is asked may depend on it.

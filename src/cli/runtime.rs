@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, getuid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +98,9 @@ pub fn live(folder: &Path) -> Vec<Live> {
 }
 
 fn read(path: PathBuf) -> Option<Live> {
-    let file = File::open(&path).ok()?;
+    // Opening a pipe would wait for its writer, and a link may lead anywhere.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path).ok()?;
     let metadata = file.metadata().ok()?;
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 || !metadata.is_file() {
         return None;

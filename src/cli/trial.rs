@@ -85,7 +85,7 @@ impl Trial {
             answers::add(&mut answers, given, &version.questions)?;
             let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
             let drops = |error: &Violation| {
-                error.code == Rule::UnknownQuestion && settings.unknown_answers == UnknownAnswers::Drop
+                error.code == Rule::UnknownQuestion && settings.unknown_answers() == UnknownAnswers::Drop
             };
             let (dropped, errors): (Vec<_>, Vec<_>) = errors.into_iter().partition(drops);
             let mut questions = rows(&version, &answers, &errors);

@@ -174,13 +174,18 @@ fn is_in_condition(violation: &Violation) -> bool {
 fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
     missing.code == Rule::MissingField
         && all.iter().any(|other| {
-            let beside = other.pointer.rsplit_once('/').is_some_and(|(parent, _)| parent == missing.pointer);
+            let beside = parent(&other.pointer) == parent(&missing.pointer);
             let written = written(other);
             let meant = nearest(&written, other).or_else(|| elsewhere::meant(&written, &other.candidates));
             other.code == Rule::UnknownField
                 && beside
                 && meant.is_some_and(|name| missing.candidates.iter().any(|missing| missing == name))
         })
+}
+
+/// The pointer to what holds the member that `pointer` names.
+fn parent(pointer: &str) -> Option<&str> {
+    pointer.rsplit_once('/').map(|(parent, _)| parent)
 }
 
 /// The name that breaks a rule: the last of the pointer, or that which the message quotes.

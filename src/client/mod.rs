@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::api::{
-    FormCreated, FormDetail, FormEntry, FormList, Problem, SubmissionBody, SubmissionDetail, SubmissionList,
-    SubmissionTried, Whoami,
+    Code, FormCreated, FormDetail, FormEntry, FormList, Problem, SubmissionBody, SubmissionDetail,
+    SubmissionList, SubmissionTried, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -141,12 +141,12 @@ impl Client {
     /// The workspace's forms, newest first, `page` at a time.
     pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, FormEntry> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormList>(body)?.forms);
-        Pages::new(self, "/api/v1/forms", page, read).asking(&query.parameters())
+        Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
     /// One form.
     pub async fn get_form(&self, form: &str) -> Result<FormDetail, ClientError> {
-        self.decode(&self.send(&Request::get(form_path(form))).await?.body)
+        self.decode(&self.send(&Request::get(form_path(form)?)).await?.body)
     }
 
     /// Changes a form by a merge patch. A `dry_run` only checks: the form as it would be.
@@ -157,13 +157,13 @@ impl Client {
         dry_run: bool,
     ) -> Result<FormDetail, ClientError> {
         let body = serde_json::to_string(patch).map_err(|error| self.unexpected(error.to_string()))?;
-        let request = Request::new(Method::PATCH, patch_path(form, dry_run), body);
+        let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, body);
         self.decode(&self.send(&request).await?.body)
     }
 
     /// One form, and which revision of it that is.
     pub async fn get_revision(&self, form: &str) -> Result<(FormDetail, Revision), ClientError> {
-        let answer = self.send(&Request::get(form_path(form))).await?;
+        let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.ok_or_else(|| self.unexpected("a form came without its revision".to_owned()))?;
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
@@ -178,7 +178,7 @@ impl Client {
         at: &Revision,
         dry_run: bool,
     ) -> Result<FormDetail, ClientError> {
-        let request = Request::new(Method::PATCH, patch_path(form, dry_run), patch.to_owned());
+        let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, patch.to_owned());
         let request = Request { at: Some(at.clone()), ..request };
         self.decode(&self.send(&request).await?.body)
     }
@@ -186,28 +186,28 @@ impl Client {
     /// Moves a form to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
         let query = if purge { "?purge=true" } else { "" };
-        let path = form_path(form) + query;
+        let path = form_path(form)? + query;
         self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
         Ok(())
     }
 
     /// Takes a form out of the trash again.
     pub async fn restore_form(&self, form: &str) -> Result<FormDetail, ClientError> {
-        let path = form_path(form) + "/restore";
+        let path = form_path(form)? + "/restore";
         let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 
     /// Sends a submission: its body in JSON.
     pub async fn create_submission(&self, form: &str, body: &str) -> Result<SubmissionBody, ClientError> {
-        let path = form_path(form) + "/submissions";
+        let path = form_path(form)? + "/submissions";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 
     /// Checks a submission as sending it would, and stores nothing.
     pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionTried, ClientError> {
-        let path = form_path(form) + "/submissions?dry_run=true";
+        let path = form_path(form)? + "/submissions?dry_run=true";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
@@ -218,29 +218,30 @@ impl Client {
         form: &str,
         query: &SubmissionQuery,
         page: usize,
-    ) -> Pages<'_, SubmissionDetail> {
+    ) -> Result<Pages<'_, SubmissionDetail>, ClientError> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionList>(body)?.submissions);
-        Pages::new(self, &(form_path(form) + "/submissions"), page, read).asking(&query.parameters())
+        let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
+        Ok(Pages::new(self, first, read))
     }
 
     /// Moves a submission to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
         let query = if purge { "?purge=true" } else { "" };
-        let path = submission_path(form, id) + query;
+        let path = submission_path(form, id)? + query;
         self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
         Ok(())
     }
 
     /// Takes a submission out of the trash again.
     pub async fn restore_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
-        let path = submission_path(form, id) + "/restore";
+        let path = submission_path(form, id)? + "/restore";
         let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 
     /// One submission.
     pub async fn get_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
-        self.decode(&self.send(&Request::get(submission_path(form, id))).await?.body)
+        self.decode(&self.send(&Request::get(submission_path(form, id)?)).await?.body)
     }
 
     /// Who the key's owner is.
@@ -263,24 +264,28 @@ pub fn redacted(key: &str) -> String {
     format!("fk_…{end}")
 }
 
-fn form_path(form: &str) -> String {
-    format!("/api/v1/forms/{}", escaped(form))
+/// The path of a form that is called `form`.
+fn form_path(form: &str) -> Result<String, ClientError> {
+    check_name(form, Code::FormNotFound, "form")?;
+    Ok(format!("/api/v1/forms/{form}"))
 }
 
-fn patch_path(form: &str, dry_run: bool) -> String {
-    form_path(form) + if dry_run { "?dry_run=true" } else { "" }
+fn patch_path(form: &str, dry_run: bool) -> Result<String, ClientError> {
+    Ok(form_path(form)? + if dry_run { "?dry_run=true" } else { "" })
 }
 
-fn submission_path(form: &str, id: &str) -> String {
-    format!("{}/submissions/{}", form_path(form), escaped(id))
+fn submission_path(form: &str, id: &str) -> Result<String, ClientError> {
+    let form = form_path(form)?;
+    check_name(id, Code::SubmissionNotFound, "submission")?;
+    Ok(format!("{form}/submissions/{id}"))
 }
 
-/// `text` as one segment of a path.
-fn escaped(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
+/// Answers as a server would that nothing is called `name`, if ids and slugs are not written so. It is not asked: `..` and
+/// `a/b`, even percent-encoded, would lead to something else.
+fn check_name(name: &str, code: Code, what: &str) -> Result<(), ClientError> {
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !name.is_empty() && name.bytes().all(is_fine) {
+        return Ok(());
+    }
+    Err(ClientError::Problem(Box::new(Problem::new(code).detail(format!("no {what} `{name}`")))))
 }

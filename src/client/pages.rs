@@ -21,16 +21,9 @@ pub struct Pages<'a, T> {
 type Read<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 
 impl<'a, T> Pages<'a, T> {
-    pub(super) fn new(client: &'a Client, list: &str, page: usize, read: Read<T>) -> Self {
-        let next = Some(format!("{list}?limit={}", page.clamp(1, MAX_PAGE)));
-        Self { client, next, total: None, read }
-    }
-
-    /// The same list, of which the first page is asked for with these parameters too.
-    #[must_use]
-    pub(super) fn asking(mut self, parameters: &str) -> Self {
-        self.next = self.next.map(|path| path + parameters);
-        self
+    /// The list whose first page is at `first`, a path and a query.
+    pub(super) fn new(client: &'a Client, first: String, read: Read<T>) -> Self {
+        Self { client, next: Some(first), total: None, read }
     }
 
     /// How many items all pages have together, once the first has come and if the server was asked to count.

@@ -1,6 +1,8 @@
 //! What lists are asked for, as parameters of a query.
 
-use super::escaped;
+use form_urlencoded::Serializer;
+
+use super::pages::MAX_PAGE;
 
 /// Which of the workspace's forms.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,10 +16,12 @@ pub struct FormQuery<'a> {
 }
 
 impl FormQuery<'_> {
-    pub(super) fn parameters(&self) -> String {
-        let status = self.status.map(|status| format!("&status={}", escaped(status))).unwrap_or_default();
-        let flags = [("&trashed=true", self.trashed), ("&count=true", self.count)];
-        flags.into_iter().filter(|(_, is_on)| *is_on).fold(status, |text, (flag, _)| text + flag)
+    pub(super) fn parameters(&self, page: usize) -> String {
+        let mut parameters = paged(page);
+        parameters.extend_pairs(self.status.map(|status| ("status", status)));
+        parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
+        parameters.extend_pairs(self.count.then_some(("count", "true")));
+        parameters.finish()
     }
 }
 
@@ -40,17 +44,21 @@ impl SubmissionQuery {
         self.since.is_none() && self.until.is_none() && self.answers.is_empty() && !self.trashed
     }
 
-    pub(super) fn parameters(&self) -> String {
-        let moments = [("since", &self.since), ("until", &self.until)];
-        let moments =
-            moments.into_iter().filter_map(|(name, moment)| Some((name.to_owned(), moment.as_ref()?)));
-        let answers = self.answers.iter();
-        let answers =
-            answers.map(|(question, operator, value)| (format!("filter[{question}][{operator}]"), value));
-        let trashed = if self.trashed { "&trashed=true" } else { "" };
-        moments
-            .chain(answers)
-            .map(|(name, value)| format!("&{}={}", escaped(&name), escaped(value)))
-            .fold(trashed.to_owned(), |text, parameter| text + &parameter)
+    pub(super) fn parameters(&self, page: usize) -> String {
+        let mut parameters = paged(page);
+        parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
+        parameters.extend_pairs(self.since.iter().map(|since| ("since", since)));
+        parameters.extend_pairs(self.until.iter().map(|until| ("until", until)));
+        for (question, operator, value) in &self.answers {
+            parameters.append_pair(&format!("filter[{question}][{operator}]"), value);
+        }
+        parameters.finish()
     }
+}
+
+/// The parameters of a list, `page` items at a time.
+fn paged(page: usize) -> Serializer<'static, String> {
+    let mut parameters = Serializer::new(String::new());
+    parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());
+    parameters
 }

@@ -149,7 +149,7 @@ pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), Shut
     let settings = &form.settings;
     let refusals = [
         (form.status == Status::Draft, Shut::Draft),
-        (settings.closed, Shut::Closed),
+        (settings.is_closed(), Shut::Closed),
         (settings.opens_at.is_some_and(|opens| now < opens), Shut::NotOpenYet),
         (settings.closes_at.is_some_and(|closes| now >= closes), Shut::Expired),
         (settings.max_responses.is_some_and(|most| responses >= most), Shut::Full),

@@ -47,14 +47,17 @@ impl Version {
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
 
-    /// Goes through the questions, with the answers to them.
+    /// Goes through the questions, with the answers to them, up to more faults than are listed.
     fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp, remedy: &str) -> Walked<'_> {
-        let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
+        let (sent, mut course) = (by_question(answers), Course::new(&self.questions));
         let mut walked = Walked::default();
         for question in &self.questions {
+            if walked.violations.len() > MOST_VIOLATIONS {
+                break;
+            }
             let asked = course.shows(question);
             let Some(id) = question.id.as_deref() else { continue };
-            let (sent, rules) = (sent.find(id), question.kind.rules());
+            let (sent, rules) = (sent.get(id).copied(), question.kind.rules());
             walked.known += usize::from(sent.is_some());
             if !asked.holds {
                 let sent = sent.filter(|sent| !rules.is_empty(sent));
@@ -83,11 +86,11 @@ impl Version {
     /// Whether each question is asked with these answers, in the order of the questions; of statements and pages,
     /// whether they are shown.
     pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
-        let (sent, mut course) = (Sent::new(answers), Course::new(&self.questions));
+        let (sent, mut course) = (by_question(answers), Course::new(&self.questions));
         let step = |question| {
             let is_shown = course.shows(question).holds;
             if let (true, Some(id)) = (is_shown, question.id.as_deref()) {
-                course.note(id, question, sent.find(id).or(question.kind.rules().default_answer()));
+                course.note(id, question, sent.get(id).copied().or(question.kind.rules().default_answer()));
             }
             is_shown
         };
@@ -189,24 +192,7 @@ fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
     Violation::new(join("/answers", id) + &fault.at, fault.rule, message).about(id)
 }
 
-/// Answers by the ids of their questions: a few are faster looked through, many are not.
-enum Sent<'a> {
-    Few(&'a [(String, Value)]),
-    Many(HashMap<&'a str, &'a Value>),
-}
-
-impl<'a> Sent<'a> {
-    fn new(answers: &'a [(String, Value)]) -> Self {
-        if answers.len() <= 16 {
-            return Self::Few(answers);
-        }
-        Self::Many(answers.iter().map(|(key, value)| (key.as_str(), value)).collect())
-    }
-
-    fn find(&self, id: &str) -> Option<&'a Value> {
-        match self {
-            Self::Few(answers) => answers.iter().find(|(key, _)| key == id).map(|(_, value)| value),
-            Self::Many(answers) => answers.get(id).copied(),
-        }
-    }
+/// Answers by the ids of their questions.
+fn by_question(answers: &[(String, Value)]) -> HashMap<&str, &Value> {
+    answers.iter().map(|(key, value)| (key.as_str(), value)).collect()
 }

@@ -81,9 +81,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         let value = self.value(name);
         if value.is_none() {
             let message = format!("{} needs `{name}`", self.what);
-            let pointer = self.pointer.clone();
-            // The pointer names the object: the member it could point at does not exist.
-            self.violations.push(Violation::new(pointer, Rule::MissingField, message).instead([name]));
+            self.violations.push(Violation::new(self.at(name), Rule::MissingField, message).instead([name]));
         }
         value
     }
@@ -221,9 +219,9 @@ pub(super) fn read_text(
     let (rule, message) = match value {
         Value::String(text) if text.trim().is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
         Value::String(text) => {
+            violations.extend(control_character(text, pointer));
             let length = text.chars().count();
             if length <= max {
-                violations.extend(control_character(text, pointer));
                 return Some(text.clone());
             }
             (Rule::TooLong, format!("`{name}` has {length} characters, {max} are allowed"))

@@ -16,7 +16,7 @@ const MAX_URL: usize = 2_000;
 /// Characters that the name of a language has at most.
 const MAX_LANGUAGE: usize = 35;
 
-/// The settings that were set.
+/// The settings that were set, those to their defaults included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// From then on it takes answers.
@@ -26,8 +26,8 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Timestamp>,
     /// It takes none, whatever the time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub closed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
     /// For whoever comes when it is closed, expired or full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_message: Option<String>,
@@ -36,8 +36,8 @@ pub struct Settings {
     pub max_responses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
-    #[serde(default, skip_serializing_if = "UnknownAnswers::is_default")]
-    pub unknown_answers: UnknownAnswers,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_answers: Option<UnknownAnswers>,
     /// What it is written in, as BCP 47 names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -69,6 +69,16 @@ impl Settings {
         *self == Self::default()
     }
 
+    /// Whether it takes no answers, whatever the time.
+    pub fn is_closed(&self) -> bool {
+        self.closed.unwrap_or(false)
+    }
+
+    /// What becomes of an answer to what is no question of the form.
+    pub fn unknown_answers(&self) -> UnknownAnswers {
+        self.unknown_answers.unwrap_or_default()
+    }
+
     /// What the merge patch `patch` makes of these settings.
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
@@ -90,7 +100,7 @@ impl Settings {
         let mut settings = Self {
             opens_at: moment(&mut fields, "opens_at"),
             closes_at: moment(&mut fields, "closes_at"),
-            closed: fields.flag("closed").unwrap_or(false),
+            closed: fields.flag("closed"),
             closed_message: fields.text("closed_message", MAX_MESSAGE),
             max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
             confirmation: None,
@@ -110,19 +120,15 @@ impl Settings {
 }
 
 impl UnknownAnswers {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    fn read(fields: &mut Fields<'_, '_>) -> Self {
-        match fields.text("unknown_answers", MAX_MESSAGE).as_deref() {
-            Some("reject") | None => Self::Reject,
-            Some("drop") => Self::Drop,
-            Some(other) => {
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        match fields.text("unknown_answers", MAX_MESSAGE)?.as_str() {
+            "reject" => Some(Self::Reject),
+            "drop" => Some(Self::Drop),
+            other => {
                 let other: String = other.chars().take(80).collect();
                 let message = format!("`unknown_answers` is `reject` or `drop`, not `{other}`");
                 fields.refuse("unknown_answers", Rule::InvalidRange, message);
-                Self::Reject
+                None
             }
         }
     }

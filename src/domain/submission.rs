@@ -199,7 +199,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
     match answers {
         Some(answers) => Ok(Sent { answers, metadata, faults: violations }),
         None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
-            violations.push(Violation::new("", Rule::MissingField, "a submission needs `answers`"));
+            violations.push(Violation::new("/answers", Rule::MissingField, "a submission needs `answers`"));
             Err(Unreadable::Shape(violations))
         }
         None => Err(Unreadable::Shape(violations)),

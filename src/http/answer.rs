@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LINK, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use super::problem::Failure;
@@ -75,12 +76,29 @@ const DROPPED_BYTES: usize = 1_000;
 /// Characters of a key that are named.
 const KEY_CHARS: usize = 80;
 
+/// What is no character of a token of HTTP (RFC 9110 §5.6.2), and `%` itself.
+const NO_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
 /// `response`, which tells the `keys` of the answers that were left out.
 pub(super) fn dropped(mut response: Response, keys: &[String]) -> Response {
     let mut list = String::new();
     for key in keys {
         let name: String = key.chars().take(KEY_CHARS).collect();
-        let name = token(&name);
+        let name = utf8_percent_encode(&name, NO_TOKEN).to_string();
         if list.len() + 1 + name.len() > DROPPED_BYTES {
             break;
         }
@@ -91,15 +109,4 @@ pub(super) fn dropped(mut response: Response, keys: &[String]) -> Response {
         response.headers_mut().insert(HeaderName::from_static("forms-dropped"), list);
     }
     response
-}
-
-/// `text` as a token of HTTP (RFC 9110 §5.6.2): all else in percent and two digits.
-fn token(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
-            _ if b"!#$&'*+-.^_`|~".contains(&byte) => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }

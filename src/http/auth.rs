@@ -1,10 +1,11 @@
 //! Who sends a request: the proved key, before anything else of the request is looked at.
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, AUTHORIZATION};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
+use super::accept::{SCHEMA, check_accept};
+use super::budget::ProvedKey;
 use super::problem::Failure;
 use super::{Peer, Shared};
 use crate::api::Code;
@@ -19,7 +20,20 @@ impl FromRequestParts<Shared> for Signed {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
         let caller = authenticate(parts, shared).await?;
-        accepts_json(&parts.headers)?;
+        check_accept(&parts.headers, &[])?;
+        Ok(Self(caller))
+    }
+}
+
+/// The caller of an operation that sends a JSON Schema.
+pub(super) struct SignedForSchema(pub(super) Caller);
+
+impl FromRequestParts<Shared> for SignedForSchema {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+        let caller = authenticate(parts, shared).await?;
+        check_accept(&parts.headers, &[SCHEMA])?;
         Ok(Self(caller))
     }
 }
@@ -32,7 +46,12 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, Failure>
     };
     let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
     match shared.app.authenticate(key).await {
-        Ok(caller) => Ok(caller),
+        Ok(caller) => {
+            if let Some(proved) = parts.extensions.get::<ProvedKey>() {
+                proved.set(caller.id);
+            }
+            Ok(caller)
+        }
         Err(AppError::Unauthenticated) => Err(refuse_key(parts, shared)),
         Err(other) => Err(other.into()),
     }
@@ -60,33 +79,9 @@ fn bearer(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_matches(' '))
 }
 
-/// Fails if `Accept` leaves no room for JSON.
-fn accepts_json(headers: &HeaderMap) -> Result<(), Failure> {
-    let mut ranges =
-        headers.get_all(ACCEPT).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    if !headers.contains_key(ACCEPT) || ranges.any(admits_json) {
-        return Ok(());
-    }
-    Err(Failure::because(Code::NotAcceptable, "`Accept` must admit `application/json`"))
-}
-
-/// Whether one media range of `Accept` admits JSON: `*/*`, `application/*` or `application/json`, with a weight above 0.
-fn admits_json(range: &[u8]) -> bool {
-    let Ok(range) = std::str::from_utf8(range) else { return false };
-    let mut parts = range.split(';').map(str::trim);
-    let name = parts.next().unwrap_or_default();
-    let names_json =
-        ["*/*", "application/*", "application/json"].iter().any(|known| name.eq_ignore_ascii_case(known));
-    let refused = parts.any(|parameter| {
-        let weight = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
-        weight.is_some_and(|weight| weight.parse::<f32>() == Ok(0.0))
-    });
-    names_json && !refused
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{admits_json, bearer};
+    use super::bearer;
 
     #[test]
     fn the_bearer_scheme_has_a_key_after_one_space() {
@@ -100,24 +95,6 @@ mod tests {
         ];
         for (text, key) in cases {
             assert_eq!(bearer(text), key, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_media_range_admits_json_unless_its_weight_is_nought() {
-        let cases = [
-            ("*/*", true),
-            (" application/*;q=0.1", true),
-            ("application/json; charset=utf-8", true),
-            ("Application/JSON", true),
-            ("application/json;q=0", false),
-            ("application/json; q=0.000", false),
-            ("application/xml", false),
-            ("text/*", false),
-            ("", false),
-        ];
-        for (range, admitted) in cases {
-            assert_eq!(admits_json(range.as_bytes()), admitted, "{range}");
         }
     }
 }

@@ -5,34 +5,52 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::budget::{Reservation, SMALL, overloaded};
 use super::problem::Failure;
 use crate::api::Code;
 use crate::config::HttpLimits;
 
-/// The body of `request`, of `limit` bytes at most.
-pub(super) async fn read_body(request: Request, limit: usize, limits: &HttpLimits) -> Result<Bytes, Failure> {
+/// The body of `request`, of `limit` bytes at most. A large one is covered by `reservation` before it is received: as a
+/// whole if its length is announced, else as it grows.
+pub(super) async fn read_body(
+    request: Request,
+    limit: usize,
+    limits: &HttpLimits,
+    reservation: &mut Reservation,
+) -> Result<Bytes, Failure> {
     let mut body = request.into_body();
     let too_large = || Failure::because(Code::BodyTooLarge, format!("a body may have {limit} bytes here"));
-    if body.size_hint().lower() > limit as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
         return Err(too_large());
     }
-    let mut pace = Pace::new(limits);
-    let Some(first) = pace.chunk(&mut body).await? else { return Ok(Bytes::new()) };
-    if first.len() <= limit && body.is_end_stream() {
-        return Ok(first);
-    }
-    let mut whole = BytesMut::from(first);
-    while whole.len() <= limit {
-        match pace.chunk(&mut body).await? {
-            Some(chunk) => whole.extend_from_slice(&chunk),
-            None => return Ok(whole.freeze()),
+    let mut cover = |bytes| {
+        let is_covered = bytes <= SMALL || reservation.cover(bytes);
+        if is_covered { Ok(()) } else { Err(overloaded()) }
+    };
+    cover(announced)?;
+    let (mut pace, mut whole) = (Pace::new(limits), Vec::new());
+    while let Some(chunk) = pace.chunk(&mut body).await? {
+        let length = whole.len() + chunk.len();
+        if length > limit {
+            return Err(too_large());
         }
+        cover(length)?;
+        if whole.is_empty() && body.is_end_stream() {
+            return Ok(chunk);
+        }
+        if length > whole.capacity() {
+            let capacity = announced.max(length.next_power_of_two().min(limit));
+            cover(capacity)?;
+            whole.reserve_exact(capacity - whole.len());
+        }
+        whole.extend_from_slice(&chunk);
     }
-    Err(too_large())
+    Ok(whole.into())
 }
 
 /// How long a body may still take. Nearly all bodies arrive with their head and never start the timer.

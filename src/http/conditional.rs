@@ -33,7 +33,7 @@ impl FromRequestParts<Shared> for IfMatch {
     }
 }
 
-/// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Weak tags and those of others match no revision.
+/// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Tags of others match no revision.
 fn read(text: &str) -> Option<Expected> {
     if text.trim() == "*" {
         return Some(Expected::Any);
@@ -42,11 +42,14 @@ fn read(text: &str) -> Option<Expected> {
     Some(Expected::OneOf(tags?.into_iter().flatten().collect()))
 }
 
-/// The revision that an entity tag of ours names; `None` if `tag` is no entity tag.
+/// The revision that an entity tag of ours names; `None` if `tag` is not an entity tag.
+///
+/// The weak form counts too, other than RFC 9110 has it: a proxy that compresses makes it of ours, and the client has
+/// seen no other.
 fn entity_tag(tag: &str) -> Option<Option<u64>> {
     let quoted = tag.strip_prefix("W/").unwrap_or(tag);
     let opaque = quoted.strip_prefix('"')?.strip_suffix('"').filter(|opaque| !opaque.contains(['"', ' ']))?;
-    let digits = opaque.strip_prefix('r').filter(|_| !tag.starts_with("W/"));
+    let digits = opaque.strip_prefix('r');
     Some(digits.filter(|digits| !digits.starts_with(['0', '+'])).and_then(|digits| digits.parse().ok()))
 }
 
@@ -64,7 +67,7 @@ mod tests {
             ("\"r7\", \"r12\"", one_of(&[7, 12])),
             ("\"\"", one_of(&[])),
             ("\"7\",\"r007\",\"r+7\",\"rx\"", one_of(&[])),
-            ("W/\"r7\"", one_of(&[])),
+            ("W/\"r7\", W/\"x\"", one_of(&[7])),
             ("", None),
             ("r7", None),
             ("\"r7", None),

@@ -1,5 +1,7 @@
 //! What handlers take out of a request; whatever does not fit is a problem document.
 
+use std::sync::Arc;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -7,9 +9,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Shared;
+use super::accept::JSON;
 use super::body::read_body;
+use super::budget::{ProvedKey, Reservation, overloaded};
 use super::problem::Failure;
 use crate::api::Code;
 use crate::app::AppError;
@@ -56,21 +61,58 @@ fn is_idempotency_key(text: &str) -> bool {
     (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// A JSON body as the text it came as, not yet parsed.
-pub(super) struct JsonText(Bytes);
+/// A JSON body as the text it came as, not yet parsed, and what it holds until the operation is over.
+pub(super) struct JsonText {
+    bytes: Bytes,
+    #[expect(dead_code, reason = "held until the body is dropped")]
+    reservation: Reservation,
+    #[expect(dead_code, reason = "held until the body is dropped")]
+    place: Option<OwnedSemaphorePermit>,
+}
+
+/// How much an operation may answer with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    /// About as much as was sent.
+    Body,
+    /// A whole object, however little was sent.
+    Object,
+}
 
 impl JsonText {
     /// The body, which is to have `limit` bytes at most and to be declared as one of `types`.
-    async fn read(request: Request, limit: usize, types: &[&str], shared: &Shared) -> Result<Self, Failure> {
+    async fn read(
+        request: Request,
+        limit: usize,
+        types: &[&str],
+        echo: Echo,
+        shared: &Shared,
+    ) -> Result<Self, Failure> {
         check_type(request.headers(), types)?;
-        Self::read_any(request, limit, shared).await
+        Self::read_any(request, limit, echo, shared).await
     }
 
-    /// The body, whatever it is declared as.
-    async fn read_any(request: Request, limit: usize, shared: &Shared) -> Result<Self, Failure> {
-        let body = read_body(request, limit, &shared.limits).await?;
-        match std::str::from_utf8(&body) {
-            Ok(_) => Ok(Self(body)),
+    /// The body, whatever it is declared as. What changes something and may answer with much waits for a place first, and
+    /// is refused while its answer could not be sent: afterwards would be too late.
+    async fn read_any(request: Request, limit: usize, echo: Echo, shared: &Shared) -> Result<Self, Failure> {
+        let budgets = &shared.budgets;
+        let holder = request.extensions().get::<ProvedKey>().and_then(ProvedKey::holder);
+        let mut reservation = budgets.bodies.reservation(holder);
+        let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
+        let places = match echo {
+            _ if !reservation.is_empty() => Some(&budgets.large),
+            Echo::Object => Some(&budgets.changes),
+            Echo::Body => None,
+        };
+        let place = match places {
+            Some(places) => Some(Arc::clone(places).acquire_owned().await.expect("it is never closed")),
+            None => None,
+        };
+        if place.is_some() && budgets.answers.is_exhausted(holder) {
+            return Err(overloaded());
+        }
+        match std::str::from_utf8(&bytes) {
+            Ok(_) => Ok(Self { bytes, reservation, place }),
             Err(error) => {
                 let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
                 Err(Failure::because(Code::MalformedJson, detail))
@@ -79,7 +121,7 @@ impl JsonText {
     }
 
     pub(super) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("reading the body checked that it is UTF-8")
+        std::str::from_utf8(&self.bytes).expect("reading the body checked that it is UTF-8")
     }
 }
 
@@ -90,7 +132,7 @@ impl FromRequest<Shared> for AnswersText {
     type Rejection = Failure;
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_body, &[JSON], shared).await.map(Self)
+        JsonText::read(request, shared.limits.max_body, &[JSON], Echo::Body, shared).await.map(Self)
     }
 }
 
@@ -101,7 +143,7 @@ impl FromRequest<Shared> for DefinitionText {
     type Rejection = Failure;
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_definition, &[JSON], shared).await.map(Self)
+        JsonText::read(request, shared.limits.max_definition, &[JSON], Echo::Body, shared).await.map(Self)
     }
 }
 
@@ -112,7 +154,9 @@ impl FromRequest<Shared> for PatchText {
     type Rejection = Failure;
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_definition, &[JSON, MERGE_PATCH], shared).await.map(Self)
+        JsonText::read(request, shared.limits.max_definition, &[JSON, MERGE_PATCH], Echo::Object, shared)
+            .await
+            .map(Self)
     }
 }
 
@@ -123,7 +167,9 @@ impl FromRequest<Shared> for EditText {
     type Rejection = Failure;
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_body, &[JSON, MERGE_PATCH], shared).await.map(Self)
+        JsonText::read(request, shared.limits.max_body, &[JSON, MERGE_PATCH], Echo::Object, shared)
+            .await
+            .map(Self)
     }
 }
 
@@ -134,7 +180,7 @@ impl FromRequest<Shared> for NoBody {
     type Rejection = Failure;
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        let body = JsonText::read_any(request, shared.limits.max_body, shared).await?;
+        let body = JsonText::read_any(request, shared.limits.max_body, Echo::Object, shared).await?;
         if body.as_str().is_empty() {
             return Ok(Self(body));
         }
@@ -149,14 +195,18 @@ impl FromRequest<Shared> for NoBody {
     }
 }
 
-const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
     let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let name = sent.split(';').next().unwrap_or_default().trim();
+    let mut parameters = sent.split(';');
+    let name = parameters.next().unwrap_or_default().trim();
     if !types.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         let detail = format!("send the header `Content-Type: {}`", types.join("` or `Content-Type: "));
+        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+    }
+    if !parameters.all(|parameter| is_utf_8(parameter.trim())) {
+        let detail = "bodies are UTF-8; send it so, with `charset=utf-8` or without a charset";
         return Err(Failure::because(Code::UnsupportedMediaType, detail));
     }
     match headers.get(CONTENT_ENCODING) {
@@ -165,6 +215,16 @@ fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
             "compressed bodies are not taken; send it without `Content-Encoding`",
         )),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a parameter of a media type is no `charset`, or that of UTF-8.
+fn is_utf_8(parameter: &str) -> bool {
+    match parameter.split_once('=') {
+        Some((name, charset)) if name.eq_ignore_ascii_case("charset") => {
+            charset.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        Some(_) | None => true,
     }
 }
 

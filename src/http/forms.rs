@@ -3,13 +3,14 @@
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
+use super::accept::{SCHEMA, accepts};
 use super::answer::{counted, created, json, page, replayed, written};
-use super::auth::Signed;
+use super::auth::{Signed, SignedForSchema};
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
 use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments};
@@ -20,6 +21,7 @@ use crate::app::{Attempt, Current, FormsWanted, RestoredForm};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Status;
+use crate::store::DEFAULT_PAGE;
 
 /// Of an operation that can be tried out.
 #[derive(IntoParams)]
@@ -61,7 +63,7 @@ pub(super) struct FormsPage {
 impl FromQuery for FormsPage {
     fn take(query: &mut Query) -> Self {
         Self {
-            limit: query.limit(100),
+            limit: query.limit(DEFAULT_PAGE),
             cursor: query.text("cursor"),
             status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)]),
             q: query.text("q"),
@@ -113,7 +115,8 @@ pub(super) async fn create_form(
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
-    Ok(created(json(&FormCreated::new(&form, &version)?)?, format!("/api/v1/forms/{}", form.id), replayed))
+    let response = tagged(json(&FormCreated::new(&form, &version)?)?, form.revision);
+    Ok(created(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
 /// List forms
@@ -248,7 +251,7 @@ pub(super) struct VersionsPage {
 
 impl FromQuery for VersionsPage {
     fn take(query: &mut Query) -> Self {
-        Self { limit: query.limit(100), cursor: query.text("cursor") }
+        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
     }
 }
 
@@ -306,12 +309,15 @@ pub(super) async fn get_version(
 )]
 pub(super) async fn get_schema(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
+    SignedForSchema(caller): SignedForSchema,
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
+    headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let mut response = written(shared.app.get_schema(&caller, &form).await?.to_string());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/schema+json"));
+    if accepts(&headers, SCHEMA) {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SCHEMA));
+    }
     Ok(response)
 }
 

@@ -23,10 +23,12 @@ use axum::response::{IntoResponse, Response};
 use tower::Service;
 
 use super::Peer;
-use super::compress::compress;
+use super::budget::{Budgets, ProvedKey};
+use super::compress::Encoding;
 use super::head::{check_headers, check_host};
 use super::problem::Failure;
 use super::request_id::RequestIds;
+use super::sending::ready_to_send;
 use crate::api::Code;
 use crate::config::HttpLimits;
 
@@ -37,12 +39,13 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct Framed {
     routes: Router,
     limits: Arc<HttpLimits>,
+    budgets: Arc<Budgets>,
     ids: Arc<RequestIds>,
 }
 
 impl Framed {
-    pub(super) fn new(routes: Router, limits: Arc<HttpLimits>) -> Self {
-        Self { routes, limits, ids: Arc::new(RequestIds::new()) }
+    pub(super) fn new(routes: Router, limits: Arc<HttpLimits>, budgets: Arc<Budgets>) -> Self {
+        Self { routes, limits, budgets, ids: Arc::new(RequestIds::new()) }
     }
 
     /// The same as a router, for those who know no other kind.
@@ -51,11 +54,13 @@ impl Framed {
     }
 
     /// Leads one request through the routes.
-    async fn answer(mut self, request: Request) -> Response {
+    async fn answer(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
         let id = request_id(request.headers()).unwrap_or_else(|| self.ids.draw());
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let encodings = request.headers().get(ACCEPT_ENCODING).cloned();
+        let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
+        let proved_key = ProvedKey::default();
+        request.extensions_mut().insert(proved_key.clone());
         let response = match check_head(&request, &self.limits) {
             Ok(()) => catch_panic(self.routes.call(request)).await,
             Err(failure) => failure.into_response(),
@@ -65,12 +70,11 @@ impl Framed {
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
+        let ready = ready_to_send(response, &method, encoding, &self.budgets, proved_key.holder()).await;
+        let mut response = ready.unwrap_or_else(|failure| failure.render(text));
         put_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
-        match encodings {
-            Some(encodings) => compress(response, encodings).await,
-            None => response,
-        }
+        response
     }
 }
 

@@ -4,10 +4,12 @@
 //! [`router`] has the one list of routes, of which `openapi.json` is made.
 
 mod about;
+mod accept;
 mod answer;
 mod auth;
 mod auth_failures;
 mod body;
+mod budget;
 mod compress;
 mod conditional;
 mod connection;
@@ -22,6 +24,7 @@ mod problem;
 mod query;
 mod refusal;
 mod request_id;
+mod sending;
 pub mod serve;
 mod submission_life;
 mod submissions;
@@ -41,9 +44,11 @@ use utoipa_axum::routes;
 use crate::api::Code;
 use crate::app::App;
 use crate::config::HttpLimits;
+use crate::cpu_pool::CpuPool;
 use crate::domain::limits::Limits;
 use crate::store::Health;
 use auth_failures::AuthFailures;
+use budget::Budgets;
 pub use frame::Framed;
 use problem::Failure;
 
@@ -59,17 +64,19 @@ struct Desk {
     limits: Arc<HttpLimits>,
     content: Limits,
     auth_failures: Option<AuthFailures>,
+    budgets: Arc<Budgets>,
     openapi: Bytes,
 }
 
 /// The API on `app`. `content` are the limits that `app` applies, to be told to whoever asks.
 pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
     let (routes, document) = routes().split_for_parts();
-    let limits = Arc::new(limits);
+    let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool().clone())));
     let shared = Arc::new(Desk {
         app,
         auth_failures: limits.auth_failures.map(AuthFailures::new),
         limits: Arc::clone(&limits),
+        budgets: Arc::clone(&budgets),
         content,
         openapi: document::text(document).into(),
     });
@@ -96,7 +103,7 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
         .fallback(route_not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared);
-    Framed::new(routes, limits)
+    Framed::new(routes, limits, budgets)
 }
 
 /// What is served while the store opens, which may take long: its condition, and 503 for everything else.
@@ -106,7 +113,7 @@ pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync
         .route("/healthz", get(about::get_health))
         .route("/readyz", get(ready))
         .fallback(async || Failure::new(Code::StoreUnavailable).retry_after(5));
-    Framed::new(routes, Arc::new(limits))
+    Framed::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
 }
 
 /// All operations.

@@ -232,6 +232,13 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// An answer could not be put together.
+impl From<axum::Error> for Failure {
+    fn from(error: axum::Error) -> Self {
+        Self::new(Code::Internal).caused_by(error)
+    }
+}
+
 /// What was read from the store cannot be written as JSON.
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {

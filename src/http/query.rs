@@ -98,6 +98,13 @@ impl Query {
         self.one_of(name, &[("true", true), ("false", false)]).unwrap_or_default()
     }
 
+    /// Takes `name`, which has no effect here: only its `default` may be sent.
+    pub(super) fn default_only(&mut self, name: &'static str, default: &str) {
+        if let Some(at) = self.left.iter().position(|(written, value)| written == name && value == default) {
+            self.left.remove(at);
+        }
+    }
+
     /// What the value of `name` stands for among `known`.
     pub(super) fn one_of<T: Copy>(&mut self, name: &'static str, known: &[(&str, T)]) -> Option<T> {
         let text = self.text(name)?;

@@ -18,6 +18,7 @@ use super::query::{FromQuery, Nothing, Parameters, Query};
 use super::submissions::shown;
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::Attempt;
+use crate::store::DEFAULT_PAGE;
 
 /// Update a submission
 ///
@@ -105,7 +106,7 @@ pub(super) struct HistoryPage {
 
 impl FromQuery for HistoryPage {
     fn take(query: &mut Query) -> Self {
-        Self { limit: query.limit(100), cursor: query.text("cursor") }
+        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
     }
 }
 

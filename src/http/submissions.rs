@@ -63,6 +63,8 @@ impl FromQuery for SubmissionsPage {
     fn take(query: &mut Query) -> Self {
         let (limit, cursor) = (query.limit(50), query.text("cursor"));
         if query.flag("trashed") {
+            query.default_only("order", "desc");
+            query.default_only("count", "false");
             return Self { limit, cursor, trashed: true, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
@@ -124,7 +126,8 @@ pub(super) async fn create_submission(
     let Accepted { submission, replayed, dropped: keys } =
         shared.app.create_submission(&caller, &form, attempt).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
-    Ok(dropped(created(written(SubmissionBody::json(&submission)), location, replayed), &keys))
+    let response = tagged(written(SubmissionBody::json(&submission)), submission.revision());
+    Ok(dropped(created(response, location, replayed), &keys))
 }
 
 /// List submissions

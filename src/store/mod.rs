@@ -245,6 +245,15 @@ pub trait Submissions: Send + Sync {
     ) -> Result<Step<()>, StoreError>;
 }
 
+/// Items of a page where no number is asked for.
+pub const DEFAULT_PAGE: usize = 100;
+
+/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
+pub const PAGE_BYTES: usize = 1 << 20;
+
+/// Bytes of an item on the wire besides its texts, at most.
+pub const ITEM_OVERHEAD: usize = 320;
+
 /// Workspaces and the keys that open them.
 #[async_trait]
 pub trait Keys: Send + Sync {
@@ -261,8 +270,8 @@ pub trait Keys: Send + Sync {
     /// The key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
 
-    /// The workspace that was made first.
-    async fn first_workspace(&self) -> Result<Option<WorkspaceId>, StoreError>;
+    /// All workspaces.
+    async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError>;
 
     /// The workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;

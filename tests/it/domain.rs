@@ -69,12 +69,12 @@ fn what_no_type_knows_is_misspelt_whatever_the_type_was_meant_to_be() {
     assert_eq!(
         places(&violations),
         [
-            ("missing_field", "/questions/0"),
-            ("missing_field", "/questions/0"),
+            ("missing_field", "/questions/0/type"),
+            ("missing_field", "/questions/0/title"),
             ("unknown_field", "/questions/0/typ"),
             ("unknown_field", "/questions/0/titel"),
             ("unknown_question_type", "/questions/1/type"),
-            ("missing_field", "/questions/1"),
+            ("missing_field", "/questions/1/title"),
             ("unknown_field", "/questions/1/titel"),
             ("unknown_field", "/questions/1/requird"),
         ]
@@ -86,8 +86,8 @@ fn a_definition_reports_every_problem_at_its_place() {
     let long = "x".repeat(301);
     let cases: &[(&str, &[(&str, &str)])] = &[
         ("[]", &[("type_mismatch", "")]),
-        ("{}", &[("missing_field", "")]),
-        (r#"{"title":null}"#, &[("missing_field", "")]),
+        ("{}", &[("missing_field", "/title")]),
+        (r#"{"title":null}"#, &[("missing_field", "/title")]),
         (r#"{"title":5}"#, &[("type_mismatch", "/title")]),
         (r#"{"title":"  "}"#, &[("empty", "/title")]),
         (&format!(r#"{{"title":"{long}"}}"#), &[("too_long", "/title")]),
@@ -106,10 +106,10 @@ fn a_definition_reports_every_problem_at_its_place() {
             r#"{"title":"F","questions":[5,{},{"type":"ratting","title":"T"},{"type":"rating"},{"type":7,"title":"T"}]}"#,
             &[
                 ("type_mismatch", "/questions/0"),
-                ("missing_field", "/questions/1"),
-                ("missing_field", "/questions/1"),
+                ("missing_field", "/questions/1/type"),
+                ("missing_field", "/questions/1/title"),
                 ("unknown_question_type", "/questions/2/type"),
-                ("missing_field", "/questions/3"),
+                ("missing_field", "/questions/3/title"),
                 ("type_mismatch", "/questions/4/type"),
             ],
         ),
@@ -117,7 +117,7 @@ fn a_definition_reports_every_problem_at_its_place() {
             r#"{"title":"F","questions":[{"id":"a","type":"email","title":"T"},{"id":"a","titel":"U","type":"rating"},
                 {"id":"A","type":"email","title":"T"},{"id":"any","type":"email","title":"T"},{"id":"é","type":"email","title":"T"}]}"#,
             &[
-                ("missing_field", "/questions/1"),
+                ("missing_field", "/questions/1/title"),
                 ("unknown_field", "/questions/1/titel"),
                 ("invalid_question_id", "/questions/2/id"),
                 ("invalid_question_id", "/questions/3/id"),
@@ -306,13 +306,13 @@ fn a_submission_keeps_its_answers_to_the_letter() {
     assert_eq!(answers.values()[1], ("q2".to_owned(), Value::String("é".to_owned())));
     for (body, expected) in [
         ("[]", &[("type_mismatch", "")][..]),
-        ("{}", &[("missing_field", "")]),
+        ("{}", &[("missing_field", "/answers")]),
         (r#"{"answers":[]}"#, &[("type_mismatch", "/answers")]),
         (
             r#"{"answers":{},"metadatas":{},"a/b":1}"#,
             &[("unknown_field", "/metadatas"), ("unknown_field", "/a~1b")],
         ),
-        (r#"{"answer":{}}"#, &[("unknown_field", "/answer"), ("missing_field", "")]),
+        (r#"{"answer":{}}"#, &[("unknown_field", "/answer"), ("missing_field", "/answers")]),
     ] {
         let violations = match submission::read(body, &Limits::default()) {
             Ok(sent) => sent.faults,

@@ -74,7 +74,7 @@ impl List {
         let headers = headers(&ids, self.trashed);
         let Self { since, until, tests, trashed, raw, .. } = self;
         let query = SubmissionQuery { since, until, answers: tests, trashed };
-        let mut pages = client.list_submissions(&self.form, &query, want.page(output.format));
+        let mut pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
         let others = Slot::new(false);
         let row = |submission: &SubmissionDetail| {
             let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);

@@ -82,7 +82,7 @@ impl Delete {
             return Err(missing.into());
         }
         let query = SubmissionQuery { trashed: true, ..SubmissionQuery::default() };
-        let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE);
+        let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE)?;
         while let Some(page) = pages.next().await? {
             if page.iter().any(|submission| submission.id.to_string() == id) {
                 return Ok(());

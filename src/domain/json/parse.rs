@@ -3,7 +3,6 @@
 //! Most objects have few members, so few names are compared with each other rather than hashed.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use super::{MAX_DEPTH, Number, Object, Value};
@@ -222,26 +221,18 @@ impl Parser<'_> {
     }
 }
 
-/// The names of an object's members, as far as they need to be known besides the members themselves.
+/// The names of an object's members, where there are too many to compare each with all.
 #[derive(Default)]
-struct Names {
-    /// Where there are many, the hash of each: keyed, so that nobody can send names that collide.
-    hashes: Option<(RandomState, HashSet<u64>)>,
-}
+struct Names(Option<HashSet<String>>);
 
 impl Names {
     /// Whether one of `members` is called `key`. Is asked for every key in turn.
     fn hold(&mut self, members: &Object, key: &str) -> bool {
-        let listed = || members.iter().any(|(name, _)| name == key);
         if members.len() < FEW {
-            return listed();
+            return members.iter().any(|(name, _)| name == key);
         }
-        let (state, hashes) = self.hashes.get_or_insert_with(|| {
-            let state = RandomState::new();
-            let hashes = members.iter().map(|(name, _)| state.hash_one(name.as_str())).collect();
-            (state, hashes)
-        });
-        !hashes.insert(state.hash_one(key)) && listed()
+        let names = || members.iter().map(|(name, _)| name.clone()).collect();
+        !self.0.get_or_insert_with(names).insert(key.to_owned())
     }
 }
 

@@ -1,5 +1,4 @@
-//! Text in quotes: plain for the most part, so it is looked at eight bytes at a time, and copied once if it has no
-//! escape.
+//! Text in quotes, copied once if it has no escape.
 
 use super::parse::{Parser, SyntaxError};
 
@@ -31,7 +30,9 @@ impl<'a> Parser<'a> {
     /// Steps over the characters that stand for themselves.
     fn plain(&mut self) -> &'a str {
         let from = self.at;
-        self.at += plain_length(&self.text.as_bytes()[from..]);
+        let rest = &self.text.as_bytes()[from..];
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+        self.at += rest.iter().position(is_special).unwrap_or(rest.len());
         &self.text[from..self.at]
     }
 
@@ -74,50 +75,5 @@ impl<'a> Parser<'a> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4)?;
         self.at += 4;
         digits.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
-    }
-}
-
-/// How many bytes at the start of `bytes` stand for themselves in quotes: all before a quote, a backslash or a control
-/// character.
-fn plain_length(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks();
-    for (index, word) in words.iter().enumerate() {
-        if let Some(first) = first_special(u64::from_le_bytes(*word)) {
-            return index * size_of::<u64>() + first;
-        }
-    }
-    let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(rest.len());
-    bytes.len() - rest.len() + plain
-}
-
-/// Which of eight bytes, the lowest first, is the first that does not stand for itself.
-///
-/// Subtracting from all bytes at once sets the highest bit of those that are too small. It also borrows from the byte
-/// above, but that one comes later.
-fn first_special(word: u64) -> Option<usize> {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let below = |bytes: u64, bound: u64| bytes.wrapping_sub(EACH * bound) & !bytes;
-    let equal = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
-    let special = (below(word, 0x20) | equal(b'"') | equal(b'\\')) & (EACH * 0x80);
-    (special != 0).then_some(special.trailing_zeros() as usize / 8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain_length;
-
-    #[test]
-    fn plain_text_ends_at_the_first_quote_backslash_or_control_character() {
-        for special in [b'"', b'\\', 0, 1, b'\n', 0x1f] {
-            for plain in [b'a', b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
-                for length in 0..20 {
-                    let mut bytes = [plain; 20];
-                    assert_eq!(plain_length(&bytes[..length]), length, "{plain:#x}");
-                    // What comes behind it changes nothing, above all where a subtraction borrows.
-                    bytes[length] = special;
-                    assert_eq!(plain_length(&bytes), length, "{special:#x} after {plain:#x}");
-                }
-            }
-        }
     }
 }

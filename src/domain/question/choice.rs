@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::violation::Rule;
+use crate::domain::violation::{MOST_VIOLATIONS, Rule};
 
 /// Options, and perhaps an answer in one's own words, `{"other":"text"}`.
 #[derive(Debug, Clone)]
@@ -69,16 +69,17 @@ impl Offer {
         if count > most {
             faults.push(Fault::new(Rule::TooMany, format!("Choose {most} at most, not {count}")));
         }
-        // More than there are is wrong whatever they are, and may be very many.
-        if count <= self.len() {
-            self.check_items(items, &mut faults);
-        }
+        self.check_items(items, &mut faults);
         faults
     }
 
+    /// Ends as soon as there are more faults than are listed: there may be very many items.
     fn check_items(&self, items: &[Value], faults: &mut Vec<Fault>) {
         let mut chosen = vec![false; self.options.len() + 1];
         for (index, item) in items.iter().enumerate() {
+            if faults.len() > MOST_VIOLATIONS {
+                return;
+            }
             let fault = match self.choose(item) {
                 Ok(place) if !replace(&mut chosen[place], true) => continue,
                 Ok(_) => Fault::new(Rule::DuplicateOption, "This is chosen already"),

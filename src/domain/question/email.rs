@@ -1,9 +1,10 @@
 //! `email`: one address, in the form people have.
 
-use email_address::{EmailAddress, Options};
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::json::{object, present};
-use super::text::{Lines, one_line};
+use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -13,15 +14,29 @@ use crate::domain::violation::{Rule, Violation};
 /// Characters an address may have (RFC 5321 §4.5.3.1.3, less the brackets around it).
 const MAX_LENGTH: i64 = 254;
 
+/// The form of an address, for JSON Schema: its format `email` knows no internationalized host names.
+const EXPRESSION: &str = concat!(
+    r"^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*",
+    r"@([A-Za-z0-9.-]|[^\u0000-\u009f])+$"
+);
+
 /// One e-mail address.
 ///
-/// A dot-string local part in ASCII and a domain of at least two labels (international names as typed), 254 characters
-/// at most. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused:
-/// nearly always they are mistakes.
+/// A dot-string local part in ASCII, and a host name of at least two labels, which may be an internationalized one as it
+/// is typed. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
+/// mistakes.
 #[derive(Debug, Clone, Default)]
 pub struct Email {
-    allow_domains: Option<Vec<String>>,
-    deny_domains: Option<Vec<String>>,
+    allow_domains: Option<Vec<Domain>>,
+    deny_domains: Option<Vec<Domain>>,
+}
+
+/// A domain that stands for itself and its subdomains.
+#[derive(Debug, Clone)]
+struct Domain {
+    /// As the author wrote it.
+    written: String,
+    ascii: String,
 }
 
 impl Email {
@@ -33,7 +48,7 @@ impl Email {
     }
 
     fn admits(&self, domain: &str) -> bool {
-        let listed = |domains: &Vec<String>| domains.iter().any(|parent| lies_below(domain, parent));
+        let listed = |domains: &Vec<Domain>| domains.iter().any(|parent| parent.has(domain));
         self.allow_domains.as_ref().is_none_or(listed) && !self.deny_domains.as_ref().is_some_and(listed)
     }
 }
@@ -47,11 +62,14 @@ impl Rules for Email {
         let Some(domain) = domain_of(text) else {
             return vec![Fault::new(Rule::InvalidEmail, "Enter an email address like name@example.com")];
         };
-        if self.admits(domain) {
+        if self.admits(&domain) {
             return Vec::new();
         }
         let message = match &self.allow_domains {
-            Some(allowed) => format!("Enter an address of {}", allowed.join(", ")),
+            Some(allowed) => {
+                let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.written).collect();
+                format!("Enter an address of {}", allowed.join(", "))
+            }
             None => format!("Addresses of {domain} are not accepted here"),
         };
         vec![Fault::new(Rule::DomainNotAllowed, message)]
@@ -60,14 +78,13 @@ impl Rules for Email {
     fn schema(&self) -> Value {
         object([
             ("type", Some("string".into())),
-            ("format", Some("email".into())),
-            ("pattern", Some(Lines::One.expression().into())),
+            ("pattern", Some(EXPRESSION.into())),
             ("maxLength", Some(MAX_LENGTH.into())),
         ])
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |domains: &Vec<String>| domains.iter().map(String::as_str).collect();
+        let list = |domains: &Vec<Domain>| domains.iter().map(|domain| &*domain.written).collect();
         present([
             ("allow_domains", self.allow_domains.as_ref().map(list)),
             ("deny_domains", self.deny_domains.as_ref().map(list)),
@@ -83,30 +100,50 @@ impl Rules for Email {
     }
 }
 
-fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<String>> {
-    let domains = fields.texts(name, 253)?;
-    for (place, domain) in domains.iter().enumerate() {
-        if domain_of(&format!("a@{domain}")).is_none() {
-            let pointer = format!("{}/{place}", fields.at(name));
-            let message = format!("`{domain}` is no domain like example.com");
-            fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+impl Domain {
+    /// Whether `domain`, in ASCII and lower case, is this one or below it.
+    fn has(&self, domain: &str) -> bool {
+        domain.strip_suffix(&self.ascii).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+}
+
+fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain>> {
+    let mut domains = Vec::new();
+    for (place, written) in fields.texts(name, 253)?.into_iter().enumerate() {
+        match ascii_domain(&written) {
+            Some(ascii) => domains.push(Domain { written, ascii }),
+            None => {
+                let pointer = format!("{}/{place}", fields.at(name));
+                let message = format!("`{written}` is not a domain like example.com");
+                fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+            }
         }
     }
     Some(domains)
 }
 
-/// The domain of an address that is one.
-fn domain_of(text: &str) -> Option<&str> {
-    let options =
-        Options::default().with_minimum_sub_domains(2).without_domain_literal().without_display_text();
-    EmailAddress::parse_with_options(text, options).ok()?;
-    let (local, domain) = text.rsplit_once('@')?;
-    let plain = local.is_ascii() && !local.contains(['"', '(', ')']) && !domain.contains(['(', ')']);
-    (plain && text.chars().count() <= MAX_LENGTH as usize).then_some(domain)
+/// The domain of an address that is one, as the DNS has it: in ASCII and lower case.
+fn domain_of(text: &str) -> Option<String> {
+    let (local, domain) = text.split_once('@')?;
+    let is_address = is_dot_string(local) && text.chars().count() <= MAX_LENGTH as usize;
+    ascii_domain(domain).filter(|_| is_address)
 }
 
-/// Whether `domain` is `parent` or a subdomain of it; case does not matter.
-fn lies_below(domain: &str, parent: &str) -> bool {
-    let (domain, parent) = (domain.to_lowercase(), parent.to_lowercase());
-    domain.strip_suffix(&parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+/// RFC 5321 §4.1.2, and its limit in §4.5.3.1.1.
+fn is_dot_string(local: &str) -> bool {
+    let is_atext = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+    let is_atom = |atom: &str| !atom.is_empty() && atom.bytes().all(is_atext);
+    local.len() <= 64 && local.split('.').all(is_atom)
+}
+
+/// `domain` in ASCII and lower case, if it has at least two labels of letters, digits and inner hyphens, of which the last
+/// is not all digits.
+fn ascii_domain(domain: &str) -> Option<String> {
+    let bytes = domain.as_bytes();
+    let ascii = Uts46::new().to_ascii(bytes, AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
+    let ascii = ascii.ok()?.into_owned();
+    let (_, last) = ascii.rsplit_once('.')?;
+    // What becomes plain ASCII had characters nobody means to type, such as invisible ones.
+    let is_as_typed = domain.is_ascii() || ascii.contains("xn--");
+    (is_as_typed && !last.bytes().all(|byte| byte.is_ascii_digit())).then_some(ascii)
 }

@@ -2,22 +2,24 @@
 
 use super::choice::Offer;
 use super::entered::json_or_text;
-use super::json::{any_of, nothing, object, present};
+use super::json::{object, present};
 use super::options::Options;
 use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::violation::{Rule, Violation, join};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
-/// One column for each row, or several: an object from rows to columns. A row may be left out or empty.
+/// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
 #[derive(Debug, Clone)]
 pub struct Matrix {
     rows: Options,
     columns: Offer,
     multiple: Option<bool>,
     required_rows: Option<Required>,
+    /// Whether an answer must have each of the `rows`.
+    needed: Vec<bool>,
 }
 
 /// The rows that an answer must have.
@@ -33,45 +35,36 @@ impl Matrix {
         let columns = Offer::plain(Options::read(fields, "columns", limits));
         let multiple = fields.flag("multiple");
         let required_rows = read_required(fields, &rows);
-        Self { rows, columns, multiple, required_rows }
-    }
-
-    fn needs(&self, row: &str) -> bool {
-        match &self.required_rows {
-            Some(Required::All(all)) => *all,
-            Some(Required::These(rows)) => rows.iter().any(|needed| needed == row),
-            None => false,
+        let mut needed = vec![matches!(required_rows, Some(Required::All(true))); rows.len()];
+        if let Some(Required::These(listed)) = &required_rows {
+            listed.iter().filter_map(|row| rows.place(row)).for_each(|place| needed[place] = true);
         }
-    }
-
-    fn needed(&self) -> impl Iterator<Item = &str> {
-        self.rows.values().filter(|row| self.needs(row))
+        Self { rows, columns, multiple, required_rows, needed }
     }
 
     fn takes_several(&self) -> bool {
         self.multiple == Some(true)
     }
 
-    fn check_row(&self, row: &str, value: &Value) -> Vec<Fault> {
-        if self.rows.place(row).is_none() {
-            let message = format!("The rows are {}", self.rows.listed());
-            return vec![Fault::new(Rule::UnknownRow, message)];
-        }
+    fn check_cell(&self, value: &Value) -> Vec<Fault> {
         match self.takes_several() {
-            _ if is_empty(value) => Vec::new(),
             true => self.columns.check_list(value, 0, self.columns.len()),
             false => self.columns.choose(value).err().into_iter().collect(),
         }
     }
 
-    /// The schema of a row, which may be empty unless it is needed.
-    fn row_schema(&self, row: &str) -> Value {
-        let chosen = if self.takes_several() {
-            self.columns.list_schema(1, self.columns.len())
-        } else {
-            self.columns.schema()
-        };
-        if self.needs(row) { chosen } else { any_of([chosen, nothing()]) }
+    /// The rows that must have an answer and are not among the `answered`.
+    fn missing<'a>(&'a self, answered: &'a [bool]) -> impl Iterator<Item = Fault> + 'a {
+        let rows = self.rows.values().zip(self.needed.iter().zip(answered));
+        rows.filter(|(_, (is_needed, is_answered))| **is_needed && !**is_answered)
+            .map(|(row, _)| Fault::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row))
+    }
+
+    fn cell_schema(&self) -> Value {
+        match self.takes_several() {
+            true => self.columns.list_schema(1, self.columns.len()),
+            false => self.columns.schema(),
+        }
     }
 }
 
@@ -95,13 +88,31 @@ impl Rules for Matrix {
             let message = format!("Enter an object from rows to columns, not {}", answer.kind());
             return vec![Fault::new(Rule::TypeMismatch, message)];
         };
-        let wrong = members
-            .iter()
-            .flat_map(|(row, value)| self.check_row(row, value).into_iter().map(|fault| fault.within(row)));
-        let missing = self.needed().filter(|row| answer.get(row).is_none_or(is_empty));
-        let missing =
-            missing.map(|row| Fault::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row));
-        wrong.chain(missing).collect()
+        let (mut faults, mut answered) = (Vec::new(), vec![false; self.rows.len()]);
+        for (row, value) in members {
+            if faults.len() > MOST_VIOLATIONS {
+                return faults;
+            }
+            let found = match self.rows.place(row) {
+                Some(_) if is_empty(value) => continue,
+                Some(place) => {
+                    answered[place] = true;
+                    self.check_cell(value)
+                }
+                None => vec![Fault::new(Rule::UnknownRow, format!("The rows are {}", self.rows.listed()))],
+            };
+            faults.extend(found.into_iter().map(|fault| fault.within(row)));
+        }
+        faults.extend(self.missing(&answered));
+        faults
+    }
+
+    /// Once anything is sent, the rows that are needed are.
+    fn check_empty(&self, answer: &Value) -> Vec<Fault> {
+        match answer {
+            Value::Object(members) if !members.is_empty() => self.check(answer, None),
+            _ => Vec::new(),
+        }
     }
 
     /// Also if no row has an answer.
@@ -115,12 +126,14 @@ impl Rules for Matrix {
     }
 
     fn schema(&self) -> Value {
-        let rows = self.rows.values().map(|row| (row.to_owned(), self.row_schema(row)));
-        let needed: Vec<_> = self.needed().collect();
+        let rows = self.rows.values().map(|row| (row.to_owned(), self.cell_schema()));
+        let needed = self.rows.values().zip(&self.needed).filter(|(_, is_needed)| **is_needed);
+        let needed: Vec<_> = needed.map(|(row, _)| row).collect();
         object([
             ("type", Some("object".into())),
             ("properties", Some(Value::Object(rows.collect()))),
             ("additionalProperties", Some(false.into())),
+            ("minProperties", Some(1.into())),
             ("required", (!needed.is_empty()).then(|| needed.into_iter().collect())),
         ])
     }

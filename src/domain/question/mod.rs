@@ -46,7 +46,12 @@ pub trait Rules {
         is_empty(answer)
     }
 
-    /// The JSON Schema (2020-12) of the answers that fit, as exact as it can say; of empty ones it says nothing.
+    /// Reports what is wrong with an `answer` that counts as none, where none is required.
+    fn check_empty(&self, _answer: &Value) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    /// The JSON Schema (2020-12) of the answers that fit, as exact as it can say. It takes no empty ones.
     fn schema(&self) -> Value;
 
     /// The settings that were set, in canonical order.
@@ -168,8 +173,13 @@ impl Question {
     ) -> Vec<Fault> {
         let rules = self.kind.rules();
         let Some(answer) = answer.filter(|answer| !rules.is_empty(answer)) else {
-            let missing = Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title));
-            return if required { vec![missing] } else { Vec::new() };
+            return match answer {
+                _ if required => {
+                    vec![Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title))]
+                }
+                Some(empty) => rules.check_empty(empty),
+                None => Vec::new(),
+            };
         };
         if size(answer) > limits.answer {
             return vec![Fault::new(

@@ -1,5 +1,7 @@
 //! Lists of things that can be chosen: the options of a choice, the rows and columns of a matrix.
 
+use std::collections::HashSet;
+
 use super::Fault;
 use super::json::object;
 use super::text::one_line;
@@ -13,7 +15,11 @@ const MAX_LENGTH: usize = 300;
 
 /// Things to choose from, each with a value of its own.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Options(Vec<Choice>);
+pub(super) struct Options {
+    choices: Vec<Choice>,
+    /// The places of the choices, sorted by their values: an answer may choose hundreds out of hundreds.
+    by_value: Vec<usize>,
+}
 
 #[derive(Debug, Clone)]
 struct Choice {
@@ -43,21 +49,23 @@ impl Options {
     }
 
     fn read_items(name: &str, items: &[Value], pointer: &str, violations: &mut Vec<Violation>) -> Self {
-        let mut options = Self::default();
+        let (mut choices, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
         for (place, item) in items.iter().enumerate() {
             let pointer = join(pointer, &place.to_string());
             let Some(choice) = Choice::read(name, item, &pointer, violations) else { continue };
-            if options.place(&choice.value).is_some() {
-                let message = format!("`{}` stands twice in the list", choice.value);
+            if !seen.insert(choice.value.clone()) {
+                let message = format!("`{}` appears twice in the list", choice.value);
                 violations.push(Violation::new(pointer, Rule::DuplicateOption, message));
             }
-            options.0.push(choice);
+            choices.push(choice);
         }
-        options
+        let mut by_value: Vec<_> = (0..choices.len()).collect();
+        by_value.sort_by_key(|place| &choices[*place].value);
+        Self { choices, by_value }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.choices.len()
     }
 
     /// The value of the first, if the definition had no fault.
@@ -66,12 +74,13 @@ impl Options {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|choice| choice.value.as_str())
+        self.choices.iter().map(|choice| choice.value.as_str())
     }
 
-    /// Where in the list `value` stands.
+    /// The index of `value` in the list.
     pub(super) fn place(&self, value: &str) -> Option<usize> {
-        self.values().position(|known| known == value)
+        let found = self.by_value.binary_search_by(|place| self.choices[*place].value.as_str().cmp(value));
+        found.ok().map(|found| self.by_value[found])
     }
 
     /// Where in the list the option stands that `answer` names.
@@ -95,7 +104,7 @@ impl Options {
 
     /// The list as it was defined.
     pub(super) fn to_json(&self) -> Value {
-        self.0.iter().map(Choice::to_json).collect()
+        self.choices.iter().map(Choice::to_json).collect()
     }
 
     /// The schema of one of the values.

@@ -1,5 +1,7 @@
 //! `phone`: a possible phone number.
 
+use std::borrow::Cow;
+
 use phonelib::{ParseError, PhoneNumber, country_by_code};
 
 use super::json::{object, present};
@@ -25,21 +27,34 @@ impl Phone {
         if let Some(country) = &default_country
             && (country.len() != 2 || country_by_code(country).is_none())
         {
-            let message = format!("`{country}` is no country's code like DE (ISO 3166-1 alpha-2)");
+            let message = format!("`{country}` is not a country code like DE (ISO 3166-1 alpha-2)");
             fields.refuse("default_country", Rule::InvalidRange, message);
         }
         Self { default_country }
     }
 
     fn is_possible(&self, text: &str) -> bool {
+        let number = dialled(text);
         let parsed = match &self.default_country {
-            Some(country) => PhoneNumber::try_parse_with_country(text, country),
-            None if text.starts_with('+') => PhoneNumber::try_parse(text),
+            Some(country) => PhoneNumber::try_parse_with_country(&number, country),
+            None if number.starts_with('+') => PhoneNumber::try_parse(&number),
             None => return false,
         };
         // In North America the crate knows which area codes are in use; that of tomorrow is possible too.
         matches!(parsed, Ok(_) | Err(ParseError::InvalidAreaCode | ParseError::InvalidExchange))
     }
+}
+
+/// The number in `text`; of a `tel` URI (RFC 3966), the number alone, behind the country code that its `phone-context`
+/// may have.
+fn dialled(text: &str) -> Cow<'_, str> {
+    let Some((_, uri)) = text.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("tel")) else {
+        return text.into();
+    };
+    let mut parts = uri.split(';');
+    let number = parts.next().unwrap_or_default();
+    let context = parts.find_map(|part| part.strip_prefix("phone-context="));
+    format!("{}{number}", context.filter(|context| context.starts_with('+')).unwrap_or_default()).into()
 }
 
 impl Rules for Phone {

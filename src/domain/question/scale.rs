@@ -7,7 +7,7 @@ use super::json::{object, present};
 use super::{Fault, Rules, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
-use crate::domain::json::{Object, Value};
+use crate::domain::json::{Number, Object, Value};
 use crate::domain::violation::Rule;
 
 /// A whole number from a small range, whose ends and steps between may have labels.
@@ -58,14 +58,13 @@ impl Rules for Scale {
             let message = format!("Enter {}, not {}", self.expects(), answer.kind());
             return vec![Fault::new(Rule::TypeMismatch, message)];
         };
-        let (min, max) = (*self.range.start() as f64, *self.range.end() as f64);
-        match number.integer() {
-            Some(integer) if self.range.contains(&integer) => Vec::new(),
-            None if (min - 1.0..=max + 1.0).contains(&number.value()) => {
-                vec![Fault::new(Rule::NotAnInteger, format!("Enter {}", self.expects()))]
-            }
-            Some(_) | None => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],
-        }
+        let (value, [min, max]) =
+            (number.exact(), [self.range.start(), self.range.end()].map(|end| Number::from(*end).exact()));
+        [(!value.is_integer(), Rule::NotAnInteger), (value < min || value > max, Rule::OutOfRange)]
+            .into_iter()
+            .filter(|(is_broken, _)| *is_broken)
+            .map(|(_, rule)| Fault::new(rule, format!("Enter {}", self.expects())))
+            .collect()
     }
 
     fn schema(&self) -> Value {

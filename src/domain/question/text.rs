@@ -56,6 +56,9 @@ impl Lines {
     }
 }
 
+/// Characters up to which an answer that is too long is matched against the pattern all the same.
+const MATCHED_LENGTH: usize = 1_000;
+
 /// Bytes that a pattern may take compiled, whatever the form's others cost.
 const PATTERN_BYTES: usize = 1 << 20;
 
@@ -103,8 +106,8 @@ impl Text {
         (self.min_length.unwrap_or(0), self.max_length.unwrap_or(self.lines.longest()))
     }
 
-    fn check_length(&self, text: &str, faults: &mut Vec<Fault>) {
-        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    fn check_length(&self, length: usize, faults: &mut Vec<Fault>) {
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
         let (min, max) = self.lengths();
         if length < min {
             faults.push(Fault::new(Rule::TooShort, format!("Enter at least {min} characters, not {length}")));
@@ -126,14 +129,12 @@ impl Text {
 
 impl Rules for Text {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        let text = match clean(answer, self.lines) {
-            Ok(text) => text,
-            Err(fault) => return vec![fault],
-        };
-        let mut faults = Vec::new();
-        self.check_length(text, &mut faults);
-        // What a pattern may cost counts on `max_length`.
-        if !faults.iter().any(|fault| fault.rule == Rule::TooLong) {
+        let Value::String(text) = answer else { return vec![no_text(answer)] };
+        let mut faults: Vec<_> = forbidden(text, self.lines).into_iter().collect();
+        let length = text.chars().count();
+        self.check_length(length, &mut faults);
+        // Its cost is bounded by what the author allows, or by this.
+        if length <= MATCHED_LENGTH || faults.iter().all(|fault| fault.rule != Rule::TooLong) {
             self.check_pattern(text, &mut faults);
         }
         faults
@@ -187,31 +188,22 @@ impl Rules for Text {
 
 /// The answer as one line of text without control characters.
 pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
-    clean(answer, Lines::One)
+    let Value::String(text) = answer else { return Err(no_text(answer)) };
+    forbidden(text, Lines::One).map_or(Ok(text), Err)
 }
 
-fn clean(answer: &Value, lines: Lines) -> Result<&str, Fault> {
-    let Value::String(text) = answer else {
-        return Err(Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind())));
-    };
-    if is_printable_ascii(text) {
-        return Ok(text);
-    }
-    let message = match text.chars().find(|character| !lines.allow(*character)) {
-        None => return Ok(text),
-        Some(found) if lines == Lines::One && breaks_line(found) => {
-            "Enter one line, without line breaks".to_owned()
-        }
-        Some(found) => refused(found),
-    };
-    Err(Fault::new(Rule::InvalidCharacter, message))
+fn no_text(answer: &Value) -> Fault {
+    Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind()))
 }
 
-/// Nearly all answers are, and then it is several times as fast to look at bytes as at characters.
-fn is_printable_ascii(text: &str) -> bool {
-    // Without a way out in the midst of a chunk, so that many bytes are looked at at once.
-    let is_printable = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
-    text.as_bytes().chunks(64).all(is_printable)
+/// Reports the first character that `text` must not have.
+fn forbidden(text: &str, lines: Lines) -> Option<Fault> {
+    let found = text.chars().find(|character| !lines.allow(*character))?;
+    let message = match lines {
+        Lines::One if breaks_line(found) => "Enter one line, without line breaks".to_owned(),
+        Lines::One | Lines::Many => refused(found),
+    };
+    Some(Fault::new(Rule::InvalidCharacter, message))
 }
 
 fn breaks_line(character: char) -> bool {

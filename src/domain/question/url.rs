@@ -3,7 +3,7 @@
 use ::url::Url as Parsed;
 
 use super::json::{object, present};
-use super::text::{Lines, one_line};
+use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -12,6 +12,9 @@ use crate::domain::violation::{Rule, Violation};
 
 /// The schemes that are taken where the author names none.
 const WEB: [&str; 2] = ["http", "https"];
+
+/// The form of an address, for JSON Schema: few validators know the format `iri`.
+const EXPRESSION: &str = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\u0000-\u0020\u007f-\u00a0\u2028\u2029\\]*$";
 
 /// An absolute address, of the web if the author names no other schemes.
 #[derive(Debug, Clone)]
@@ -24,7 +27,7 @@ impl Url {
         let schemes = fields.texts("schemes", 40);
         for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
             let pointer = format!("{}/{place}", fields.at("schemes"));
-            let message = format!("`{scheme}` is no scheme like https");
+            let message = format!("`{scheme}` is not a scheme like https");
             fields.report(Violation::new(pointer, Rule::InvalidRange, message));
         }
         Self { schemes }
@@ -69,11 +72,7 @@ impl Rules for Url {
     }
 
     fn schema(&self) -> Value {
-        object([
-            ("type", Some("string".into())),
-            ("format", Some("iri".into())),
-            ("pattern", Some(Lines::One.expression().into())),
-        ])
+        object([("type", Some("string".into())), ("pattern", Some(EXPRESSION.into()))])
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {

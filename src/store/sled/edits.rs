@@ -3,11 +3,11 @@
 use super::engine::tx::{Direction, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{PAGE_BYTES, SledStore, held, layout};
+use super::{SledStore, held, layout};
 use crate::clock::Timestamp;
 use crate::domain::submission::{Edited, Replaced, Submission};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, Page, Step, StoreError};
+use crate::store::{CheckedEdit, PAGE_BYTES, Page, Step, StoreError};
 
 /// Makes the edit, and keeps what it replaces.
 pub(super) fn edit(

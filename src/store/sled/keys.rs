@@ -59,15 +59,9 @@ impl Keys for SledStore {
         body.map(|body| self.keys.get(&key, body, layout::decode_api_key)).transpose()
     }
 
-    async fn first_workspace(&self) -> Result<Option<WorkspaceId>, StoreError> {
-        let mut first: Option<Workspace> = None;
-        for (_, body) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
-            let workspace = layout::decode_workspace(&body)?;
-            if first.as_ref().is_none_or(|first| workspace.created_at < first.created_at) {
-                first = Some(workspace);
-            }
-        }
-        Ok(first.map(|first| first.id))
+    async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {
+        let rows = self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)?;
+        rows.iter().map(|(_, body)| layout::decode_workspace(body)).collect()
     }
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {

@@ -35,7 +35,7 @@ use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
 use self::idempotency::Sweeper;
-use super::{Health, Retry, StoreError, Upkeep};
+use super::{DEFAULT_PAGE, Health, Retry, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -43,17 +43,15 @@ use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
 use crate::id::Random;
 
-/// Rows up to which a page is read on the caller's own thread.
-const SHORT_SCAN: usize = 100;
+/// Rows up to which a page is read on the caller's own thread: a default page, and one row more that tells whether
+/// another follows.
+const SHORT_SCAN: usize = DEFAULT_PAGE + 1;
 
 /// Rows that one step of background work looks at.
 const SLICE: usize = 100;
 
 /// Bytes from which on what is written gets a group of its own.
 const LARGE: usize = 256 * 1024;
-
-/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
-const PAGE_BYTES: usize = 4 << 20;
 
 /// The embedded store. Cheap to clone; all clones are one store.
 #[derive(Clone)]

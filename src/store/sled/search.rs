@@ -8,11 +8,11 @@ use super::engine::Engine;
 use super::engine::tx::Direction;
 use super::layout::{self, Range};
 use super::run::{self, Kept};
-use super::{PAGE_BYTES, SHORT_SCAN, SledStore, held};
+use super::{SHORT_SCAN, SledStore, held};
 use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{StoreError, SubmissionRows};
+use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, StoreError, SubmissionRows};
 
 /// Bytes that are read at once, at most.
 const SLICE_BYTES: usize = 1 << 20;
@@ -184,12 +184,13 @@ impl Search {
             if let Some(found) = self.wanted(kept, engine)? {
                 match self.goal {
                     Goal::Count => self.count += 1,
-                    Goal::Page(limit) if self.rows.len() == limit || self.bytes >= PAGE_BYTES => {
-                        self.is_full = true;
-                        return Ok(());
-                    }
-                    Goal::Page(_) => {
-                        self.bytes += found.size();
+                    Goal::Page(limit) => {
+                        self.bytes += found.size() + ITEM_OVERHEAD;
+                        let is_too_large = self.bytes > PAGE_BYTES && !self.rows.is_empty();
+                        if is_too_large || self.rows.len() == limit {
+                            self.is_full = true;
+                            return Ok(());
+                        }
                         self.rows.push(found);
                     }
                 }

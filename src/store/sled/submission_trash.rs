@@ -5,13 +5,13 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{PAGE_BYTES, SLICE, SledStore, edits, held, idempotency, layout};
+use super::{SLICE, SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{Retry, Step, StoreError, SubmissionRows};
+use crate::store::{PAGE_BYTES, Retry, Step, StoreError, SubmissionRows};
 
 /// Submissions that are swept together; each is three keys, and more where it is large.
 const SWEPT: usize = 25;

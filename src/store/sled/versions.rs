@@ -1,10 +1,11 @@
 //! The versions of a form's questions in the embedded store: how one is kept, and a page of them.
 
+use super::SledStore;
 use super::engine::tx::Direction;
-use super::{PAGE_BYTES, SledStore, layout};
+use super::layout;
 use crate::domain::form::WrittenVersion;
 use crate::id::FormId;
-use crate::store::{Page, StoreError};
+use crate::store::{PAGE_BYTES, Page, StoreError};
 
 pub(super) fn decode(body: &[u8]) -> Result<WrittenVersion, StoreError> {
     layout::from_json("a version of a form", body)

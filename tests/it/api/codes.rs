@@ -234,10 +234,10 @@ async fn all_problems_of_a_body_are_told_at_once() {
     assert_eq!(
         found,
         [
-            ("/questions/0", "missing_field"),
+            ("/questions/0/title", "missing_field"),
             ("/questions/0/type", "unknown_question_type"),
-            ("/questions/1", "missing_field"),
             ("/questions/1/titel", "unknown_field"),
+            ("/questions/1/title", "missing_field"),
             ("/status", "read_only_field"),
             ("/title", "empty"),
         ]

@@ -257,6 +257,25 @@ async fn settings_are_merged_kept_and_told() {
 }
 
 #[tokio::test]
+async fn a_setting_that_was_sent_is_returned_even_its_default() {
+    let server = Server::start().await;
+    for settings in
+        [json!({"unknown_answers": "reject"}), json!({"closed": false}), json!({"language": "en"})]
+    {
+        let sent = json!({"title": "Visit", "questions": questions(), "settings": settings});
+        let made = server.post(FORMS, sent).send().await.expect(201);
+        assert_eq!(made["settings"], settings);
+        let path = format!("{FORMS}/{}", made["id"].as_str().unwrap());
+        assert_eq!(server.get(&path).send().await.expect(200)["settings"], settings);
+        let name = settings.as_object().unwrap().keys().next().unwrap();
+        let without = server.patch(&path, json!({"settings": {name: null}})).send().await.expect(200);
+        assert_eq!(without["settings"], json!({}), "{name}");
+        let again = server.patch(&path, json!({"settings": settings})).send().await.expect(200);
+        assert_eq!(again["settings"], settings);
+    }
+}
+
+#[tokio::test]
 async fn every_problem_of_settings_is_told_at_its_place() {
     let server = Server::start().await;
     let form = server.draft(questions()).await;

@@ -13,6 +13,8 @@ mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
 mod maintenance;
 mod malformed; // requests that are no HTTP, or that two readers read differently
+mod negotiation; // types, charsets, tags and defaults that clients send
+mod overload; // large bodies and answers share a bounded memory
 mod paging; // lists followed by their links while things change
 mod past; // lists by what a form asked before
 mod serving; // connections, times, shutdown

@@ -85,24 +85,64 @@ async fn a_store_whose_key_file_is_gone_gets_no_new_key() {
 }
 
 #[tokio::test]
-async fn a_key_file_of_another_store_is_no_key_and_a_damaged_one_is_replaced() {
+async fn a_key_file_of_another_store_is_no_key() {
     let folder = tempfile::tempdir().unwrap();
     open_local(folder.path()).await.unwrap().close().await.unwrap();
     let key = KeyText::draw(&Scrambled::new(6));
     fs::write(key_file(folder.path()), key.reveal()).unwrap();
     let local = open_local(folder.path()).await.unwrap();
     assert_eq!(local.key, None);
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_is_made_anew_with_a_key_that_opens_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let mut known = vec![local.key.clone().unwrap()];
     local.close().await.unwrap();
-    for damaged in [&b"nothing"[..], b"\xff"] {
+    let whole = fs::read(key_file(folder.path())).unwrap();
+    let flipped = |place: usize, bit: u8| {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << bit;
+        bytes
+    };
+    let last = whole.len() - 1;
+    for damaged in [flipped(0, 0), flipped(8, 7), flipped(30, 2), flipped(last, 6), Vec::new(), b"x".to_vec()]
+    {
         fs::write(key_file(folder.path()), damaged).unwrap();
         let local = open_local(folder.path()).await.unwrap();
-        let key = local.key.clone().expect("it was made anew");
-        assert_eq!(entry(&local, &key).await, 200);
-        local.close().await.unwrap();
-        let local = open_local(folder.path()).await.unwrap();
-        assert_eq!(local.key, Some(key), "once");
+        known.push(local.key.clone().unwrap());
+        // Whoever has an earlier key may go on with it.
+        for key in &known {
+            assert_eq!(entry(&local, key).await, 200);
+        }
         local.close().await.unwrap();
     }
+    known.dedup();
+    assert_eq!(known.len(), 7);
+    assert_eq!(fs::metadata(key_file(folder.path())).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = open_local(folder.path()).await.unwrap();
+    assert_eq!(again.key.as_ref(), known.last());
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_of_an_empty_store_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(key_file(folder.path()), [0xff; 50]).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let key = local.key.clone().unwrap();
+    assert_eq!(entry(&local, &key).await, 200);
+    assert_eq!(fs::read_to_string(key_file(folder.path())).unwrap().trim(), key.reveal());
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_that_cannot_be_replaced_does_not_refuse_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    open_local(folder.path()).await.unwrap().close().await.unwrap();
+    fs::write(key_file(folder.path()), "nothing").unwrap();
+    fs::create_dir(folder.path().join("operator-key.new")).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
 }
 
 #[tokio::test]

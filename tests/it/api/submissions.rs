@@ -165,7 +165,7 @@ async fn a_submission_takes_no_other_members() {
     let form = server.published(questions()).await;
     for (body, code, pointer) in [
         (json!([]), "type_mismatch", ""),
-        (json!({}), "missing_field", ""),
+        (json!({}), "missing_field", "/answers"),
         (json!({"answers": 1}), "type_mismatch", "/answers"),
         (json!({"answers": {"q1": "Ada"}, "id": "sub_1"}), "unknown_field", "/id"),
     ] {

@@ -95,7 +95,13 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
         let error = &problem["errors"][0];
         assert_eq!((&error["line"], &error["column"]), (&json!(3), &json!(12)));
         assert_eq!((&error["pointer"], &error["file"]), (&json!("/questions/0/type"), &json!("bad.yaml")));
-        assert_eq!(problem["errors"][1]["code"], "missing_field");
+        // It belongs where the question is, which has no such place of its own.
+        let error = &problem["errors"][1];
+        assert_eq!(
+            (&error["code"], &error["pointer"]),
+            (&json!("missing_field"), &json!("/questions/1/title"))
+        );
+        assert_eq!((&error["line"], &error["column"]), (&json!(4), &json!(5)));
     }
     let usage = home.run(&["-o", "json", "publsh"]).expect(2).problem();
     assert_eq!(usage["code"], "usage");

@@ -43,6 +43,34 @@ fn a_deleted_form_is_listed_in_the_trash_and_restored() {
 }
 
 #[test]
+fn what_cannot_be_an_id_never_leads_elsewhere() {
+    let home = Home::new();
+    let _server = home.serve();
+    let id = home.published(&[]);
+    home.ok(&["delete", "--yes", &id]);
+    for arguments in [
+        &["responses", "restore", &id, ".."][..],
+        &["responses", "restore", &id, "."],
+        &["responses", "restore", &id, "a/.."],
+        &["responses", "delete", "--yes", &id, ".."],
+        &["show", ".."],
+        &["show", "%2e%2e"],
+        &["delete", "--yes", "../forms"],
+        &["restore", &format!("x/../{id}")],
+        &["submit", "..", "q1=hello"],
+        &["publish", "?limit=1"],
+    ] {
+        let run = home.run(arguments).expect(3);
+        assert!(
+            run.stderr.starts_with("error[form_not_found]")
+                || run.stderr.starts_with("error[submission_not_found]"),
+            "{run:?}"
+        );
+    }
+    assert!(home.ok(&["list", "--trashed"]).starts_with(&id));
+}
+
+#[test]
 fn a_server_empties_the_trash_after_its_days() {
     let home = Home::new();
     let id = home.published(&["--data", "store"]);

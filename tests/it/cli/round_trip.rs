@@ -119,7 +119,7 @@ fn settings(kind: &str) -> &'static [&'static str] {
             r#""pattern":".*[#:'\"\\\\] ?","pattern_message":$"#,
             r#""placeholder":$"#,
         ],
-        "email" => &[r#""allow_domains":["no.example","1.10"]"#, r#""deny_domains":["x.example"]"#],
+        "email" => &[r#""allow_domains":["no.example","1.1e5"]"#, r#""deny_domains":["x.example"]"#],
         "url" => &[r#""schemes":["https","mailto"]"#],
         "phone" => &[r#""default_country":"NO""#],
         "number" => {

@@ -3,10 +3,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
+use forms::cli::runtime::live;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
 
@@ -113,6 +118,22 @@ fn a_runtime_file_is_believed_only_with_proof() {
     home.run(&["list"]).expect(0);
     assert!(!dead.exists(), "what a server left behind is taken away");
     assert!(open.exists() && broken.exists());
+}
+
+#[test]
+fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
+    let home = Home::new();
+    let server = home.serve();
+    let file = runtime_files(&home).remove(0);
+    let (pipe, link) = (folder(&home).join("pipe.json"), folder(&home).join("link.json"));
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    symlink(&file, &link).unwrap();
+    fs::create_dir(folder(&home).join("folder.json")).unwrap();
+    let (found, folder) = (mpsc::channel(), folder(&home));
+    thread::spawn(move || found.0.send(live(&folder)));
+    let found = found.1.recv_timeout(Duration::from_secs(20)).expect("opening the pipe waits for a writer");
+    assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
+    assert!(pipe.exists() && link.exists());
 }
 
 /// A process that has ended.

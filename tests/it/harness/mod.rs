@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::Response;
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
@@ -295,8 +296,13 @@ impl Call {
         self.header("host", "localhost")
     }
 
+    /// The answer, whose body was not read.
+    pub(crate) async fn response(self) -> Response {
+        self.api.into_router().oneshot(self.request).await.unwrap()
+    }
+
     pub(crate) async fn send(self) -> Answer {
-        let response = self.api.into_router().oneshot(self.request).await.unwrap();
+        let response = self.response().await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, body }
@@ -329,7 +335,10 @@ impl Answer {
 
     /// The problem's code.
     pub(crate) fn code(&self) -> String {
-        self.json()["code"].as_str().unwrap_or_else(|| panic!("no problem: {self:?}")).to_owned()
+        self.json()["code"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no problem: {} {:?}", self.status, self.headers))
+            .to_owned()
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -309,8 +309,8 @@ fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
             ("/questions/1/type", "unknown_question_type"),
             ("/questions/2/id", "invalid_question_id"),
             ("/questions/3/show_if/gone", "unknown_reference"),
-            ("/questions/4", "missing_field"),
             ("/questions/4/show_if/q2", "impossible_condition"),
+            ("/questions/4/title", "missing_field"),
         ]
     );
 }

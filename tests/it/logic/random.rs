@@ -272,8 +272,10 @@ fn the_largest_form_with_the_deepest_conditions_is_decided_too() {
     let found = found.err().unwrap_or_default();
     let found: Vec<_> =
         found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();
-    assert_eq!(found, expected(&questions, &answers));
-    assert!(found.len() > 10 && found.len() < answers.len(), "{}", found.len());
+    let expected = expected(&questions, &answers);
+    // The check ends with one more than the hundred that are listed.
+    assert_eq!(found, expected[..101]);
+    assert!(expected.len() < answers.len(), "{}", expected.len());
 }
 
 /// The parameters by which a list is asked for what a condition on `id` asks.

@@ -35,7 +35,7 @@ fn statements_and_pages_have_an_id_only_if_given_and_are_never_required() {
     assert_eq!(
         places(&violations.unwrap_err()),
         [
-            ("/questions/0", "missing_field"),
+            ("/questions/0/title", "missing_field"),
             ("/questions/1/required", "unknown_field"),
             ("/questions/2/default", "type_mismatch"),
             ("/questions/3/default", "empty"),

@@ -48,7 +48,10 @@ fn multiple_choice_takes_options_and_none_twice() {
             ("[]", &[]),
             ("[\"red\",\"red\"]", &["duplicate_option/1"]),
             ("[\"pink\",5,\"red\"]", &["not_an_option/0", "type_mismatch/1"]),
-            ("[\"red\",\"red\",\"red\",\"red\"]", &["too_many"]),
+            (
+                "[\"red\",\"red\",\"red\",\"red\"]",
+                &["too_many", "duplicate_option/1", "duplicate_option/2", "duplicate_option/3"],
+            ),
             ("[null]", &["type_mismatch/0"]),
             ("\"red\"", &["type_mismatch"]),
             ("{\"0\":\"red\"}", &["type_mismatch"]),
@@ -100,7 +103,7 @@ fn the_settings_of_choices_are_checked() {
     );
     keeps(r#""type":"ranking","options":["a","b"],"rank_all":true"#);
     refuses(&[
-        (r#""type":"single_choice""#, &["missing_field"]),
+        (r#""type":"single_choice""#, &["missing_field/options"]),
         (r#""type":"single_choice","options":[]"#, &["empty/options"]),
         (r#""type":"single_choice","options":{}"#, &["type_mismatch/options"]),
         (
@@ -110,7 +113,7 @@ fn the_settings_of_choices_are_checked() {
                 "duplicate_option/options/2",
                 "type_mismatch/options/3",
                 "duplicate_option/options/4",
-                "missing_field/options/5",
+                "missing_field/options/5/value",
                 "unknown_field/options/6/lable",
             ],
         ),
@@ -132,9 +135,27 @@ fn the_settings_of_choices_are_checked() {
 }
 
 #[test]
+fn a_list_reports_every_item_that_does_not_fit_up_to_what_is_listed() {
+    holds(
+        r#""type":"multiple_choice","options":["a","b"],"max_selected":2"#,
+        &[(r#"["a","c","c"]"#, &["too_many", "not_an_option/1", "not_an_option/2"])],
+    );
+    holds(
+        r#""type":"ranking","options":["a","b"]"#,
+        &[(r#"["a","b","a","c"]"#, &["too_many", "duplicate_option/2", "not_an_option/3"])],
+    );
+    let version = define(r#""type":"multiple_choice","options":["a","b"]"#).unwrap();
+    let list = forms::domain::json::Value::from_iter(std::iter::repeat_n("a", 5_000));
+    let found = faults(&version, &list);
+    assert_eq!(found[..2], ["too_many", "duplicate_option/1"]);
+    // One more than the hundred that are listed tells that there are more.
+    assert_eq!(found.len(), 101);
+}
+
+#[test]
 fn a_list_over_64_kib_is_too_long_whatever_is_in_it() {
     let version = define(&format!(r#""type":"multiple_choice",{COLOURS}"#)).unwrap();
     let list = |count: usize| forms::domain::json::Value::from_iter(std::iter::repeat_n("", count));
-    assert_eq!(faults(&version, &list(65_536)), ["too_many"]);
+    assert_eq!(faults(&version, &list(65_536))[..2], ["too_many", "not_an_option/0"]);
     assert_eq!(faults(&version, &list(65_537)), ["too_long"]);
 }

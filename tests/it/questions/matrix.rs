@@ -1,6 +1,8 @@
 //! Columns to choose from in each row.
 
-use super::{holds, keeps, refuses};
+use super::schema::takes;
+use super::{define, faults, holds, keeps, refuses};
+use forms::domain::json;
 
 const GRID: &str = r#""type":"matrix","rows":["taste",{"value":"a/b","label":"A"}],"columns":["good","bad"]"#;
 
@@ -15,7 +17,6 @@ fn matrix_takes_a_column_for_each_row() {
             (r#"{"taste":["good"]}"#, &["type_mismatch/taste"]),
             (r#"{"a/b":5,"price":"good"}"#, &["type_mismatch/a~1b", "unknown_row/price"]),
             (r#"{"price":null}"#, &["unknown_row/price"]),
-            (r#"{"taste":"","a/b":"good"}"#, &[]),
             ("[\"good\"]", &["type_mismatch"]),
             ("\"good\"", &["type_mismatch"]),
         ],
@@ -23,30 +24,34 @@ fn matrix_takes_a_column_for_each_row() {
     holds(
         &format!(r#"{GRID},"multiple":true"#),
         &[
-            (r#"{"taste":["good","bad"],"a/b":[]}"#, &[]),
+            (r#"{"taste":["good","bad"],"a/b":["bad"]}"#, &[]),
             (r#"{"taste":"good"}"#, &["type_mismatch/taste"]),
             (r#"{"taste":["good","good"]}"#, &["duplicate_option/taste/1"]),
             (r#"{"taste":["fair"]}"#, &["not_an_option/taste/0"]),
-            (r#"{"taste":["good","bad","good"]}"#, &["too_many/taste"]),
+            (r#"{"taste":["good","bad","good"]}"#, &["too_many/taste", "duplicate_option/taste/2"]),
         ],
     );
 }
 
 #[test]
-fn needed_rows_are_needed_once_anything_is_answered() {
+fn needed_rows_are_needed_once_anything_is_sent() {
     holds(
         &format!(r#"{GRID},"required_rows":true"#),
         &[
             (r#"{"taste":"good","a/b":"bad"}"#, &[]),
             (r#"{"taste":"good"}"#, &["required/a~1b"]),
             (r#"{"taste":"good","a/b":" "}"#, &["required/a~1b"]),
+            (r#"{"taste":null}"#, &["required/taste", "required/a~1b"]),
             ("{}", &[]),
-            (r#"{"taste":null}"#, &[]),
         ],
     );
     holds(
         &format!(r#"{GRID},"required_rows":["taste"]"#),
-        &[(r#"{"taste":"good"}"#, &[]), (r#"{"a/b":"good"}"#, &["required/taste"])],
+        &[
+            (r#"{"taste":"good"}"#, &[]),
+            (r#"{"a/b":"good"}"#, &["required/taste"]),
+            (r#"{"a/b":""}"#, &["required/taste"]),
+        ],
     );
     holds(
         &format!(r#"{GRID},"required":true"#),
@@ -55,11 +60,33 @@ fn needed_rows_are_needed_once_anything_is_answered() {
 }
 
 #[test]
+fn an_empty_cell_is_a_missing_one() {
+    for (settings, answer, expected) in [
+        ("", r#"{"taste":"","a/b":"good"}"#, &[][..]),
+        ("", r#"{"taste":"","a/b":null}"#, &[]),
+        (r#","multiple":true"#, r#"{"taste":[],"a/b":["good"]}"#, &[]),
+        (r#","required":true"#, r#"{"taste":"","a/b":{}}"#, &["required"]),
+        (r#","required":true,"required_rows":["taste"]"#, r#"{"a/b":" "}"#, &["required"]),
+        (r#","required_rows":["taste"]"#, r#"{"taste":[]}"#, &["required/taste"]),
+    ] {
+        let version = define(&format!("{GRID}{settings}")).unwrap();
+        let answer = json::parse(answer).unwrap();
+        assert_eq!(faults(&version, &answer), expected, "{settings} {answer}");
+        // The schema of a question takes no empty values, at any depth.
+        let schema = version.questions[0].kind.rules().schema();
+        assert!(
+            !takes(&schema, &answer) && !takes(&schema, &json::parse("{}").unwrap()),
+            "{settings} {answer}"
+        );
+    }
+}
+
+#[test]
 fn the_settings_of_a_matrix_are_checked() {
     keeps(r#""type":"matrix","rows":["a","b"],"columns":["c"],"multiple":true,"required_rows":["a"]"#);
     keeps(r#""type":"matrix","rows":["a"],"columns":["c"],"multiple":false,"required_rows":true"#);
     refuses(&[
-        (r#""type":"matrix""#, &["missing_field", "missing_field"]),
+        (r#""type":"matrix""#, &["missing_field/rows", "missing_field/columns"]),
         (r#""type":"matrix","rows":[],"columns":["a","a"]"#, &["empty/rows", "duplicate_option/columns/1"]),
         (
             r#""type":"matrix","rows":["a"],"columns":["c"],"required_rows":["b",1]"#,

@@ -103,10 +103,15 @@ fn the_patterns_of_conditions_count_too() {
 }
 
 #[test]
-fn a_text_that_is_too_long_is_not_held_against_the_pattern() {
+fn a_text_that_is_much_too_long_is_not_held_against_the_pattern() {
+    let text = |length: usize| format!("\"{}\"", "c".repeat(length));
     holds(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
-        &[("\"b123\"", &["too_long"]), ("\"b1\"", &["pattern_mismatch"])],
+        &[
+            ("\"b1\"", &["pattern_mismatch"]),
+            (&text(1_000), &["too_long", "pattern_mismatch"]),
+            (&text(1_001), &["too_long"]),
+        ],
     );
 }
 

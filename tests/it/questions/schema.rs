@@ -71,6 +71,7 @@ impl Whole<'_> {
                 let properties = schema.get("properties").unwrap();
                 found.iter().all(|(name, value)| properties.get(name).is_some() || self.takes(rule, value))
             }
+            ("minProperties", Value::Object(found)) => found.len() >= count(rule),
             ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
             (
                 "minLength"
@@ -88,6 +89,7 @@ impl Whole<'_> {
                 | "contains"
                 | "properties"
                 | "additionalProperties"
+                | "minProperties"
                 | "required",
                 _,
             ) => true,

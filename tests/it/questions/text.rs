@@ -27,7 +27,8 @@ fn long_text_takes_lines_within_its_lengths() {
             ("\"a\\nc\"", &[]),
             ("\"a\\n\"", &["too_short"]),
             ("\"a\\ncd\"", &[]),
-            ("\"a\\nbde\"", &["too_long"]),
+            ("\"a\\nbde\"", &["too_long", "pattern_mismatch"]),
+            ("\"b\\u000b\"", &["invalid_character", "too_short", "pattern_mismatch"]),
         ],
     );
 }
@@ -102,7 +103,24 @@ fn short_text_takes_one_line_within_its_lengths() {
     );
     holds(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
-        &[("\"a\"", &[]), ("\"b12\"", &[]), ("\"xa\"", &["pattern_mismatch"]), ("\"ab12\"", &["too_long"])],
+        &[
+            ("\"a\"", &[]),
+            ("\"b12\"", &[]),
+            ("\"xa\"", &["pattern_mismatch"]),
+            ("\"ab12\"", &["too_long", "pattern_mismatch"]),
+        ],
+    );
+}
+
+#[test]
+fn every_rule_that_a_text_breaks_is_reported() {
+    holds(
+        r#""type":"short_text","max_length":3,"pattern":"[a-z]+""#,
+        &[
+            (r#""AB12 XX""#, &["too_long", "pattern_mismatch"]),
+            (r#""A\nB12""#, &["invalid_character", "too_long", "pattern_mismatch"]),
+            (r#""A\n""#, &["invalid_character", "pattern_mismatch"]),
+        ],
     );
 }
 

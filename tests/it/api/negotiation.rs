@@ -1,0 +1,178 @@
+//! What a client says of representations: types it accepts, types and charsets it sends, tags it has seen, defaults.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Server, questions};
+
+const FORMS: &str = "/api/v1/forms";
+
+/// The status that `accept` gets from each of a GET, the schema and a DELETE.
+async fn statuses(server: &Server, accept: &str) -> [u16; 3] {
+    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let calls = [
+        server.get(&form),
+        server.get(format!("{form}/schema")),
+        // Last: it ends the form.
+        server.call(Method::DELETE, &form),
+    ];
+    let mut statuses = [0; 3];
+    for (call, status) in calls.into_iter().zip(&mut statuses) {
+        let answer = call.header("accept", accept).send().await;
+        assert!(answer.status.is_success() || answer.code() == "not_acceptable", "{accept}: {answer:?}");
+        *status = answer.status.as_u16();
+    }
+    statuses
+}
+
+#[tokio::test]
+async fn accept_is_compared_with_what_the_operation_sends() {
+    let server = Server::start().await;
+    for (accept, expected) in [
+        ("*/*", [200, 200, 204]),
+        ("application/*;q=0.1", [200, 200, 204]),
+        ("application/json", [200, 200, 204]),
+        ("Application/JSON; charset=utf-8", [200, 200, 204]),
+        ("application/problem+json", [200, 200, 204]),
+        ("application/schema+json", [406, 200, 406]),
+        ("text/html, application/json;q=0.5", [200, 200, 204]),
+        ("text/html", [406, 406, 406]),
+        // The most specific range decides.
+        ("application/json;q=0, application/problem+json;q=0.0, */*", [406, 200, 406]),
+        ("application/json, */*;q=0", [200, 200, 204]),
+        ("*/*;q=0", [406, 406, 406]),
+        ("", [406, 406, 406]),
+    ] {
+        assert_eq!(statuses(&server, accept).await, expected, "{accept}");
+    }
+}
+
+#[tokio::test]
+async fn the_schema_is_sent_as_plain_json_to_those_who_accept_only_that() {
+    let server = Server::start().await;
+    let path = format!("{FORMS}/{}/schema", server.draft(questions()).await);
+    for (accept, kind) in [
+        ("*/*", "application/schema+json"),
+        ("application/schema+json", "application/schema+json"),
+        ("application/json", "application/json"),
+        ("application/json, application/schema+json;q=0", "application/json"),
+    ] {
+        let answer = server.get(&path).header("accept", accept).send().await;
+        assert_eq!(answer.header("content-type"), Some(kind), "{accept}");
+        assert_eq!(answer.json()["type"], "object");
+    }
+}
+
+#[tokio::test]
+async fn no_accept_encoding_refuses_what_was_done() {
+    let server = Server::start().await;
+    for encodings in
+        ["identity;q=0", "*;q=0", "br, identity;q=0", "gzip;q=0, identity;q=0", "gzip, identity;q=0"]
+    {
+        let call = server.post(FORMS, json!({"title": "Visit"})).header("accept-encoding", encodings);
+        call.send().await.expect(201);
+        let document = server.get("/api/v1/openapi.json").header("accept-encoding", encodings).send().await;
+        assert_eq!(document.status, 200, "{encodings}");
+        let gzip = encodings.starts_with("gzip,").then_some("gzip");
+        assert_eq!(document.header("content-encoding"), gzip, "{encodings}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_in_another_charset_is_an_unsupported_media_type() {
+    let server = Server::start().await;
+    let send = |kind: &str| {
+        let call = server.post(FORMS, json!({"title": "Visit"}));
+        call.header("content-type", kind).send()
+    };
+    for good in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/json;charset=\"UTF-8\"",
+        "Application/Json ; Charset=Utf-8 ; profile=x",
+        "application/json; profile=\"latin1\"",
+    ] {
+        send(good).await.expect(201);
+    }
+    for bad in [
+        "application/json; charset=utf-16",
+        "application/json; charset=latin1",
+        "application/json; charset=\"iso-8859-1\"",
+        "application/json; charset=utf-8; charset=utf-16",
+        "application/json; charset=",
+    ] {
+        let answer = send(bad).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.code().as_str()),
+            (415, "unsupported_media_type"),
+            "{bad}"
+        );
+        assert!(answer.text().contains("UTF-8"), "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn a_documented_default_may_be_sent() {
+    let server = Server::start().await;
+    let form = format!("{FORMS}/{}", server.published(questions()).await);
+    let document = server.get("/api/v1/openapi.json").send().await.expect(200);
+    for (path, at) in [
+        ("/api/v1/forms", FORMS.to_owned()),
+        ("/api/v1/forms/{form}/versions", format!("{form}/versions")),
+        ("/api/v1/forms/{form}/submissions", format!("{form}/submissions")),
+    ] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+        let defaults = parameters.iter().filter_map(|parameter| {
+            let value = match &parameter["schema"]["default"] {
+                Value::Null if parameter["schema"]["type"] == "boolean" => "false".to_owned(),
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some(format!("{}={value}", parameter["name"].as_str().unwrap()))
+        });
+        let query = defaults.collect::<Vec<_>>().join("&");
+        server.get(format!("{at}?{query}")).send().await.expect(200);
+        let trashed = query.replace("trashed=false", "trashed=true");
+        server.get(format!("{at}?{trashed}")).send().await.expect(200);
+    }
+    let refused = server.get(format!("{form}/submissions?trashed=true&order=asc")).send().await;
+    assert_eq!(refused.code(), "invalid_query");
+    let refused = server.get(format!("{form}/submissions?trashed=true&count=true")).send().await;
+    assert_eq!(refused.code(), "invalid_query");
+}
+
+#[tokio::test]
+async fn what_is_created_has_the_tag_that_changing_it_expects() {
+    let server = Server::start().await;
+    let twice = async |path: &str, body: &Value| {
+        let mut tags = Vec::new();
+        for replayed in [None, Some("true")] {
+            let call = server.post(path, body.clone()).header("idempotency-key", "once");
+            let made = call.send().await;
+            assert_eq!((made.status.as_u16(), made.header("idempotency-replayed")), (201, replayed));
+            tags.push(made.header("etag").unwrap().to_owned());
+            assert_eq!(tags[0], tags[tags.len() - 1]);
+        }
+        let created = server.post(path, body.clone()).send().await;
+        (created.header("location").unwrap().to_owned(), created.header("etag").unwrap().to_owned())
+    };
+    let (form, tag) = twice(FORMS, &json!({"title": "Visit", "questions": questions()})).await;
+    assert_eq!(server.get(&form).send().await.header("etag"), Some(tag.as_str()));
+    let publish = server.patch(&form, json!({"status": "published"})).header("if-match", &tag);
+    publish.send().await.expect(200);
+    let answers = json!({"answers": {"q1": "Ada"}});
+    let (submission, tag) = twice(&format!("{form}/submissions"), &answers).await;
+    assert_eq!(server.get(&submission).send().await.header("etag"), Some(tag.as_str()));
+}
+
+#[tokio::test]
+async fn a_tag_that_a_proxy_weakened_is_still_ours() {
+    let server = Server::start().await;
+    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let tag = server.get(&form).send().await.header("etag").unwrap().to_owned();
+    let change =
+        |tag: &str, title: &str| server.patch(&form, json!({"title": title})).header("if-match", tag);
+    change(&format!("W/{tag}"), "Tea").send().await.expect(200);
+    assert_eq!(change(&format!("W/{tag}"), "Cake").send().await.code(), "version_mismatch");
+}
