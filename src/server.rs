@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use crate::app::{App, add_operator_key, bootstrap};
+use crate::app::{App, Maintained, add_operator_key, bootstrap};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
@@ -86,16 +86,22 @@ pub async fn run(
     opened.close().await
 }
 
-/// Does every hour what is to be done now and then. Never ends.
+/// Runs maintenance now and once an hour, until dropped.
 async fn keep_up(app: &App, trash_days: u32) {
     let mut hourly = tokio::time::interval(Duration::from_secs(60 * 60));
     loop {
         hourly.tick().await;
-        match app.empty_trash(trash_days).await {
-            Ok(0) => {}
-            Ok(count) => tracing::info!(count, "erased what was in the trash for {trash_days} days"),
+        match app.maintain(trash_days).await {
+            Ok(Maintained::Erased(0)) => {}
+            Ok(Maintained::Erased(count)) => {
+                tracing::info!(count, "erased what was in the trash for {trash_days} days");
+            }
+            Ok(Maintained::Waiting { millis }) => {
+                let hours = millis / 3_600_000;
+                tracing::warn!(hours, "the clock is more than a day ahead of the last run; the trash waits");
+            }
             Err(error) => {
-                tracing::warn!(%error, "the trash could not be emptied; it is tried again in an hour")
+                tracing::warn!(%error, "maintenance failed; it is tried again in an hour")
             }
         }
     }
@@ -219,7 +225,9 @@ fn log(event: &Event) {
         Event::ModeMended { .. }
         | Event::HeaderMended { .. }
         | Event::TailSetAside { .. }
-        | Event::Rebuilding { .. } => tracing::warn!(?event, "store"),
+        | Event::Rebuilding { .. }
+        | Event::NoRoom
+        | Event::DiskStalls => tracing::warn!(?event, "store"),
         Event::Progress { .. } | Event::Proved => tracing::debug!(?event, "store"),
         Event::Rebuilt => tracing::info!(?event, "store"),
     }

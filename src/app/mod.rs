@@ -32,6 +32,7 @@ pub use forms::{FormPage, FormsWanted, RestoredForm, VersionPage};
 pub use keys::{add_operator_key, bootstrap};
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
+pub use upkeep::Maintained;
 
 /// Everything a use case needs.
 pub struct App {

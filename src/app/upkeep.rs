@@ -1,10 +1,30 @@
-//! What is to be done now and then, whoever asks for what.
+//! Maintenance: what is done once an hour, whoever sends which requests.
 
 use super::App;
-use crate::domain::trash::horizon;
+use crate::domain::trash::{ClockRecord, horizon};
 use crate::store::StoreError;
 
+/// What a round of maintenance has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maintained {
+    /// So many forms and submissions were erased.
+    Erased(usize),
+    /// The clock has jumped ahead: nothing is erased for so many milliseconds of uptime.
+    Waiting { millis: i64 },
+}
+
 impl App {
+    /// Does what is due: at a start, and every hour from then on. Empties the trash of what has lain there for more than
+    /// `days`, unless the clock has jumped.
+    pub async fn maintain(&self, days: u32) -> Result<Maintained, StoreError> {
+        let record = ClockRecord::next(self.store.clock_record().await?, self.now());
+        self.store.put_clock_record(record).await?;
+        match record.wait_millis {
+            0 => self.empty_trash(days).await.map(Maintained::Erased),
+            millis => Ok(Maintained::Waiting { millis }),
+        }
+    }
+
     /// Erases the forms and the submissions that have lain in the trash for more than `days`: how many.
     pub async fn empty_trash(&self, days: u32) -> Result<usize, StoreError> {
         self.store.empty_trash(horizon(self.now(), days)).await

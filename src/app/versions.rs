@@ -81,7 +81,7 @@ impl Compiled {
 }
 
 fn compile(written: &WrittenVersion) -> Result<Compiled, AppError> {
-    let unreadable = || StoreError::Damaged(format!("the questions of version {}", written.number));
+    let unreadable = || StoreError::Undecodable(format!("the questions of version {}", written.number));
     let version = written.read().ok_or_else(unreadable)?;
     Ok(Compiled::new(Arc::new(version), written.questions.get().len()))
 }

@@ -9,6 +9,32 @@ pub fn horizon(now: Timestamp, days: u32) -> Timestamp {
     Timestamp::from_millis(now.millis() - i64::from(days) * DAY_MILLIS)
 }
 
+/// When maintenance ran last, and how long the trash must still be left alone because the clock had jumped ahead.
+///
+/// One start with a clock that is a month ahead would erase for good what its owner still wants back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockRecord {
+    pub last: Timestamp,
+    /// Uptime to wait, in milliseconds.
+    pub wait_millis: i64,
+}
+
+impl ClockRecord {
+    /// Updates the record at `now`; to be called at every start and once an hour. A jump by more than a day makes the trash
+    /// wait for a day of uptime; each call counts for an hour of that at most, so that restarts do not shorten it.
+    pub fn next(earlier: Option<Self>, now: Timestamp) -> Self {
+        let Some(earlier) = earlier else { return Self { last: now, wait_millis: 0 } };
+        let passed = now.millis() - earlier.last.millis();
+        let wait_millis = match passed > DAY_MILLIS {
+            true => DAY_MILLIS,
+            false => (earlier.wait_millis - passed.clamp(0, HOUR_MILLIS)).max(0),
+        };
+        Self { last: now, wait_millis }
+    }
+}
+
+const HOUR_MILLIS: i64 = 60 * 60 * 1_000;
+
 impl Form {
     /// The form as it lies in the trash from `now` on.
     pub fn trashed(&self, now: Timestamp) -> Self {

@@ -223,7 +223,9 @@ impl From<StoreError> for Failure {
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
             StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
             // The index is being proved, and built anew if it must be: a little later the value may be whole again.
-            StoreError::Damaged(_) => Self::new(Code::StoreUnavailable).retry_after(5),
+            StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Undecodable(_) => {
+                Self::new(Code::StoreUnavailable).retry_after(5)
+            }
             StoreError::Panicked(_) | StoreError::Io(_) => Self::new(Code::Internal),
         };
         failure.caused_by(error)

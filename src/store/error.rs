@@ -17,9 +17,15 @@ pub enum StoreError {
     /// Less room is left on the disk than `--min-free` keeps.
     #[error("the disk is full")]
     Full,
-    /// A value could not be read back as it was written.
+    /// A value could not be read back as it was written. The index is going to be rebuilt.
     #[error("a stored value is damaged: {0}")]
     Damaged(String),
+    /// A value is missing that another one needs. The index is verified, once.
+    #[error("a stored value is missing: {0}")]
+    Missing(String),
+    /// A value is intact, and this version of the program cannot decode it.
+    #[error("a stored value cannot be decoded: {0}")]
+    Undecodable(String),
     /// The operation panicked; its changes were dropped.
     #[error("an operation on the store panicked: {0}")]
     Panicked(String),

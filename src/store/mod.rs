@@ -26,6 +26,7 @@ use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::domain::submission::{Replaced, Submission};
+use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -284,6 +285,12 @@ pub trait Upkeep: Send + Sync {
 
     /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
+
+    /// What maintenance noted of the clock; nothing before the first time.
+    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
+
+    /// Notes it for the next time.
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
 
     /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;

@@ -38,8 +38,10 @@ impl Counters {
     /// The counters in the row `body`; a form that nobody has answered has none.
     pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
         let Some(body) = body else { return Ok(Self::default()) };
-        let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::damaged("a counter"))?;
-        let ([last, highest, run], []) = ids.as_chunks() else { return Err(layout::damaged("a counter")) };
+        let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::undecodable("a counter"))?;
+        let ([last, highest, run], []) = ids.as_chunks() else {
+            return Err(layout::undecodable("a counter"));
+        };
         let [last, highest, run] =
             [last, highest, run].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
         Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, run })

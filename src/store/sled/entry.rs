@@ -7,7 +7,7 @@
 //! flag 4: nothing of this, answers included: it stands apart, in the row `E`
 //! ```
 
-use super::layout::damaged;
+use super::layout::undecodable;
 use crate::clock::Timestamp;
 use crate::domain::submission::{Edited, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
@@ -111,13 +111,13 @@ impl State<'_> {
 pub(super) fn read(bytes: &[u8]) -> Result<State<'_>, StoreError> {
     match split(bytes) {
         Some((state, [])) => Ok(state),
-        Some(_) | None => Err(damaged("a submission")),
+        Some(_) | None => Err(undecodable("a submission")),
     }
 }
 
 /// Reads a state behind the moment it came where it is.
 pub(super) fn read_since(bytes: &[u8]) -> Result<(Timestamp, State<'_>), StoreError> {
-    let (moment, state) = bytes.split_first_chunk().ok_or_else(|| damaged("a submission"))?;
+    let (moment, state) = bytes.split_first_chunk().ok_or_else(|| undecodable("a submission"))?;
     Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(state)?))
 }
 
@@ -154,7 +154,7 @@ fn text(bytes: &[u8]) -> Result<Box<str>, StoreError> {
 }
 
 fn str_of(bytes: &[u8]) -> Result<&str, StoreError> {
-    std::str::from_utf8(bytes).map_err(|_text| damaged("a submission"))
+    std::str::from_utf8(bytes).map_err(|_text| undecodable("a submission"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made};
-use super::{SLICE, SledStore, layout, retries, slugs};
+use super::{SLICE, SledStore, idempotency, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
@@ -67,7 +67,7 @@ pub(super) fn restore(
     now: Timestamp,
 ) -> Result<Step<Restored>, StoreError> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
-    match retries::earlier(tx, retry, now)? {
+    match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, given))) => {
             let (form, responses) = layout::decode_given(&given)?;
             return Ok(Step::Replayed(Restored { form: Arc::new(form), responses, at: earlier.at }));
@@ -90,7 +90,7 @@ pub(super) fn restore(
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(retry) = retry {
         let given = layout::encode_given(&restored, responses)?;
-        retries::remember(tx, retry, made(form.id), &given, now)?;
+        idempotency::remember(tx, retry, made(form.id), &given, now)?;
     }
     Ok(Step::Done(Restored { form: Arc::new(restored), responses, at: now }))
 }

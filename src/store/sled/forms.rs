@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::counters::Counters;
 use super::engine::tx::Tx;
 use super::layout;
-use super::{LARGE, SledStore, form_trash, retries, slugs, versions};
+use super::{LARGE, SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Retired, WrittenVersion};
@@ -24,6 +24,7 @@ impl Forms for SledStore {
         now: Timestamp,
     ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
         let NewForm { id, definition, retry } = new;
+        self.sweep_idempotency(retry.as_ref(), now);
         let (form, version) = Form::create(id, workspace, definition, now);
         let version = versions::encode(&version.written())?;
         let large = version.len() > LARGE;
@@ -74,7 +75,7 @@ impl Forms for SledStore {
         // A purge takes a form out of sight before its questions go.
         match self.live_form(workspace, form)? {
             Some(live) if number <= live.version => {
-                let missing = StoreError::Damaged(format!("version {number} of {form} is missing"));
+                let missing = StoreError::Missing(format!("version {number} of {form}"));
                 self.engine.noting(Err(missing))
             }
             _ => Ok(None),
@@ -131,6 +132,7 @@ impl Forms for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Restored>, StoreError> {
+        self.sweep_idempotency(retry.as_ref(), now);
         self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
@@ -213,7 +215,7 @@ fn insert(
     retry: Option<&Retry>,
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
-    match retries::earlier(tx, retry, now)? {
+    match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -230,7 +232,7 @@ fn insert(
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
     if let Some(retry) = retry {
-        retries::remember(tx, retry, made(form.id), &[], now)?;
+        idempotency::remember(tx, retry, made(form.id), &[], now)?;
     }
     Ok(Step::Done((form.id, now)))
 }

@@ -35,7 +35,7 @@ pub(super) fn find(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option
     let Some((key, run)) = tx.last(layout::submissions_up_to(form, id))? else { return Ok(None) };
     let Some(kept) = run::read(&run)?.into_iter().find(|kept| kept.id == id) else { return Ok(None) };
     let submission = read(form, &kept, |key| tx.get(key))?;
-    let submission = submission.ok_or_else(|| StoreError::Damaged(format!("what {id} holds is missing")))?;
+    let submission = submission.ok_or_else(|| StoreError::Missing(format!("what {id} holds")))?;
     let is_apart = kept.state.is_apart();
     Ok(Some(Found { submission, is_apart, key, run }))
 }

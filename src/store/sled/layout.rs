@@ -22,6 +22,7 @@
 //! X 0(8) form(8)                            a purge of a form that is under way, empty
 //! x form(8) submission(16)                  a purge of a submission's H that is under way, empty
 //! Mb s                                      the signing key(32)
+//! Mb u                                      when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
 //! The changes of a group are seen in the order of their keys, counters, `G` and `I` last: whoever sees a form's head
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
 use crate::domain::form::{Form, Retired};
+use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
@@ -76,7 +78,7 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
 
 /// The form in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a list entry"))?;
+    let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
 }
 
@@ -107,7 +109,7 @@ pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec
 
 /// How many edits had come before the one that made the row under this key.
 pub(super) fn edit_number(key: &[u8]) -> Result<u32, StoreError> {
-    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| damaged("a list entry"))
+    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
 
 pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
@@ -124,7 +126,7 @@ pub(super) fn forgetting(form: FormId, submission: SubmissionId) -> Vec<u8> {
 
 /// The form and the submission in a key that ends in both.
 pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), StoreError> {
-    let unknown = || damaged("a list entry");
+    let unknown = || undecodable("a list entry");
     let (rest, submission) = key.split_last_chunk().ok_or_else(unknown)?;
     let form = rest.last_chunk().ok_or_else(unknown)?;
     Ok((FormId::from_bytes(*form), SubmissionId::from_bytes(*submission)))
@@ -144,6 +146,19 @@ pub(super) fn purge(form: FormId) -> Vec<u8> {
 
 /// Where the signing key stands.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
+
+/// Where it stands when maintenance ran last.
+pub(super) const CLOCK: &[u8] = b"Mbu";
+
+pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
+    [record.last.millis().to_be_bytes(), record.wait_millis.to_be_bytes()].concat()
+}
+
+pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord, StoreError> {
+    let ([last, wait], []) = body.as_chunks() else { return Err(undecodable("the record of the clock")) };
+    let last = Timestamp::from_millis(i64::from_be_bytes(*last));
+    Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
+}
 
 /// The operation of a memory that stands in `G`.
 const RESTORE_FORM: u8 = 2;
@@ -181,10 +196,15 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
     (Bound::Included(vec![b'i']), Bound::Excluded(key(b'i', &[&sortable(now)])))
 }
 
+/// Everything that has not expired at `now`.
+pub(super) fn expiries_from(now: Timestamp) -> Range {
+    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
+}
+
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
-        expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| damaged("an expiry"))?;
+        expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
     Ok((memory(tail), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
 }
 
@@ -288,14 +308,19 @@ pub(super) fn workspaces() -> Range {
     below(vec![b'W'])
 }
 
+/// All API keys.
+pub(super) fn api_keys() -> Range {
+    below(vec![b'K'])
+}
+
 /// The workspace in a key of [`workspaces`].
 pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
-    let id = key.last_chunk().ok_or_else(|| damaged("a workspace"))?;
+    let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))
 }
 
-pub(super) fn damaged(what: &str) -> StoreError {
-    StoreError::Damaged(format!("{what} has a form this version does not know"))
+pub(super) fn undecodable(what: &str) -> StoreError {
+    StoreError::Undecodable(format!("{what} has a form this version does not know"))
 }
 
 pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {
@@ -313,7 +338,7 @@ pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
 
 /// The memory at the start of `body`, and what follows it.
 pub(super) fn split_remembered(body: &[u8]) -> Result<(Remembered, &[u8]), StoreError> {
-    let unknown = || damaged("an idempotency record");
+    let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
     let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
@@ -330,7 +355,7 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
 }
 
 pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(body).map_err(|error| StoreError::Damaged(format!("{what}: {error}")))
+    serde_json::from_slice(body).map_err(|error| StoreError::Undecodable(format!("{what}: {error}")))
 }
 
 pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {

@@ -13,13 +13,14 @@ mod form_list;
 mod form_trash;
 mod forms;
 mod held;
+mod idempotency;
 mod keys;
 mod layout;
 mod recount;
-mod retries;
 mod run;
 mod search;
 mod slugs;
+mod start;
 mod submission_trash;
 mod submissions;
 mod versions;
@@ -32,11 +33,13 @@ use async_trait::async_trait;
 use self::decoded::DecodedRows;
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
-use self::engine::tx::Direction;
-use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
+use self::engine::tx::{Direction, Tx};
+use self::idempotency::Sweeper;
+use super::{DEFAULT_PAGE, Health, Retry, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
+use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
 use crate::id::Random;
 
@@ -55,6 +58,7 @@ const LARGE: usize = 256 * 1024;
 pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
+    sweeper: Arc<Sweeper>,
     pool: CpuPool,
     forms: Arc<DecodedRows<Form>>,
     keys: Arc<DecodedRows<ApiKey>>,
@@ -73,10 +77,11 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
-        let options = Options { recount: Arc::new(recount::recount), ..options };
+        let options =
+            Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
         let (forms, keys) = Default::default();
-        let store = Self { engine, random, pool, forms, keys };
+        let store = Self { engine, random, sweeper: Sweeper::new(), pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
@@ -92,6 +97,13 @@ impl SledStore {
             self.go_on_forgetting(form, submission);
         }
         Ok(())
+    }
+
+    /// Lets expired idempotency records go, where a request brings a new one.
+    fn sweep_idempotency(&self, retry: Option<&Retry>, now: Timestamp) {
+        if retry.is_some() {
+            self.sweeper.begin(&self.engine, now);
+        }
     }
 
     /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
@@ -124,9 +136,21 @@ impl Upkeep for SledStore {
     }
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
-        let damaged = || StoreError::Damaged("the signing key".to_owned());
-        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(damaged))?;
-        body.try_into().map_err(|_length| damaged())
+        let missing = || StoreError::Missing("the signing key".to_owned());
+        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
+        body.try_into().map_err(|_length| layout::undecodable("the signing key"))
+    }
+
+    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError> {
+        self.engine.get(layout::CLOCK)?.map(|body| layout::decode_clock(&body)).transpose()
+    }
+
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
+        let work = move |tx: &mut Tx<'_>| {
+            tx.put(layout::CLOCK.to_vec(), layout::encode_clock(record));
+            Ok(())
+        };
+        self.engine.write_freeing(work).await
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {

@@ -9,7 +9,7 @@
 //! it once. So one that is edited or restored, and may not fit any more, keeps only its place here.
 
 use super::entry::{self, Entry, State};
-use super::layout::damaged;
+use super::layout::undecodable;
 use crate::id::SubmissionId;
 use crate::store::StoreError;
 
@@ -71,10 +71,10 @@ pub(super) struct Kept<'a> {
 
 /// The submissions of a run, oldest first.
 pub(super) fn read(run: &[u8]) -> Result<Vec<Kept<'_>>, StoreError> {
-    let mut rest = run.strip_prefix(&[FORMAT]).ok_or_else(|| damaged("a submission"))?;
+    let mut rest = run.strip_prefix(&[FORMAT]).ok_or_else(|| undecodable("a submission"))?;
     let mut submissions = Vec::new();
     while !rest.is_empty() {
-        let (kept, after) = split(rest).ok_or_else(|| damaged("a submission"))?;
+        let (kept, after) = split(rest).ok_or_else(|| undecodable("a submission"))?;
         submissions.push(kept);
         rest = after;
     }
@@ -83,7 +83,7 @@ pub(super) fn read(run: &[u8]) -> Result<Vec<Kept<'_>>, StoreError> {
 
 /// The last submission of a run.
 pub(super) fn last(run: &[u8]) -> Result<SubmissionId, StoreError> {
-    read(run)?.last().map(|kept| kept.id).ok_or_else(|| damaged("a submission"))
+    read(run)?.last().map(|kept| kept.id).ok_or_else(|| undecodable("a submission"))
 }
 
 fn split(run: &[u8]) -> Option<(Kept<'_>, &[u8])> {

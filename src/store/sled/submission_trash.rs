@@ -5,7 +5,7 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{SLICE, SledStore, edits, held, layout, retries};
+use super::{SLICE, SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
@@ -102,7 +102,7 @@ pub(super) fn restore(
     let live = held::find(tx, form.id, id)?.map(|found| found.submission);
     let in_trash = find_trashed(tx, form.id, id)?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(Step::Missing) };
-    match retries::earlier(tx, retry, now)? {
+    match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, _))) => {
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
@@ -123,7 +123,7 @@ pub(super) fn restore(
     let counters = Counters { responses: counters.responses + 1, run: counters.run.max(run), ..counters };
     counters.put(tx, form.id);
     if let Some(retry) = retry {
-        retries::remember(tx, retry, submission.edits().into(), &[], now)?;
+        idempotency::remember(tx, retry, submission.edits().into(), &[], now)?;
     }
     Ok(Step::Done(submission))
 }

@@ -10,7 +10,7 @@ use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
 use super::layout;
 use super::search::{Goal, Search};
-use super::{LARGE, SledStore, edits, held, retries, run, submission_trash};
+use super::{LARGE, SledStore, edits, held, idempotency, run, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
@@ -38,6 +38,7 @@ impl Submissions for SledStore {
     ) -> Result<Step<SubmissionId>, StoreError> {
         let entry = Entry::new(new.checked_version, new.answers, new.metadata)?;
         let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
+        self.sweep_idempotency(checked.retry.as_ref(), now);
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
         self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
@@ -164,6 +165,7 @@ impl Submissions for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
+        self.sweep_idempotency(retry.as_ref(), now);
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, retry.as_ref(), now)
         };
@@ -242,7 +244,7 @@ fn accept(
         return Ok(Step::Missing);
     }
     let earlier = match &new.retry {
-        Some(retry) => retries::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
+        Some(retry) => idempotency::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,
     };
     let counters = Counters::of(tx, new.form)?;
@@ -278,7 +280,7 @@ fn write(
     };
     counters.put(tx, new.form);
     if let Some(retry) = &new.retry {
-        retries::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), &[], now)?;
+        idempotency::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), &[], now)?;
     }
     Ok(id)
 }

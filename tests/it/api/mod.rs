@@ -11,6 +11,7 @@ mod forms; // forms
 mod headers; // what every answer bears
 mod life; // revisions, versions, the trash, when a form takes answers
 mod logs; // what the log tells, and what it never does
+mod maintenance;
 mod malformed; // requests that are no HTTP, or that two readers read differently
 mod negotiation; // types, charsets, tags and defaults that clients send
 mod overload; // large bodies and answers share a bounded memory

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use forms::app::bootstrap;
 use forms::cpu_pool::CpuPool;
+use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::{Event, Options};
@@ -13,7 +15,7 @@ use forms::store::{Submissions, Upkeep};
 
 use super::machine::{Machine, put, rows};
 use super::real::{Heard, options};
-use crate::store::{Scrambled, published, submit, workspace};
+use crate::store::{Scrambled, at, published, submit, workspace};
 
 /// A machine whose journal says other totals than its frames come to, and which counts the rows under `S`.
 fn miscounted() -> Machine {
@@ -96,6 +98,8 @@ async fn the_number_of_submissions_is_counted_again() {
     let folder = tempfile::tempdir().unwrap();
     let heard = Heard::default();
     let store = open(folder.path(), &heard);
+    let random = Scrambled::new(2);
+    bootstrap(&store, &KeyText::draw(&random), &random, at(0)).await.unwrap();
     let form = published(&store, 1).await;
     for number in 0..3 {
         submit(&store, form, "{}", number).await;

@@ -22,6 +22,7 @@ mod machine;
 mod damage;
 mod deaths;
 mod hole;
+mod index_faults;
 mod purge;
 mod scenes;
 mod sweep;

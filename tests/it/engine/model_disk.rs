@@ -86,6 +86,11 @@ impl ModelDisk {
         platter.durable_names = platter.names.clone();
     }
 
+    /// The machine was shut down in order: everything is there, but it is another boot.
+    pub(crate) fn reboot(&self) {
+        self.lock().boot += 1;
+    }
+
     fn file(&self, file: usize) -> Box<dyn DiskFile> {
         Box::new(ModelFile { disk: self.clone(), file })
     }

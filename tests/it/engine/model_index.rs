@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use forms::store::sled::engine::index::{Change, Index, IndexError, OpenIndex};
@@ -42,6 +43,8 @@ struct Tree {
     is_closed: bool,
     /// It cannot be opened any more.
     is_broken: bool,
+    /// It can be opened and read, but no longer written.
+    is_damaged: bool,
 }
 
 impl ModelIndexes {
@@ -80,6 +83,11 @@ impl ModelIndexes {
         folders.by_name["index"].lock().unwrap().identity = born;
     }
 
+    /// Lets each write to the serving index fail, as sled does where it meets damage.
+    pub(crate) fn damage(&self) {
+        self.lock().by_name["index"].lock().unwrap().is_damaged = true;
+    }
+
     /// Lets each sync of an index in use fail from now on.
     pub(crate) fn fail_to_sync(&self) {
         self.lock().fails_to_sync = true;
@@ -116,7 +124,7 @@ impl OpenIndex for ModelIndexes {
         }
         open.is_closed = false;
         drop(open);
-        Ok(Arc::new(ModelIndex { fate: self.fate.clone(), tree }))
+        Ok(Arc::new(ModelIndex { fate: self.fate.clone(), tree, is_full: AtomicBool::new(false) }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
@@ -234,13 +242,28 @@ fn apply(map: &mut Map, (key, cell): &Row) {
 struct ModelIndex {
     fate: Fate,
     tree: Arc<Mutex<Tree>>,
+    /// After a write without room everything fails until it is opened anew, as with sled.
+    is_full: AtomicBool,
 }
 
 impl ModelIndex {
     fn works(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(IndexError::NoRoom);
+        }
         match self.fate.draw() {
             Lot::Works => Ok(self.tree.lock().unwrap()),
             Lot::Fails(error) => Err(failed(error)),
+        }
+    }
+
+    fn write(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
+        let tree = self.works().inspect_err(|error| {
+            self.is_full.store(matches!(error, IndexError::NoRoom), Ordering::Relaxed);
+        })?;
+        match tree.is_damaged {
+            true => Err(IndexError::Failed("it is damaged".to_owned())),
+            false => Ok(tree),
         }
     }
 }
@@ -273,13 +296,13 @@ impl Index for ModelIndex {
 
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
         for Change { key, cell } in changes {
-            self.works()?.apply((key.to_vec(), cell.map(<[u8]>::to_vec)));
+            self.write()?.apply((key.to_vec(), cell.map(<[u8]>::to_vec)));
         }
         Ok(())
     }
 
     fn flush(&self) -> Result<(), IndexError> {
-        self.works()?.flush();
+        self.write()?.flush();
         Ok(())
     }
 }

@@ -36,6 +36,12 @@ pub(crate) use wire::{Wire, answer, exchange, read_to_end};
 pub(crate) struct HandClock(AtomicI64);
 
 impl HandClock {
+    pub(crate) fn at(text: &str) -> Self {
+        let clock = Self(AtomicI64::new(0));
+        clock.set(text);
+        clock
+    }
+
     pub(crate) fn set(&self, text: &str) {
         self.0.store(Timestamp::parse(text).unwrap().millis(), Ordering::Relaxed);
     }
@@ -77,8 +83,7 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
         let store = open(&folder, &random, &pool, Options::default());
-        let clock = Arc::new(HandClock(AtomicI64::new(0)));
-        clock.set(NOW);
+        let clock = Arc::new(HandClock::at(NOW));
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;

@@ -1,8 +1,12 @@
 //! A disk that runs full: writes are refused, reads go on, and all of it heals by itself when there is room again.
+//!
+//! The long form: `FORMS_FILLS=50 cargo test --release --test it process::full`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use super::common::fill::expect;
 use super::common::server::Server;
@@ -21,7 +25,9 @@ fn a_full_disk_heals_when_room_returns() {
     let data = folder.path().join("store");
     fs::create_dir(&data).unwrap();
     block_on(async {
-        let server = Server::start(&mut serve_on_small_disk(&data)).unwrap();
+        let min_free = MIN_FREE.to_string();
+        let server =
+            Server::start(&mut serve_on_small_disk(&data, SIZE, &["--min-free", &min_free])).unwrap();
         let seen = seen_by(&server, &data);
         let mut witness = Witness::new(&server, &seen).await;
         assert_eq!(witness.store_one(&server).await.0, 201);
@@ -42,14 +48,68 @@ fn a_full_disk_heals_when_room_returns() {
     });
 }
 
-/// The server on a file system of its own, which only it sees and which ends with it.
-fn serve_on_small_disk(data: &Path) -> Command {
+/// Rounds with each setting, where `FORMS_FILLS` says nothing else.
+const FILLS: u64 = 3;
+
+/// Size of the file system that is filled again and again: the default leaves 128 MiB free.
+const LARGER_SIZE: u64 = 256 << 20;
+
+#[test]
+fn a_disk_that_others_fill_under_load_never_ends_the_server() {
+    let rounds = std::env::var("FORMS_FILLS").map_or(FILLS, |text| text.parse().unwrap());
+    // The less is kept free, the likelier the index has no room for what the journal has taken.
+    for settings in [&[][..], &["--min-free", "256KiB"]] {
+        let folder = settings::folder().unwrap();
+        let data = folder.path().join("store");
+        fs::create_dir(&data).unwrap();
+        block_on(async {
+            let mut server = Server::start(&mut serve_on_small_disk(&data, LARGER_SIZE, settings)).unwrap();
+            let seen = seen_by(&server, &data);
+            let mut witness = Witness::new(&server, &seen).await;
+            for round in 0..rounds {
+                let filler = seen.join("filler");
+                let removed = filler.clone();
+                let enough = 50 + 37 * (round as usize % 10);
+                // Beside the load, which ends as soon as there is no room for more of it.
+                let begin = |server| (server, thread::spawn(move || fill(&filler)));
+                let filled = witness.store_until(server, enough, begin).await;
+                server = filled.0;
+                filled.1.join().unwrap();
+                for _ in 0..20 {
+                    let (status, problem) = witness.store_one(&server).await;
+                    assert_eq!(status, 503, "round {round}: {problem}");
+                }
+                fs::remove_file(&removed).unwrap();
+                wait_until_ready(&server).await;
+                assert_eq!(witness.store_one(&server).await.0, 201, "round {round}");
+                witness.verify(&server).await;
+            }
+            println!("{settings:?}: {rounds} rounds, {} stored", witness.count());
+            assert_eq!(server.stop().unwrap().code(), Some(0));
+            let log = fs::read_to_string(data.with_extension("log")).unwrap();
+            println!("without room for the index: {}", log.matches("NoRoom").count());
+            assert!(!log.contains("Rebuilding"), "want of room is not damage: {log}");
+        });
+    }
+}
+
+/// Writes to `filler` until there is no room at all.
+fn fill(filler: &Path) {
+    let mut file = fs::File::create(filler).unwrap();
+    let zeros = vec![0; 4 << 20];
+    for size in [4 << 20, 64 << 10, 4096] {
+        while file.write_all(&zeros[..size]).is_ok() {}
+    }
+}
+
+/// The server on a file system of its own of `size` bytes, which only it sees and which ends with it.
+fn serve_on_small_disk(data: &Path, size: u64, settings: &[&str]) -> Command {
     let mount = format!(
-        "mount -t tmpfs -o mode=0700,size={SIZE} forms-test {} && exec \"$@\"",
+        "mount -t tmpfs -o mode=0700,size={size} forms-test {} && exec \"$@\"",
         data.to_str().unwrap()
     );
     let user = if rustix::process::getuid().is_root() { "-m" } else { "-rm" };
-    serve_by(&["unshare", user, "sh", "-c", &mount, "sh"], data, &["--min-free", &MIN_FREE.to_string()])
+    serve_by(&["unshare", user, "sh", "-c", &mount, "sh"], data, settings)
 }
 
 /// `path` as the server sees it.

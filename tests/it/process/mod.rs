@@ -6,6 +6,7 @@
 mod common;
 mod crowd; // more connections than there is room for
 mod exact; // seats, slugs and counts
+mod flips; // a bit that is another
 mod full; // a disk without room
 mod kill; // kill -9, again and again
 mod order; // no answer before its sync

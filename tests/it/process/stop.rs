@@ -74,6 +74,25 @@ fn sigterm_under_load_loses_nothing_and_exits_0() {
 }
 
 #[test]
+fn a_second_server_leaves_a_store_alone_whose_lock_file_was_removed() {
+    let folder = settings::folder().unwrap();
+    let data = folder.path().join("store");
+    block_on(async {
+        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+        let mut witness = Witness::new(&server, &data).await;
+        assert_eq!(witness.store_one(&server).await.0, 201);
+        std::fs::remove_file(data.join("lock")).unwrap();
+        let second = forms_serve(&data).unwrap().stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(second.status.code(), Some(5), "{}", String::from_utf8_lossy(&second.stderr));
+        assert_eq!(witness.store_one(&server).await.0, 201);
+        server.kill().unwrap();
+        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+        witness.verify(&server).await;
+        assert_eq!(witness.count(), 2);
+    });
+}
+
+#[test]
 fn a_second_process_on_the_same_data_is_told_who_holds_it() {
     let folder = settings::folder().unwrap();
     let data = folder.path().join("store");

@@ -18,7 +18,12 @@ pub(crate) struct Applied {
 impl Applied {
     /// Reads the record; an index without one has applied nothing.
     pub(crate) fn read(index: &dyn Index) -> Result<Applied, IndexError> {
-        let Some(cell) = index.get(KEY)? else { return Ok(Applied::default()) };
+        Applied::decode(index.get(KEY)?)
+    }
+
+    /// Decodes its cell.
+    pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<Applied, IndexError> {
+        let Some(cell) = cell else { return Ok(Applied::default()) };
         match cell::open(KEY, cell) {
             Some(Cell::Whole(body)) if body.len() == 32 => Ok(Applied {
                 sequence: u64_at(&body, 0),

@@ -155,13 +155,16 @@ fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, St
     Ok(right.then_some(body))
 }
 
-/// Reads a cell; a failing index is damage like any other, and the proof will find out.
+/// Reads a cell; a failing index is damage like any other, unless there is no room for it.
 pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
     index.get(key).map_err(unreadable)
 }
 
 pub(crate) fn unreadable(error: IndexError) -> StoreError {
-    StoreError::Damaged(error.to_string())
+    match error {
+        IndexError::NoRoom => StoreError::Full,
+        IndexError::Locked | IndexError::Failed(_) => StoreError::Damaged(error.to_string()),
+    }
 }
 
 pub(crate) fn damaged(key: &[u8]) -> StoreError {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::segment::JOURNAL;
+
 /// The folder of a store.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading and writing.
@@ -59,6 +61,11 @@ pub trait DiskFile: Send + Sync {
 pub trait HeldLock: Send + Sync {
     /// Writes who holds the lock into it, for the one who meets it.
     fn set_text(&self, text: &str) -> io::Result<()>;
+}
+
+/// Whether an operation failed for want of room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Reads a whole file.
@@ -205,12 +212,10 @@ impl Disk for RealDisk {
     }
 
     fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
+        self.create_folder(JOURNAL)?;
+        let Some(journal) = locked(File::open(self.path(JOURNAL))?)? else { return Ok(None) };
         let file = self.open_own("lock", OpenOptions::new().create(true).truncate(false))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(RealLock(file)))),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        Ok(locked(file)?.map(|file| Box::new(RealLock { file, _journal: journal }) as Box<dyn HeldLock>))
     }
 
     fn mend_modes(&self) -> io::Result<Vec<String>> {
@@ -262,11 +267,25 @@ impl DiskFile for RealFile {
     }
 }
 
-struct RealLock(File);
+/// Locks a file or a folder for this process; `None` if another one has.
+fn locked(file: File) -> io::Result<Option<File>> {
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+struct RealLock {
+    /// The file `lock`: earlier versions know no other lock, and it says who holds the store.
+    file: File,
+    /// The folder of the journal: a lock that is there as long as what it protects, also if somebody removes the file.
+    _journal: File,
+}
 
 impl HeldLock for RealLock {
     fn set_text(&self, text: &str) -> io::Result<()> {
-        self.0.set_len(0)?;
-        self.0.write_all_at(text.as_bytes(), 0)
+        self.file.set_len(0)?;
+        self.file.write_all_at(text.as_bytes(), 0)
     }
 }

@@ -10,9 +10,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use super::disk::is_full;
 use super::state::Identity;
 use super::tx::Direction;
 
@@ -28,9 +30,12 @@ pub struct Change<'a> {
 /// An index could not do what it was asked for.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum IndexError {
-    /// The disk is full.
+    /// The disk is full. Nothing is wrong with the index; opened again when there is room, it goes on.
     #[error("there is no room for the index")]
     NoRoom,
+    /// Another process holds it.
+    #[error("another process holds the index")]
+    Locked,
     /// Anything else: damage, a failed read, a panic.
     #[error("the index failed: {0}")]
     Failed(String),
@@ -59,6 +64,10 @@ pub trait Index: Send + Sync {
 pub trait OpenIndex: Send + Sync {
     /// Opens the index in a folder, creating it if it is missing.
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
+    /// Reads one cell of an index that is not trusted, and may take as long as it likes.
+    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        self.open(folder)?.get(key)
+    }
     /// Drops the last handle of an index and makes all of its files durable; the name of the folder is durable with the
     /// next rename in the store.
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
@@ -78,15 +87,19 @@ pub trait OpenIndex: Send + Sync {
 pub struct SledIndexes {
     root: PathBuf,
     cache_size: u64,
+    lock_wait: Duration,
 }
-
-/// How long the lock of a process that has just died may linger.
-const LOCK_LINGERS: Duration = Duration::from_secs(10);
 
 impl SledIndexes {
     /// Indexes in the folder of a store, each keeping `cache_size` bytes in memory.
     pub fn at(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
-        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size })
+        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: Duration::ZERO })
+    }
+
+    /// Sets how long to wait for an index that another process holds: the lock of one that has just died may linger.
+    #[must_use]
+    pub fn waiting(self, lock_wait: Duration) -> SledIndexes {
+        SledIndexes { lock_wait, ..self }
     }
 
     fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
@@ -95,12 +108,10 @@ impl SledIndexes {
             .cache_capacity(self.cache_size)
             .flush_every_ms(None)
             .use_compression(false);
-        let given_up = Instant::now() + LOCK_LINGERS;
+        let given_up = Instant::now() + self.lock_wait;
         loop {
             match guarded(|| config.open()) {
-                Err(IndexError::Failed(why)) if why.contains("acquire lock") && Instant::now() < given_up => {
-                    sleep(Duration::from_millis(20));
-                }
+                Err(IndexError::Locked) if Instant::now() < given_up => sleep(Duration::from_millis(20)),
                 other => return other,
             }
         }
@@ -113,12 +124,12 @@ impl OpenIndex for SledIndexes {
         remove_half_snapshots(&path).map_err(failed)?;
         let db = self.open_sled(&path)?;
         close_to_others(&path).map_err(failed)?;
-        Ok(Arc::new(SledIndex(db)))
+        Ok(Arc::new(SledIndex { db: Some(db), is_full: AtomicBool::new(false) }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
         index.flush()?;
-        catch_unwind(AssertUnwindSafe(|| drop(index))).map_err(panicked)?;
+        drop(index);
         let path = self.root.join(folder);
         close_to_others(&path).and_then(|()| sync_all_below(&path)).map_err(failed)
     }
@@ -188,11 +199,35 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-struct SledIndex(::sled::Db);
+struct SledIndex {
+    /// `None` only while it is dropped.
+    db: Option<::sled::Db>,
+    /// A write found no room. sled keeps its first error and answers everything with it from then on, reads too.
+    is_full: AtomicBool,
+}
+
+impl SledIndex {
+    fn call<T>(&self, call: impl FnOnce(&::sled::Db) -> ::sled::Result<T>) -> Result<T, IndexError> {
+        let db = self.db.as_ref().ok_or_else(|| IndexError::Failed("it is closed".to_owned()))?;
+        guarded(|| call(db)).map_err(|error| {
+            if matches!(error, IndexError::NoRoom) {
+                self.is_full.store(true, Ordering::Relaxed);
+            }
+            if self.is_full.load(Ordering::Relaxed) { IndexError::NoRoom } else { error }
+        })
+    }
+}
+
+impl Drop for SledIndex {
+    fn drop(&mut self) {
+        // sled flushes here, and panics where that fails. What it could not write is in the journal.
+        drop(catch_unwind(AssertUnwindSafe(|| drop(self.db.take()))));
+    }
+}
 
 impl Index for SledIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        Ok(guarded(|| self.0.get(key))?.map(|cell| cell.to_vec()))
+        Ok(self.call(|db| db.get(key))?.map(|cell| cell.to_vec()))
     }
 
     fn range(
@@ -202,8 +237,8 @@ impl Index for SledIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        guarded(|| {
-            let mut rows = self.0.range::<&[u8], _>((start, end));
+        self.call(|db| {
+            let mut rows = db.range::<&[u8], _>((start, end));
             let mut next = || match direction {
                 Direction::Ascending => rows.next(),
                 Direction::Descending => rows.next_back(),
@@ -220,11 +255,11 @@ impl Index for SledIndex {
 
     /// Not in batches of sled: each of those writes two of its buffers to the file, which costs more than all else.
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        guarded(|| {
+        self.call(|db| {
             for Change { key, cell } in changes {
                 match cell {
-                    Some(cell) => drop(self.0.insert(key, cell)?),
-                    None => drop(self.0.remove(key)?),
+                    Some(cell) => drop(db.insert(key, cell)?),
+                    None => drop(db.remove(key)?),
                 }
             }
             Ok(())
@@ -232,7 +267,7 @@ impl Index for SledIndex {
     }
 
     fn flush(&self) -> Result<(), IndexError> {
-        guarded(|| self.0.flush()).map(|_bytes| ())
+        self.call(|db| db.flush()).map(|_bytes| ())
     }
 }
 
@@ -240,23 +275,27 @@ impl Index for SledIndex {
 fn guarded<T>(call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, IndexError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(::sled::Error::Io(error))) if error.kind() == io::ErrorKind::StorageFull => {
-            Err(IndexError::NoRoom)
-        }
+        Ok(Err(::sled::Error::Io(error))) => Err(failed(error)),
         Ok(Err(error)) => Err(IndexError::Failed(error.to_string())),
         Err(payload) => Err(panicked(payload)),
     }
 }
 
 fn failed(error: io::Error) -> IndexError {
-    match error.kind() {
-        io::ErrorKind::StorageFull => IndexError::NoRoom,
-        _ => IndexError::Failed(error.to_string()),
+    if is_full(&error) {
+        return IndexError::NoRoom;
     }
+    let why = error.to_string();
+    // sled says it in words only.
+    if why.contains("could not acquire lock") { IndexError::Locked } else { IndexError::Failed(why) }
 }
 
 fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
-    IndexError::Failed(format!("it panicked: {}", panic_text(&*payload)))
+    let why = panic_text(&*payload);
+    match why.contains("StorageFull") || why.contains("QuotaExceeded") {
+        true => IndexError::NoRoom,
+        false => IndexError::Failed(format!("it panicked: {why}")),
+    }
 }
 
 /// Returns the message a panic carried.

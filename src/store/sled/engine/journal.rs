@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::disk::{Disk, DiskFile};
+use super::disk::{Disk, DiskFile, is_full};
 use super::frame::Builder;
 use super::group::CellChange;
 use super::index::Change;
 use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, NEXT, PAGE};
 use super::state::{Position, State};
+use super::survey::End;
 use super::totals::Totals;
 
 /// Sizes of segments, and the room to leave.
@@ -96,6 +97,11 @@ impl Journal {
         }
     }
 
+    /// Where it ends.
+    pub(crate) fn end(&self) -> End {
+        End { header: self.header, at: self.at, last: self.last, torn: None }
+    }
+
     pub(crate) fn last(&self) -> Last {
         self.last
     }
@@ -157,7 +163,7 @@ impl Journal {
             Some(prepared) if prepared.size >= needed => prepared,
             Some(_) | None => self.prepare_now(needed)?,
         };
-        let header = Header { ordinal, first: next, size: prepared.size, ..self.header };
+        let header = Header { format: FORMAT, ordinal, first: next, size: prepared.size, ..self.header };
         self.is_over = true;
         install(&*self.disk, &*prepared.file, &header, state).map_err(rotating)?;
         (self.header, self.file, self.at, self.is_over) = (header, prepared.file, FRAMES, false);
@@ -249,8 +255,4 @@ fn rotating(source: io::Error) -> JournalError {
         return JournalError::NoRoom;
     }
     JournalError::Failed { doing: "begin a segment of the journal", source }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -20,10 +20,15 @@ pub(crate) fn take(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn HeldLock>,
             return Ok(lock);
         }
         if Instant::now() >= given_up {
-            return Err(OpenError::Locked { path: disk.place(), holder: holder(disk) });
+            return Err(held(disk));
         }
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Another process holds the store.
+pub(crate) fn held(disk: &dyn Disk) -> OpenError {
+    OpenError::Locked { path: disk.place(), holder: holder(disk) }
 }
 
 /// What the lock file says: the process, and where it can be reached.

@@ -48,7 +48,7 @@ use self::index::{OpenIndex, SledIndexes};
 use self::job::Progress;
 use self::operation::{Call, Kind};
 use self::options::{OpenError, Options, Report};
-use self::queue::Queue;
+use self::queue::{End, Queue};
 use self::reader::Reader;
 use self::status::Status;
 use self::survey::io_error;
@@ -59,7 +59,8 @@ use self::writeback::Writeback;
 use self::writer::Writer;
 use crate::store::{Health, StoreError};
 
-/// An open store of rows. Cheap to clone; all clones are one store, which is closed with the last of them.
+/// An open store of rows. Cheap to clone; all clones are one store. Dropping the last of them lets go of it; only
+/// [`Engine::close`] closes it, so that the next start need not repair.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -86,7 +87,9 @@ impl Engine {
     /// See [`OpenError`].
     pub fn open_path(path: &Path, options: Options, report: Report) -> Result<Engine, OpenError> {
         let disk = RealDisk::at(path).map_err(io_error("create the folder of the store"))?;
-        let indexes = SledIndexes::at(path, options.cache_size).map_err(io_error("find the index"))?;
+        let indexes = SledIndexes::at(path, options.cache_size)
+            .map(|indexes| indexes.waiting(options.lock_wait))
+            .map_err(io_error("find the index"))?;
         Engine::open(Arc::new(disk), Arc::new(indexes), options, report)
     }
 
@@ -101,7 +104,8 @@ impl Engine {
         report: Report,
     ) -> Result<Engine, OpenError> {
         let threads = io_error("start a thread");
-        let (indexes, watchdog) = watch(Arc::clone(&disk), indexes, &options).map_err(&threads)?;
+        let (indexes, watchdog) =
+            watch(Arc::clone(&disk), indexes, &options, Arc::clone(&report)).map_err(&threads)?;
         let writer =
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(&threads)?;
@@ -206,7 +210,7 @@ impl Engine {
 
     /// Calls the writer where something could not be read: the index is to be proved, also if nobody writes.
     fn heeding<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
-        if matches!(read, Err(StoreError::Damaged(_))) {
+        if matches!(read, Err(StoreError::Damaged(_) | StoreError::Missing(_))) {
             self.inner.queue.call_writer();
         }
         read
@@ -240,13 +244,13 @@ impl Engine {
     /// # Errors
     /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
     pub fn close(&self) -> Result<(), StoreError> {
-        self.inner.close()
+        self.inner.stop(End::Clean)
     }
 }
 
 impl Inner {
-    fn close(&self) -> Result<(), StoreError> {
-        self.queue.close();
+    fn stop(&self, end: End) -> Result<(), StoreError> {
+        self.queue.close(end);
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         match running.map(|running| running.thread.join()) {
             None => Ok(()),
@@ -258,7 +262,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Whoever wants to know how it went has called `close` before.
-        drop(self.close());
+        // What was closed before has stopped already. Anything else is no clean stop: it may be dropped for a failure.
+        drop(self.stop(End::Abandoned));
     }
 }

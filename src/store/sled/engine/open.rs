@@ -1,8 +1,10 @@
 //! Opening a store: find the end of the journal, decide whether the index may be believed, mend, replay or rebuild.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use super::applied::Applied;
+use super::applied::{self, Applied};
 use super::disk::{Disk, HeldLock};
 use super::group::Group;
 use super::index::{Index, IndexError, OpenIndex};
@@ -11,7 +13,7 @@ use super::lock;
 use super::mend;
 use super::options::{Event, OpenError, Options, Report};
 use super::rebuild::{self, INDEX, OLD};
-use super::replay::{apply, replay, totals_after};
+use super::replay::{ReplayError, apply, replay, totals_after};
 use super::segment::JOURNAL;
 use super::state::{Position, State, Trust};
 use super::survey::{self, End, Segments, clean_end, damage, find_end, io_error};
@@ -38,30 +40,88 @@ pub(crate) struct Place {
 /// Opens the store in a place, creating it if it is missing.
 pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
     let lock = lock::take(&*place.disk, place.options.lock_wait)?;
+    // First of all: a store that a newer version has written is refused as it is.
+    let state = State::read(&*place.disk)?;
     for path in place.disk.mend_modes().map_err(io_error("mend the modes of files"))? {
         (place.report)(Event::ModeMended { path });
     }
-    let (mut state, segments) = find(place)?;
+    let (mut state, segments) = find(place, state)?;
     let (end, is_clean) = end(place, &state, &segments)?;
-    let believed = believe(place, &mut state, &segments, &end, is_clean)?;
-    let mut journal = mend::mend(place, &mut state, &segments, &end, is_clean)?;
-    let (index, applied) = match believed {
-        Believed::Yes(index, applied) => (Arc::clone(&index), catch_up(place, &index, applied, &journal)?),
-        Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
-    };
-    let applied = correct(place, &mut journal, &mut state, &*index, applied)?;
-    trust_until_the_machine_dies(place, &mut state)?;
+    let trusted = state.trust.clone();
+    let opened = believe(place, &mut state, &segments, &end, is_clean).and_then(|believed| {
+        let mut journal = mend::mend(place, &mut state, &segments, &end, is_clean)?;
+        let (index, applied) = bring_up(place, believed, &mut journal, &mut state)?;
+        Ok((journal, index, applied))
+    });
+    let (journal, index, applied) =
+        opened.inspect_err(|error| leave_trust(place, &mut state, trusted, error))?;
     remove_leftovers(place)?;
     Ok(Opened { lock, state, journal, index, applied })
+}
+
+/// Opens the index of an open store again, after it ran out of room. With a reason not to trust it, builds it anew.
+pub(crate) fn reopen(
+    place: &Place,
+    state: &mut State,
+    journal: &mut Journal,
+    distrusted: Option<&str>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+    if let Some(why) = distrusted {
+        let rebuilt = rebuild::rebuild(place, why, journal.last(), progress)?;
+        return finish(place, rebuilt, journal, state);
+    }
+    let trusted = state.trust.clone();
+    let segments = survey::segments(&*place.disk)?;
+    believe(place, state, &segments, &journal.end(), false)
+        .and_then(|believed| bring_up(place, believed, journal, state))
+        .inspect_err(|error| leave_trust(place, state, trusted, error))
+}
+
+/// What was trusted before stays so where the index could not be opened for a reason that is none of its own.
+fn leave_trust(place: &Place, state: &mut State, trusted: Trust, error: &OpenError) {
+    if matches!(error, OpenError::NoRoom | OpenError::Locked { .. }) && state.trust != trusted {
+        state.trust = trusted;
+        // If this fails, the next start trusts less than it could.
+        drop(state.write(&*place.disk));
+    }
+}
+
+/// Applies to a trusted index what it lacks, and rebuilds any other.
+fn bring_up(
+    place: &Place,
+    believed: Believed,
+    journal: &mut Journal,
+    state: &mut State,
+) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+    let caught_up = match believed {
+        Believed::Yes(index, applied) => catch_up(place, index, applied, journal)?,
+        Believed::No(why) => Believed::No(why),
+    };
+    let current = match caught_up {
+        Believed::Yes(index, applied) => (index, applied),
+        Believed::No(why) => rebuild::rebuild(place, &why, journal.last(), &mut |_, _| ())?,
+    };
+    finish(place, current, journal, state)
+}
+
+fn finish(
+    place: &Place,
+    (index, applied): (Arc<dyn Index>, Applied),
+    journal: &mut Journal,
+    state: &mut State,
+) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+    let applied = correct(place, journal, state, &*index, applied)?;
+    trust_until_the_machine_dies(place, state)?;
+    Ok((index, applied))
 }
 
 /// The ordinal of a state that was not found: nothing says how long the journal must be.
 const LOST: u64 = 0;
 
 /// Reads what says where the journal is, or makes an empty one.
-fn find(place: &Place) -> Result<(State, Segments), OpenError> {
+fn find(place: &Place, state: Option<State>) -> Result<(State, Segments), OpenError> {
     let disk = &*place.disk;
-    let state = State::read(disk)?;
     let segments = survey::segments(disk)?;
     let newest = segments.headers.last().copied();
     match (state, newest) {
@@ -126,10 +186,7 @@ fn believe(
     is_clean: bool,
 ) -> Result<Believed, OpenError> {
     if let Err(why) = may_believe(place, state, is_clean) {
-        return match state.ordinal {
-            LOST => not_behind(place, end).map(|()| Believed::No(why)),
-            _ => Ok(Believed::No(why)),
-        };
+        return not_behind(place, end).map(|()| Believed::No(why));
     }
     // sled writes as soon as it is opened: should this start be cut short, the next one believes nothing.
     state.trust = Trust::None;
@@ -140,8 +197,7 @@ fn believe(
     });
     let (index, applied) = match opened {
         Ok(opened) => opened,
-        Err(IndexError::NoRoom) => return Err(OpenError::NoRoom),
-        Err(IndexError::Failed(why)) => return Ok(Believed::No(why)),
+        Err(error) => return damaged(place, error).map(Believed::No),
     };
     refuse_beyond(end, applied)?;
     if totals_after(&*place.disk, &segments.headers, end, applied.sequence)? != applied.totals {
@@ -150,22 +206,48 @@ fn believe(
     Ok(Believed::Yes(index, applied))
 }
 
-/// Where `state` is lost, an index that has come further than the journal tells that the end of the journal is lost,
-/// too. One that cannot be read tells nothing.
+/// Whether an error of the index means damage, and which; all others are reasons to refuse.
+fn damaged(place: &Place, error: IndexError) -> Result<String, OpenError> {
+    match error {
+        IndexError::Failed(why) => Ok(why),
+        IndexError::NoRoom => Err(OpenError::NoRoom),
+        IndexError::Locked => Err(lock::held(&*place.disk)),
+    }
+}
+
+/// An index that is not trusted still tells, if it has come further than the journal, that the end of the journal is
+/// lost. One that cannot be read tells nothing.
 fn not_behind(place: &Place, end: &End) -> Result<(), OpenError> {
     if place.indexes.size(INDEX) == 0 {
         return Ok(());
     }
-    let opened = place.indexes.open(INDEX).and_then(|index| {
-        let applied = Applied::read(&*index);
-        place.indexes.close(INDEX, index).and(applied)
-    });
-    match opened {
-        Ok(applied) => refuse_beyond(end, applied),
-        Err(IndexError::NoRoom) => Err(OpenError::NoRoom),
-        Err(IndexError::Failed(_)) => Ok(()),
+    match peek(place) {
+        Ok(cell) => match Applied::decode(cell) {
+            Ok(applied) => refuse_beyond(end, applied),
+            Err(_) => Ok(()),
+        },
+        Err(error) => damaged(place, error).map(drop),
     }
 }
+
+/// Reads how far the index has come. One that was mangled may hang sled: after a while it is not waited for any more.
+fn peek(place: &Place) -> Result<Option<Vec<u8>>, IndexError> {
+    let patience = PEEK + Duration::from_secs(place.indexes.size(INDEX) / PEEKED_A_SECOND);
+    let (tell, told) = mpsc::channel();
+    let indexes = Arc::clone(&place.indexes);
+    let peeking = thread::Builder::new().name("peek".to_owned()).spawn(move || {
+        let _nobody_waits = tell.send(indexes.peek(INDEX, applied::KEY));
+    });
+    let hangs = |_| Err(IndexError::Failed("it does not answer".to_owned()));
+    match peeking {
+        Ok(_detached) => told.recv_timeout(patience).unwrap_or_else(hangs),
+        Err(error) => Err(IndexError::Failed(error.to_string())),
+    }
+}
+
+/// How long an index that is not trusted may take to say how far it has come, and bytes that may cost a second more.
+const PEEK: Duration = Duration::from_secs(10);
+const PEEKED_A_SECOND: u64 = 20 << 20;
 
 /// The index gets only what is durable: if it holds more than the journal, the journal was longer.
 fn refuse_beyond(end: &End, applied: Applied) -> Result<(), OpenError> {
@@ -174,7 +256,8 @@ fn refuse_beyond(end: &End, applied: Applied) -> Result<(), OpenError> {
         return Ok(());
     }
     let what = format!(
-        "the journal ends with change {last}, but the index has seen change {}: what came between is gone",
+        "the journal ends with change {last}, but the index has seen change {}: what came between is gone; put the \
+         whole journal back, or remove `index` and go on without it",
         applied.sequence
     );
     Err(damage(&end.header.path(), end.at, &what, last, None))
@@ -201,7 +284,7 @@ fn may_believe(place: &Place, state: &State, is_clean: bool) -> Result<(), Strin
 
 /// Lets the next frame carry the true totals where the journal's were wrong, or every start would rebuild again, and
 /// with them what was counted on a wrong index.
-pub(crate) fn correct(
+fn correct(
     place: &Place,
     journal: &mut Journal,
     state: &mut State,
@@ -234,22 +317,35 @@ fn recounted(place: &Place, index: &dyn Index) -> Result<Group, StoreError> {
     Ok(group)
 }
 
+/// Applies to a trusted index what it lacks, and makes the first reads of it. It is trusted no more if it is damaged.
 fn catch_up(
     place: &Place,
-    index: &Arc<dyn Index>,
+    index: Arc<dyn Index>,
     applied: Applied,
     journal: &Journal,
-) -> Result<Applied, OpenError> {
+) -> Result<Believed, OpenError> {
     let end = journal.last().position.sequence;
-    if applied.sequence == end {
-        return Ok(applied);
+    let replayed = match applied.sequence == end {
+        true => Ok(applied),
+        false => {
+            let segments = survey::segments(&*place.disk)?;
+            replay(&*place.disk, &segments.headers, end, applied.sequence, &*index, |_| ())
+        }
+    };
+    let applied = match replayed {
+        Ok(applied) => applied,
+        Err(ReplayError::Index(error)) => return damaged(place, error).map(Believed::No),
+        Err(ReplayError::Journal(error)) => return Err(error),
+    };
+    match (place.options.check)(&mut Tx::new(&*index, &Group::default())) {
+        Ok(()) => Ok(Believed::Yes(index, applied)),
+        Err(StoreError::Full) => Err(OpenError::NoRoom),
+        Err(error) => Ok(Believed::No(error.to_string())),
     }
-    let segments = survey::segments(&*place.disk)?;
-    Ok(replay(&*place.disk, &segments.headers, end, applied.sequence, &**index, |_| ())?)
 }
 
 /// From now on the index may be believed as long as the machine lives.
-pub(crate) fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
+fn trust_until_the_machine_dies(place: &Place, state: &mut State) -> Result<(), OpenError> {
     let identity = place.indexes.identity(INDEX).filter(|identity| identity.tells_copies);
     let was_none = state.trust == Trust::None;
     state.trust = match place.disk.boot_id().zip(identity) {

@@ -33,6 +33,8 @@ pub struct Options {
     pub lock_wait: Duration,
     /// The identity a store gets if this opening creates it.
     pub instance: [u8; 16],
+    /// Makes the first reads of an index that is trusted. If they fail, the index is rebuilt before anybody uses it.
+    pub check: Arc<Check>,
     /// Puts right what was counted wrong. It sees a rebuilt index that sums up to something else than the journal says,
     /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
     /// totals, before anybody reads the index.
@@ -53,11 +55,15 @@ impl Default for Options {
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance: random_instance(),
+            check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
             fatal: Arc::new(end_process),
         }
     }
 }
+
+/// See [`Options::check`].
+pub type Check = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
 /// See [`Options::recount`].
 pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
@@ -83,6 +89,10 @@ pub enum Event {
     Progress { done: u64, total: u64 },
     /// The index has been built anew.
     Rebuilt,
+    /// There is no room for the index: nothing is read or written until there is.
+    NoRoom,
+    /// A call of the index takes long, and some thread waits for the disk.
+    DiskStalls,
     /// The rebuilt index sums up to something else than the journal says; counters are counted again.
     TotalsDiffer { sequence: u64 },
     /// The index was compared with the journal's totals, and agrees.
@@ -125,10 +135,13 @@ pub enum OpenError {
     #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
     Locked { path: PathBuf, holder: Option<Holder> },
     /// It was written by another version.
-    #[error(
-        "the store has format {found}, this version reads format {ours}; use the version of forms that wrote it"
-    )]
-    Format { found: u32, ours: u32 },
+    #[error("the store has format {found}, this version reads formats up to {ours}; use {}", reader(.version.as_deref()))]
+    Format {
+        found: u32,
+        ours: u32,
+        /// The version that wrote it, if it says so.
+        version: Option<String>,
+    },
     /// Its journal is damaged.
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
     Damaged(Box<Damage>),
@@ -146,6 +159,12 @@ pub enum OpenError {
         /// The cause.
         source: io::Error,
     },
+}
+
+fn reader(version: Option<&str>) -> String {
+    version.map_or("the version of forms that wrote it".to_owned(), |version| {
+        format!("forms {version} or newer")
+    })
 }
 
 fn held_by(holder: Option<&Holder>) -> String {

@@ -27,10 +27,19 @@ pub(crate) struct Queue {
 struct Waiting {
     operations: VecDeque<Box<dyn Operation>>,
     jobs: VecDeque<Job>,
-    is_closing: bool,
+    closing: Option<End>,
     /// Something has come since the writer looked last.
     has_news: bool,
     writer_sleeps: bool,
+}
+
+/// How a store is let go of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The next start is to trust the index.
+    Clean,
+    /// It was dropped.
+    Abandoned,
 }
 
 impl Queue {
@@ -49,7 +58,7 @@ impl Queue {
         };
         place.map_err(|_closed| closed())?.forget();
         let mut waiting = self.lock();
-        if waiting.is_closing {
+        if waiting.closing.is_some() {
             return Err(closed());
         }
         waiting.operations.push_back(operation);
@@ -60,7 +69,7 @@ impl Queue {
     /// Leaves a job to be worked off.
     pub(crate) fn push_job(&self, job: Job) {
         let mut waiting = self.lock();
-        if !waiting.is_closing {
+        if waiting.closing.is_none() {
             waiting.jobs.push_back(job);
         }
         self.wake(waiting);
@@ -79,22 +88,22 @@ impl Queue {
         self.places.add_permits(places);
     }
 
-    /// Moves all that waits into `backlog`, where it keeps its places. If nothing does, waits for it, for at most `patience`. Returns whether
-    /// no more will come.
+    /// Moves all that waits into `backlog`, where it keeps its places. If nothing does, waits for it, for at most `patience`. Returns how it
+    /// ends, if no more will come.
     pub(crate) fn take(
         &self,
         backlog: &mut VecDeque<Box<dyn Operation>>,
         patience: Option<Duration>,
-    ) -> bool {
+    ) -> Option<End> {
         let mut waiting = self.lock();
-        if backlog.is_empty() && !waiting.has_news && !waiting.is_closing {
+        if backlog.is_empty() && !waiting.has_news && waiting.closing.is_none() {
             waiting.writer_sleeps = true;
             waiting = self.sleep(waiting, patience);
             waiting.writer_sleeps = false;
         }
         waiting.has_news = false;
         backlog.append(&mut waiting.operations);
-        waiting.is_closing
+        waiting.closing
     }
 
     fn sleep<'a>(
@@ -110,11 +119,11 @@ impl Queue {
         }
     }
 
-    /// Lets nothing more in.
-    pub(crate) fn close(&self) {
+    /// Lets nothing more in. The first to say how it ends is heeded.
+    pub(crate) fn close(&self, end: End) {
         self.places.close();
         let mut waiting = self.lock();
-        waiting.is_closing = true;
+        waiting.closing.get_or_insert(end);
         waiting.jobs.clear();
         self.wake(waiting);
     }

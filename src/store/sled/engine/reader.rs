@@ -19,6 +19,8 @@ pub struct Reader {
 struct Shared {
     index: RwLock<Option<Arc<dyn Index>>>,
     doubted: AtomicBool,
+    /// The index was found to be what the journal says.
+    is_proved: AtomicBool,
 }
 
 impl Reader {
@@ -83,9 +85,20 @@ impl Reader {
         self.shared.doubted.load(Ordering::Relaxed) && self.shared.doubted.swap(false, Ordering::Relaxed)
     }
 
-    /// Remembers that something could not be read.
+    /// Notes whether the index was found to be what the journal says.
+    pub(crate) fn set_proved(&self, is_proved: bool) {
+        self.shared.is_proved.store(is_proved, Ordering::Relaxed);
+    }
+
+    /// Remembers that something could not be read. What is missing in an index that was proved is missing in the journal,
+    /// too: to prove it again would find nothing.
     pub(crate) fn noting<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        if matches!(result, Err(StoreError::Damaged(_))) {
+        let is_doubtful = match &result {
+            Err(StoreError::Damaged(_)) => true,
+            Err(StoreError::Missing(_)) => !self.shared.is_proved.load(Ordering::Relaxed),
+            Ok(_) | Err(_) => false,
+        };
+        if is_doubtful {
             self.shared.doubted.store(true, Ordering::Relaxed);
         }
         result

@@ -36,29 +36,50 @@ pub(crate) fn rebuild(
         place.indexes.remove(INDEX).map_err(io_error("remove an old index"))?;
         return Ok((place.indexes.open(INDEX)?, Applied::default()));
     }
-    (place.report)(Event::Rebuilding { why: why.to_owned() });
     make_room(place, &segments, end)?;
+    (place.report)(Event::Rebuilding { why: why.to_owned() });
+    let built = build(place, &segments, end, progress).and_then(|applied| swap(place).map(|()| applied));
+    if built.is_err() {
+        // It takes room that others need; if it cannot be removed now, the next attempt does.
+        drop(place.indexes.remove(NEW));
+    }
+    let applied = built?;
+    (place.report)(Event::Rebuilt);
+    Ok((place.indexes.open(INDEX)?, applied))
+}
+
+fn build(
+    place: &Place,
+    segments: &[Header],
+    end: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Applied, OpenError> {
     let index = place.indexes.open(NEW)?;
     let total = segments.iter().map(|header| header.size).sum();
     let mut done = 0;
-    let applied = replay(&*place.disk, &segments, end, 0, &*index, |bytes| {
+    let applied = replay(&*place.disk, segments, end, 0, &*index, |bytes| {
         done += bytes;
         (place.report)(Event::Progress { done, total });
         progress(done, total);
     })?;
     let applied = compare(place, &*index, applied)?;
     place.indexes.close(NEW, index)?;
-    swap(place)?;
-    (place.report)(Event::Rebuilt);
-    Ok((place.indexes.open(INDEX)?, applied))
+    Ok(applied)
 }
 
-/// Where there is no room for two indexes the old one goes, but only once the journal has been read and found whole.
+/// Bytes that even an empty index takes, and some more.
+const SPARE: u64 = 4 << 20;
+
+/// Where there is no room for two indexes the old one goes, but only once the journal has been read and found whole, and
+/// only if there is surely room for the new one then.
 fn make_room(place: &Place, segments: &[Header], end: u64) -> Result<(), OpenError> {
     let old = place.indexes.size(INDEX);
     let free = place.disk.free_space().map_err(io_error("look at the free space"))?;
     if old == 0 || free >= old.saturating_mul(2) {
         return Ok(());
+    }
+    if free < old / 2 + SPARE {
+        return Err(OpenError::NoRoom);
     }
     frames_after(&*place.disk, segments, end, 0, |_| Ok::<(), OpenError>(()))?;
     place.indexes.remove(INDEX).map_err(io_error("remove an old index"))

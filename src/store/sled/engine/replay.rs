@@ -146,7 +146,7 @@ impl From<IndexError> for OpenError {
     fn from(error: IndexError) -> Self {
         match error {
             IndexError::NoRoom => OpenError::NoRoom,
-            IndexError::Failed(why) => OpenError::Index(why),
+            IndexError::Locked | IndexError::Failed(_) => OpenError::Index(error.to_string()),
         }
     }
 }

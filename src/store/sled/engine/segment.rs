@@ -9,8 +9,11 @@
 
 use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
 
-/// The format this version writes and reads.
-pub(crate) const FORMAT: u32 = 1;
+/// The format this version writes: of the journal and of every row in it. It must rise with any change that an older version
+/// cannot read, be it of a row only, so that the older one refuses the store instead of finding rows it cannot decode.
+pub(crate) const FORMAT: u32 = 2;
+/// The oldest format this version reads. Format 1 has the same rows, but says nothing of the version that wrote it.
+pub(crate) const OLDEST: u32 = 1;
 /// Where the first frame of a segment begins.
 pub(crate) const FRAMES: u64 = 8192;
 /// Where the headers stand.

@@ -5,9 +5,11 @@ use std::io;
 
 use super::disk::{Disk, read_all, replace};
 use super::options::OpenError;
-use super::segment::FORMAT;
+use super::segment::{FORMAT, OLDEST};
 
 const PATH: &str = "state";
+/// Of the program that wrote the file last.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A frame of the journal and where it stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,7 +74,7 @@ impl State {
     }
 
     fn encode(&self) -> String {
-        let mut text = format!("format {FORMAT}\ninstance ");
+        let mut text = format!("format {FORMAT}\nversion {VERSION}\ninstance ");
         for byte in self.instance {
             write!(text, "{byte:02x}").expect("a string has room");
         }
@@ -94,8 +96,9 @@ impl State {
             return Ok(None);
         }
         let found = field(content, "format").and_then(|format| format.parse().ok()).unwrap_or(0);
-        if found != FORMAT {
-            return Err(OpenError::Format { found, ours: FORMAT });
+        if !(OLDEST..=FORMAT).contains(&found) {
+            let version = field(content, "version").map(str::to_owned);
+            return Err(OpenError::Format { found, ours: FORMAT, version });
         }
         Ok(State::fields(content))
     }
@@ -151,8 +154,10 @@ mod tests {
 
     #[test]
     fn another_format_is_refused() {
-        let content = "format 7\n";
+        let content = "format 7\nversion 9.1.0\n";
         let text = format!("{content}checksum {:08x}\n", crc32c::crc32c(content.as_bytes()));
-        assert!(matches!(State::parse(&text), Err(OpenError::Format { found: 7, ours: FORMAT })));
+        let error = State::parse(&text).unwrap_err();
+        assert!(matches!(&error, OpenError::Format { found: 7, ours: FORMAT, version: Some(_) }), "{error}");
+        assert!(error.to_string().ends_with("use forms 9.1.0 or newer"), "{error}");
     }
 }

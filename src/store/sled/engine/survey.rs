@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::disk::{Disk, DiskFile, read_all};
+use super::disk::{Disk, DiskFile, is_full, read_all};
 use super::frame::{Frame, SECTOR};
 use super::journal::Last;
 use super::options::{Damage, OpenError};
-use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, PAGE, Tail, Walk, ordinal, path};
+use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, OLDEST, PAGE, Tail, Walk, ordinal, path};
 use super::state::Position;
 
 /// Where a journal ends.
@@ -66,8 +66,8 @@ fn header(disk: &dyn Disk, ordinal: u64, unmended: &mut Vec<(Header, u64)>) -> R
     let Some(header) = copies.iter().flatten().next().copied() else {
         return Err(damage(&path, 0, "neither of the two headers is valid", 0, None));
     };
-    if header.format != FORMAT {
-        return Err(OpenError::Format { found: header.format, ours: FORMAT });
+    if !(OLDEST..=FORMAT).contains(&header.format) {
+        return Err(OpenError::Format { found: header.format, ours: FORMAT, version: None });
     }
     if header.ordinal != ordinal {
         return Err(damage(&path, 0, "the header is that of another segment", 0, None));
@@ -203,7 +203,10 @@ pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: 
     }))
 }
 
-/// Says what could not be done.
+/// Says what could not be done; want of room is no failure.
 pub(crate) fn io_error(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
-    move |source| OpenError::Io { doing: doing.to_owned(), source }
+    move |source| match is_full(&source) {
+        true => OpenError::NoRoom,
+        false => OpenError::Io { doing: doing.to_owned(), source },
+    }
 }

@@ -1,47 +1,108 @@
 //! sled can hang for ever. The watchdog sees that a call does not come back, and ends the process.
+//!
+//! A disk that stalls looks the same from here, but then some thread of the process waits in the kernel. That is reported
+//! and waited for: a process that ends cannot make the disk any faster, and would have to rebuild its index.
 
+use std::fs;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use super::disk::Disk;
 use super::index::{Change, Index, IndexError, OpenIndex};
-use super::options::Options;
+use super::options::{Event, Options, Report};
 use super::state::{Identity, State, Trust};
 use super::tx::Direction;
 
-/// One look at the pulse a second.
+/// One look at the calls a second.
 const TICK: Duration = Duration::from_secs(1);
-/// Looks without progress after which a call is taken to hang.
+/// Ticks that a call may take without progress.
 const PATIENCE: u64 = 10;
+/// Looks in a row that must find no thread waiting for the disk before a call counts as hung.
+const LOOKS: u32 = 3;
 /// Bytes of an index that may cost its opening one more second.
 const BYTES_A_TICK: u64 = 20 << 20;
+/// Calls watched at once. More are let through unwatched: if sled hangs, those that are watched hang, too.
+const SLOTS: usize = 256;
 
-/// Counts the beginnings and ends of calls, and how many are under way: to close an index is also to flush it.
-#[derive(Default)]
-struct Pulse {
-    beats: AtomicU64,
-    under_way: AtomicU64,
-    patience: AtomicU64,
+/// The calls under way.
+struct Calls {
+    tick: AtomicU64,
+    /// For each call the tick by which it must have made progress; 0 is a free slot.
+    slots: [AtomicU64; SLOTS],
 }
 
-impl Pulse {
-    fn during<T>(&self, patience: u64, call: impl FnOnce() -> T) -> T {
-        self.patience.store(patience, Ordering::Relaxed);
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        self.beats.fetch_add(1, Ordering::Release);
-        let value = call();
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        self.beats.fetch_add(1, Ordering::Release);
-        value
+/// A call under way; dropping it ends it.
+struct Call<'a> {
+    calls: &'a Calls,
+    slot: Option<&'a AtomicU64>,
+    patience: u64,
+}
+
+impl Calls {
+    fn new() -> Calls {
+        Calls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
+    }
+
+    /// Begins a call that may take `patience` ticks.
+    fn begin(&self, patience: u64) -> Call<'_> {
+        let deadline = self.tick.load(Ordering::Relaxed) + patience;
+        let take = |slot: &&AtomicU64| {
+            slot.load(Ordering::Relaxed) == 0
+                && slot.compare_exchange(0, deadline, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let (before, from) = self.slots.split_at(first_slot());
+        Call { calls: self, slot: from.iter().chain(before).find(take), patience }
+    }
+
+    /// Returns the slots of calls that are overdue, and their deadlines.
+    fn overdue(&self) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        let tick = self.tick.load(Ordering::Relaxed);
+        let deadlines = self.slots.iter().map(|slot| (slot, slot.load(Ordering::Acquire)));
+        deadlines.filter(move |(_, deadline)| (1..tick).contains(deadline))
+    }
+
+    /// Lets overdue calls begin anew.
+    fn excuse(&self) {
+        let deadline = self.tick.load(Ordering::Relaxed) + PATIENCE;
+        for (slot, overdue) in self.overdue() {
+            // It may have ended just now.
+            let _ended = slot.compare_exchange(overdue, deadline, Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 }
 
-/// Looks at the pulse until it is dropped.
+impl Call<'_> {
+    /// Notes that it is getting on.
+    fn progress(&self) {
+        if let Some(slot) = self.slot {
+            slot.store(self.calls.tick.load(Ordering::Relaxed) + self.patience, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            slot.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Where this thread looks for a free slot first: no two of the first threads meet there.
+fn first_slot() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS;
+    }
+    FIRST.with(|first| *first)
+}
+
+/// Looks at the calls until it is dropped.
 pub(crate) struct Watchdog {
     /// Dropping it ends the thread.
     _stop: mpsc::Sender<()>,
@@ -52,13 +113,14 @@ pub(crate) fn watch(
     disk: Arc<dyn Disk>,
     indexes: Arc<dyn OpenIndex>,
     options: &Options,
+    report: Report,
 ) -> io::Result<(Arc<dyn OpenIndex>, Watchdog)> {
-    let pulse = Arc::new(Pulse::default());
-    let watched = Arc::new(WatchedIndexes { indexes, pulse: Arc::clone(&pulse) });
+    let calls = Arc::new(Calls::new());
+    let watched = Arc::new(WatchedIndexes { indexes, calls: Arc::clone(&calls) });
     let (stop, stopped) = mpsc::channel();
     let fatal = Arc::clone(&options.fatal);
     thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        if hangs(&pulse, &stopped, TICK) {
+        if hangs(&calls, &stopped, TICK, waits_for_disk, || report(Event::DiskStalls)) {
             distrust(disk);
             fatal("the index does not answer");
         }
@@ -67,18 +129,40 @@ pub(crate) fn watch(
 }
 
 /// Returns `true` once a call hangs, `false` once nobody needs the watchdog any more.
-fn hangs(pulse: &Pulse, stopped: &mpsc::Receiver<()>, tick: Duration) -> bool {
-    let (mut last, mut looks) = (0, 0);
+fn hangs(
+    calls: &Calls,
+    stopped: &mpsc::Receiver<()>,
+    tick: Duration,
+    waits_for_disk: impl Fn() -> bool,
+    stalls: impl Fn(),
+) -> bool {
+    let mut looks = 0;
     while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
-        let beats = pulse.beats.load(Ordering::Acquire);
-        let waits = pulse.under_way.load(Ordering::Relaxed) > 0;
-        looks = if beats == last && waits { looks + 1 } else { 0 };
-        last = beats;
-        if looks > 0 && looks >= pulse.patience.load(Ordering::Relaxed) {
+        calls.tick.fetch_add(1, Ordering::Relaxed);
+        if calls.overdue().next().is_none() {
+            looks = 0;
+        } else if waits_for_disk() {
+            looks = 0;
+            calls.excuse();
+            stalls();
+        } else {
+            looks += 1;
+        }
+        if looks == LOOKS {
             return true;
         }
     }
     false
+}
+
+/// Whether a thread of this process is in a sleep that only the kernel can end, as those are that wait for a disk.
+fn waits_for_disk() -> bool {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return false };
+    let states = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    // The state follows the name, which stands in parentheses and may hold anything.
+    states
+        .into_iter()
+        .any(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D')))
 }
 
 /// Tries for a second to write down that the index is not to be believed.
@@ -98,18 +182,25 @@ pub(super) fn distrust(disk: Arc<dyn Disk>) {
 
 struct WatchedIndexes {
     indexes: Arc<dyn OpenIndex>,
-    pulse: Arc<Pulse>,
+    calls: Arc<Calls>,
 }
 
 impl OpenIndex for WatchedIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
         let patience = PATIENCE + self.indexes.size(folder) / BYTES_A_TICK;
-        let index = self.pulse.during(patience, || self.indexes.open(folder))?;
-        Ok(Arc::new(WatchedIndex { index, pulse: Arc::clone(&self.pulse) }))
+        let call = self.calls.begin(patience);
+        let index = self.indexes.open(folder)?;
+        drop(call);
+        Ok(Arc::new(WatchedIndex { index, calls: Arc::clone(&self.calls) }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        self.pulse.during(PATIENCE, || self.indexes.close(folder, index))
+        let _call = self.calls.begin(PATIENCE);
+        self.indexes.close(folder, index)
+    }
+
+    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        self.indexes.peek(folder, key)
     }
 
     fn sync_data(&self, folder: &str) -> io::Result<()> {
@@ -135,11 +226,12 @@ impl OpenIndex for WatchedIndexes {
 
 struct WatchedIndex {
     index: Arc<dyn Index>,
-    pulse: Arc<Pulse>,
+    calls: Arc<Calls>,
 }
 
 impl Index for WatchedIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        let _call = self.calls.begin(PATIENCE);
         self.index.get(key)
     }
 
@@ -150,55 +242,96 @@ impl Index for WatchedIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        self.index.range(start, end, direction, visit)
+        let call = self.calls.begin(PATIENCE);
+        self.index.range(start, end, direction, &mut |key, cell| {
+            call.progress();
+            visit(key, cell)
+        })
     }
 
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        self.pulse.during(PATIENCE, || self.index.apply(changes))
+        let call = self.calls.begin(PATIENCE);
+        self.index.apply(&mut changes.inspect(|_| call.progress()))
     }
 
     fn flush(&self) -> Result<(), IndexError> {
-        self.pulse.during(PATIENCE, || self.index.flush())
+        let _call = self.calls.begin(PATIENCE);
+        self.index.flush()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(1);
 
+    fn no_disk() -> bool {
+        false
+    }
+
     #[test]
-    fn a_call_that_does_not_come_back_hangs() {
-        let (pulse, (_stop, stopped)) = (&Pulse::default(), mpsc::channel());
+    fn a_call_that_does_not_come_back_hangs_also_while_others_do() {
+        let (calls, (_stop, stopped)) = (&Calls::new(), mpsc::channel());
         let (release, released) = mpsc::channel::<()>();
+        let is_over = &AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(move || pulse.during(3, || released.recv()));
-            assert!(hangs(pulse, &stopped, SHORT));
+            scope.spawn(move || {
+                let _call = calls.begin(3);
+                released.recv()
+            });
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(calls.begin(1000));
+                    thread::yield_now();
+                }
+            });
+            assert!(hangs(calls, &stopped, SHORT, no_disk, || ()));
+            is_over.store(true, Ordering::Relaxed);
             drop(release);
         });
     }
 
     #[test]
-    fn a_call_within_a_call_hangs_as_well() {
-        let (pulse, (stop, stopped)) = (&Pulse::default(), mpsc::channel());
-        let (release, released) = mpsc::channel::<()>();
+    fn a_call_that_waits_for_the_disk_is_reported_and_waited_for() {
+        let (calls, (_stop, stopped)) = (&Calls::new(), mpsc::channel());
+        let (stalls, is_stalled) = (&AtomicUsize::new(0), &AtomicBool::new(true));
+        let call = calls.begin(3);
+        let stalls_on = || {
+            if stalls.fetch_add(1, Ordering::Relaxed) == 4 {
+                is_stalled.store(false, Ordering::Relaxed);
+            }
+        };
+        assert!(hangs(calls, &stopped, SHORT, || is_stalled.load(Ordering::Relaxed), stalls_on));
+        assert_eq!(stalls.load(Ordering::Relaxed), 5, "it hangs once the disk does not stall any more");
+        drop(call);
+    }
+
+    #[test]
+    fn calls_that_come_back_or_get_on_do_not_hang() {
+        let (calls, (stop, stopped)) = (&Calls::new(), mpsc::channel());
         thread::scope(|scope| {
-            let watched = scope.spawn(move || hangs(pulse, &stopped, SHORT));
-            scope.spawn(move || pulse.during(3, || pulse.during(3, || released.recv())));
-            assert!(watched.join().unwrap());
-            drop((release, stop));
+            let watched = scope.spawn(move || hangs(calls, &stopped, SHORT, no_disk, || ()));
+            let long = calls.begin(1000);
+            for _ in 0..10_000 {
+                drop(calls.begin(1000));
+                long.progress();
+                thread::yield_now();
+            }
+            drop(stop);
+            assert!(!watched.join().unwrap());
         });
     }
 
     #[test]
-    fn calls_that_come_back_do_not() {
-        let (pulse, (stop, stopped)) = (&Pulse::default(), mpsc::channel());
-        thread::scope(|scope| {
-            let watched = scope.spawn(move || hangs(pulse, &stopped, SHORT));
-            (0..1000).for_each(|_| pulse.during(1000, thread::yield_now));
-            drop(stop);
-            assert!(!watched.join().unwrap());
-        });
+    fn more_calls_than_are_watched_are_let_through() {
+        let calls = Calls::new();
+        let all: Vec<_> = (0..SLOTS + 5).map(|_| calls.begin(0)).collect();
+        calls.tick.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(calls.overdue().count(), SLOTS);
+        drop(all);
+        assert_eq!(calls.overdue().count(), 0);
     }
 }

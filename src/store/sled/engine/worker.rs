@@ -9,7 +9,7 @@ use super::index::panic_text;
 use super::job::Slice;
 use super::operation::{Kind, Operation};
 use super::options::{Options, Report};
-use super::queue::Queue;
+use super::queue::{End, Queue};
 use super::writeback::Writeback;
 use super::writer::Writer;
 use crate::store::StoreError;
@@ -45,7 +45,7 @@ impl Worker {
     pub(crate) fn run(self) -> Result<(), StoreError> {
         let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.fatal));
         catch_unwind(AssertUnwindSafe(|| self.work_until_closed())).unwrap_or_else(|payload| {
-            queue.close();
+            queue.close(End::Abandoned);
             let why = format!("the writer panicked: {}", panic_text(&*payload));
             fatal(&why);
             Err(StoreError::Unavailable(why))
@@ -58,18 +58,22 @@ impl Worker {
         let mut clock = Clock { written: now, flushed: now, looked: now, background: now };
         loop {
             let patience = self.patience(&clock);
-            let is_closing = self.queue.take(&mut backlog, patience);
+            let closing = self.queue.take(&mut backlog, patience);
             self.work(&mut backlog, &mut clock);
-            if is_closing && backlog.is_empty() || self.writer.is_stopped() {
+            if closing.is_some() && backlog.is_empty() || self.writer.is_stopped() {
                 break;
             }
             self.attend(backlog.is_empty(), &mut clock);
         }
-        self.queue.close();
+        self.queue.close(End::Abandoned);
         // After a failure somebody may still wait in the line; dropped, they learn that nothing is known.
-        self.queue.take(&mut backlog, None);
+        let end = self.queue.take(&mut backlog, None);
         drop((backlog, self.writeback));
-        self.writer.close()
+        if end == Some(End::Clean) {
+            return self.writer.close();
+        }
+        self.writer.abandon();
+        Ok(())
     }
 
     /// Makes one group of what waits, and of a slice of a job if one is due.
@@ -89,17 +93,22 @@ impl Worker {
         }
         self.queue.give_back(waiting - backlog.len());
         let job = if begun >= clock.background { self.queue.take_job() } else { None };
-        let has_job = job.is_some();
-        if let Some(job) = job {
+        let mut spent = job.map(|job| {
+            let (begun, rows) = (Instant::now(), self.writer.rows());
             self.writer.stage(Slice::of(job, Arc::clone(&self.queue), Arc::clone(&self.report)));
-        }
+            (begun.elapsed(), self.writer.rows() - rows)
+        });
         if self.writer.has_waiting() {
+            let (begun, rows) = (Instant::now(), self.writer.rows().max(1));
             self.writer.commit();
             clock.written = Instant::now();
             self.writeback.touch();
+            if let Some((time, own)) = &mut spent {
+                *time += begun.elapsed().mul_f64(*own as f64 / rows as f64);
+            }
         }
-        if has_job {
-            clock.spent(begun, self.writer.is_short_of_room());
+        if let Some((time, _)) = spent {
+            clock.spent(time, self.writer.is_short_of_room());
         }
     }
 
@@ -117,7 +126,10 @@ impl Worker {
         if self.writer.is_proving() && now >= clock.background {
             let begun = Instant::now();
             self.writer.prove(PROVED_ROWS);
-            clock.spent(begun, false);
+            clock.spent(begun.elapsed(), false);
+        }
+        if self.writeback.take_loss() {
+            self.writer.replace_index("its file could not be synced for want of room");
         }
         if self.writer.is_short_of_room() && now - clock.looked >= SECOND {
             self.writer.look_at_room();
@@ -140,9 +152,8 @@ impl Worker {
 
 impl Clock {
     /// Keeps background work below a fifth of the time; without room it comes once a second.
-    fn spent(&mut self, begun: Instant, is_short_of_room: bool) {
-        let now = Instant::now();
-        let pause = if is_short_of_room { SECOND } else { PAUSE.max(4 * (now - begun)) };
-        self.background = now + pause;
+    fn spent(&mut self, time: Duration, is_short_of_room: bool) {
+        let pause = if is_short_of_room { SECOND } else { PAUSE.max(4 * time) };
+        self.background = Instant::now() + pause;
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::disk::Disk;
+use super::disk::{Disk, is_full};
 use super::index::OpenIndex;
 use super::options::Options;
 use super::rebuild::INDEX;
@@ -26,6 +26,8 @@ pub(crate) struct Writeback {
 struct Flags {
     is_dirty: AtomicBool,
     is_stopping: AtomicBool,
+    /// A sync found no room: what the file holds is not known.
+    has_lost: AtomicBool,
 }
 
 impl Writeback {
@@ -51,6 +53,11 @@ impl Writeback {
         if !self.flags.is_dirty.swap(true, Ordering::Release) {
             self.wake();
         }
+    }
+
+    /// Returns once that a sync found no room: the index is to be built anew.
+    pub(crate) fn take_loss(&self) -> bool {
+        self.flags.has_lost.swap(false, Ordering::AcqRel)
     }
 
     fn wake(&self) {
@@ -89,6 +96,7 @@ fn run(flags: &Flags, indexes: &dyn OpenIndex) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // Nothing was tried, so nothing is in doubt: it is done with the next descriptor that is free.
             Err(error) if is_out_of_files(&error) => flags.is_dirty.store(true, Ordering::Release),
+            Err(error) if is_full(&error) => flags.has_lost.store(true, Ordering::Release),
             other => other?,
         }
     }

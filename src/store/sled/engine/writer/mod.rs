@@ -2,26 +2,27 @@
 //!
 //! It runs on whichever thread calls it and takes no time of its own, so that the tests can drive it step by step.
 
+mod recovery;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::applied::Applied;
-use super::disk::{Disk, HeldLock};
-use super::group::{CellChange, Group};
-use super::index::{Index, IndexError, OpenIndex};
-use super::journal::{Journal, JournalError};
-use super::open::{self, Place};
-use super::operation::{self, Kind, Operation};
-use super::options::{Event, OpenError, Options, Report};
-use super::prove::{Found, Prover};
-use super::reader::Reader;
-use super::rebuild::{self, INDEX};
-use super::replay;
-use super::state::{State, Trust};
-use super::status::Status;
-use super::survey::io_error;
-use super::totals::Totals;
-use super::tx::Tx;
+use crate::store::sled::engine::applied::Applied;
+use crate::store::sled::engine::disk::{Disk, HeldLock};
+use crate::store::sled::engine::group::{CellChange, Group};
+use crate::store::sled::engine::index::{Index, IndexError, OpenIndex};
+use crate::store::sled::engine::journal::{Journal, JournalError};
+use crate::store::sled::engine::open::{self, Place};
+use crate::store::sled::engine::operation::{self, Kind, Operation};
+use crate::store::sled::engine::options::{OpenError, Options, Report};
+use crate::store::sled::engine::prove::Prover;
+use crate::store::sled::engine::reader::Reader;
+use crate::store::sled::engine::rebuild::INDEX;
+use crate::store::sled::engine::replay;
+use crate::store::sled::engine::state::{State, Trust};
+use crate::store::sled::engine::status::Status;
+use crate::store::sled::engine::totals::Totals;
+use crate::store::sled::engine::tx::Tx;
 use crate::store::{Health, StoreError};
 
 /// The writing side of an open store.
@@ -30,8 +31,12 @@ pub struct Writer {
     lock: Arc<dyn HeldLock>,
     state: State,
     journal: Journal,
-    /// `None` once the writer has failed or is closed.
+    /// `None` while there is no room for it, and once the writer has stopped.
     index: Option<Arc<dyn Index>>,
+    /// Why the index is to be built anew when there is room.
+    distrusted: Option<String>,
+    /// It has failed or was closed.
+    is_stopped: bool,
     reader: Reader,
     status: Status,
     totals: Totals,
@@ -40,6 +45,8 @@ pub struct Writer {
     /// Free bytes when the group was begun.
     free: u64,
     prover: Option<Prover>,
+    /// Something could not be read, and the index is being proved for that.
+    is_doubted: bool,
     unflushed: u64,
 }
 
@@ -75,6 +82,8 @@ impl Writer {
             state: opened.state,
             journal: opened.journal,
             index: Some(opened.index),
+            distrusted: None,
+            is_stopped: false,
             reader,
             status: Status::new(),
             totals: opened.applied.totals,
@@ -82,10 +91,11 @@ impl Writer {
             waiting: Vec::new(),
             free: 0,
             prover,
+            is_doubted: false,
             unflushed: 0,
             place,
         };
-        writer.look_at_room();
+        writer.measure_room();
         Ok(writer)
     }
 
@@ -104,16 +114,17 @@ impl Writer {
 
     /// Whether it has failed or was closed.
     pub fn is_stopped(&self) -> bool {
-        self.index.is_none()
+        self.is_stopped
     }
 
     /// Runs an operation and takes it into the group, to be answered by [`Writer::commit`].
     pub fn stage(&mut self, mut operation: Box<dyn Operation>) {
         let Some(index) = self.index.clone() else {
-            return operation.answer(Err(StoreError::Unavailable("it has stopped".to_owned())));
+            let error = if self.is_stopped { stopped() } else { StoreError::Full };
+            return operation.answer(Err(error));
         };
         if self.waiting.is_empty() {
-            self.look_at_room();
+            self.measure_room();
         }
         let outcome = self.run(&mut *operation, &*index);
         self.waiting.push((operation, self.reader.noting(outcome)));
@@ -133,6 +144,11 @@ impl Writer {
     pub fn is_full(&self) -> bool {
         let (operations, rows, bytes) = FULL;
         self.waiting.len() >= operations || self.group.rows() >= rows || self.group.bytes() >= bytes
+    }
+
+    /// Rows the group changes so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.group.rows()
     }
 
     /// Whether operations wait for [`Writer::commit`].
@@ -168,12 +184,19 @@ impl Writer {
         self.apply(changes)
     }
 
-    /// Applies what is durable.
+    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it.
     fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
         let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
-        replay::apply(&**index, changes, applied)?;
+        match replay::apply(&**index, changes, applied) {
+            Ok(()) => {}
+            Err(IndexError::NoRoom) => {
+                self.lose_room();
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
         if let Some(prover) = &mut self.prover {
             changes.iter().for_each(|change| prover.follow(change));
         }
@@ -205,9 +228,10 @@ impl Writer {
     pub fn flush(&mut self) {
         self.unflushed = 0;
         let Some(index) = &self.index else { return };
-        if let Err(error) = index.flush() {
-            let Failure::Fatal { why, distrust } = Failure::from(error) else { return };
-            self.fail(&why, distrust);
+        match index.flush() {
+            Ok(()) => {}
+            Err(IndexError::NoRoom) => self.lose_room(),
+            Err(error) => self.fail(&error.to_string(), true),
         }
     }
 
@@ -218,65 +242,9 @@ impl Writer {
         }
     }
 
-    /// Whether the index is being proved, or must be.
-    pub fn is_proving(&mut self) -> bool {
-        if self.prover.is_none() && self.reader.take_doubt() {
-            self.prover = Some(Prover::default());
-        }
-        self.prover.is_some() && !self.is_stopped()
-    }
-
-    /// Proves the next rows of the index. An index that is found wrong is built anew before this returns.
-    pub fn prove(&mut self, rows: usize) {
-        let (Some(prover), Some(index)) = (&mut self.prover, &self.index) else { return };
-        match prover.slice(&**index, rows) {
-            Ok(Found::More) => {}
-            Ok(Found::All(totals)) if totals == self.totals => {
-                self.prover = None;
-                (self.place.report)(Event::Proved);
-            }
-            Ok(Found::All(_)) => self.replace_index("the index does not hold what the journal says"),
-            Ok(Found::Damage) => self.replace_index("a row of the index is damaged"),
-            Err(error) => self.replace_index(&error.to_string()),
-        }
-    }
-
-    /// Builds the index anew while nobody can read.
-    fn replace_index(&mut self, why: &str) {
-        self.status.set(Health::Rebuilding { done: 0, total: 0 });
-        if let Err(error) = self.try_to_replace_index(why) {
-            self.fail(&error.to_string(), true);
-        }
-        self.status.set(Health::Ready);
-    }
-
-    fn try_to_replace_index(&mut self, why: &str) -> Result<(), OpenError> {
-        (self.prover, self.index) = (None, None);
-        self.state.trust = Trust::None;
-        self.state.write(&*self.place.disk).map_err(io_error("write `state`"))?;
-        drop(self.reader.take().map(when_unused));
-        let status = self.status.clone();
-        let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
-        let (index, applied) = rebuild::rebuild(&self.place, why, self.journal.last(), &mut progress)?;
-        let applied = open::correct(&self.place, &mut self.journal, &mut self.state, &*index, applied)?;
-        self.totals = applied.totals;
-        open::trust_until_the_machine_dies(&self.place, &mut self.state)?;
-        self.reader.set(Arc::clone(&index));
-        self.index = Some(index);
-        Ok(())
-    }
-
-    /// Looks at the free space, and notes it in the health.
-    pub fn look_at_room(&mut self) {
-        // A file system that does not say how much is free is not taken for a full one.
-        self.free = self.place.disk.free_space().unwrap_or(u64::MAX);
-        let has_room = self.has_room(Kind::Ordinary);
-        self.status.set(if has_room { Health::Ready } else { Health::Full });
-    }
-
     /// Whether the disk was too full to write when it was looked at last.
     pub fn is_short_of_room(&self) -> bool {
-        !self.has_room(Kind::Ordinary)
+        self.index.is_none() || !self.has_room(Kind::Ordinary)
     }
 
     fn has_room(&self, kind: Kind) -> bool {
@@ -289,8 +257,7 @@ impl Writer {
 
     /// Ends all work: nobody is answered any more, and the next start repairs.
     fn fail(&mut self, why: &str, distrust: bool) {
-        self.index = None;
-        self.prover = None;
+        (self.index, self.prover, self.is_stopped) = (None, None, true);
         self.waiting.clear();
         if distrust {
             self.state.trust = Trust::None;
@@ -301,7 +268,8 @@ impl Writer {
         (self.place.options.fatal)(why);
     }
 
-    /// Stops cleanly: the next start believes the index without looking at the journal.
+    /// Stops cleanly: the next start believes the index without looking at the journal. One that is in doubt, or away for
+    /// want of room, is not believed.
     ///
     /// # Errors
     /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
@@ -309,17 +277,33 @@ impl Writer {
         if self.is_unsealed() {
             self.seal();
         }
-        let stopped = || StoreError::Unavailable("it has stopped".to_owned());
-        if self.is_stopped() {
+        if self.is_stopped {
             return Err(stopped());
         }
         self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
-        drop(self.reader.take());
-        self.status.set(Health::Stopped("it was closed".to_owned()));
-        let index = when_unused(self.index.take().ok_or_else(stopped)?);
+        if self.reader.take_doubt() || self.is_doubted {
+            self.state.trust = Trust::None;
+            self.state.write(&*self.place.disk)?;
+            self.index = None;
+        }
+        let Some(index) = self.end() else { return Ok(()) };
         let closed = self.place.indexes.close(INDEX, index);
         closed.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         self.believe_end()
+    }
+
+    /// Stops as if the process died here: what is durable stays so, and nothing is said of the index.
+    pub fn abandon(&mut self) {
+        drop(self.journal.stop());
+        drop(self.end());
+    }
+
+    /// Takes everything away from everybody.
+    fn end(&mut self) -> Option<Arc<dyn Index>> {
+        drop(self.reader.take());
+        (self.prover, self.is_stopped) = (None, true);
+        self.status.set(Health::Stopped("it was closed".to_owned()));
+        self.index.take().map(when_unused)
     }
 
     fn believe_end(&mut self) -> Result<(), StoreError> {
@@ -331,6 +315,10 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("it has stopped".to_owned())
 }
 
 /// Waits until no reader uses the index any more; each needs it for moments only.
@@ -354,7 +342,6 @@ impl From<JournalError> for Failure {
 
 impl From<IndexError> for Failure {
     fn from(error: IndexError) -> Self {
-        let distrust = matches!(error, IndexError::Failed(_));
-        Failure::Fatal { why: error.to_string(), distrust }
+        Failure::Fatal { why: error.to_string(), distrust: true }
     }
 }

@@ -1,0 +1,26 @@
+//! The first reads of a store that is opened: what no start can do without.
+//!
+//! If the index cannot answer them it is rebuilt from the journal there and then. Served to the code that makes the first
+//! workspace and its key, a store whose rows are hidden by damage would look like a new one.
+
+use super::engine::tx::{Direction, Tx};
+use super::layout;
+use crate::store::StoreError;
+
+/// Reads workspaces, keys, the signing key and the purges under way.
+///
+/// # Errors
+/// If one of them cannot be read, or is missing in a store that is not empty.
+pub(super) fn check(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let all = |range| tx.scan(range, Direction::Ascending, usize::MAX);
+    all(layout::purges())?;
+    all(layout::forgettings())?;
+    let has_workspace = !all(layout::workspaces())?.is_empty();
+    let has_key = !all(layout::api_keys())?.is_empty();
+    let has_signing_key = tx.get(layout::SIGNING_KEY)?.is_some();
+    let is_empty = tx.scan(.., Direction::Ascending, 1)?.is_empty();
+    if is_empty || has_workspace && has_key && has_signing_key {
+        return Ok(());
+    }
+    Err(StoreError::Missing("a workspace or its keys".to_owned()))
+}

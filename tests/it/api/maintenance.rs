@@ -1,0 +1,62 @@
+//! Maintenance distrusts a clock that has jumped: what it erases does not come back.
+
+use forms::app::Maintained;
+use serde_json::json;
+
+use crate::harness::Server;
+
+const DAYS: u32 = 30;
+
+/// A server whose maintenance runs, with a form in the trash since [`NOW`](crate::harness::NOW).
+async fn with_trash() -> Server {
+    let server = Server::start().await;
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(0));
+    let form = server.draft(json!([])).await;
+    server.call(axum::http::Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
+    server
+}
+
+async fn trashed(server: &Server) -> usize {
+    server.get("/api/v1/forms?trashed=true").send().await.expect(200)["forms"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
+    let mut server = with_trash().await;
+    for hour in 0..24 {
+        server.clock.set(&format!("2026-12-25T{hour:02}:00:00.000Z"));
+        let maintained = server.app.maintain(DAYS).await.unwrap();
+        assert_eq!(maintained, Maintained::Waiting { millis: (24 - hour) * 3_600_000 });
+        assert_eq!(trashed(&server).await, 1, "hour {hour}");
+        if hour % 5 == 0 {
+            // Starts do not shorten it.
+            server = server.with_index(|_| ()).await;
+            assert_eq!(server.app.maintain(DAYS).await.unwrap(), maintained);
+        }
+    }
+    server.clock.set("2026-12-26T00:00:00.000Z");
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(1));
+    assert_eq!(trashed(&server).await, 0);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_wrong_and_is_mended_costs_nothing() {
+    let server = with_trash().await;
+    server.clock.set("2036-01-01T00:00:00.000Z");
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    server.clock.set("2026-11-20T10:00:00.000Z");
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    assert_eq!(trashed(&server).await, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_runs_every_day_empties_its_trash_in_time() {
+    let server = with_trash().await;
+    for day in 0..30 {
+        let (month, day) = if day < 10 { (11, 21 + day) } else { (12, day - 9) };
+        server.clock.set(&format!("2026-{month}-{day:02}T08:59:00.000Z"));
+        assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(0));
+    }
+    server.clock.set("2026-12-20T09:00:00.001Z");
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(1));
+}

@@ -1,0 +1,282 @@
+//! Faults of the index at any time: damage leads to one rebuild, want of room heals, a lock that is held is respected.
+
+use std::fs;
+use std::io;
+use std::ops::Bound;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::Request;
+use forms::server::{Local, open_local};
+use forms::store::StoreError;
+use forms::store::sled::engine::Engine;
+use forms::store::sled::engine::disk::Disk;
+use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
+use forms::store::sled::engine::operation::Kind;
+use forms::store::sled::engine::options::OpenError;
+use forms::store::sled::engine::tx::Direction;
+use serde_json::{Value, json};
+
+use super::machine::{Machine, prove, put, put_as, rows};
+use super::real::{Heard, open, options};
+use crate::harness::Call;
+
+/// A machine whose process died with thirty rows stored.
+fn killed() -> Machine {
+    let machine = Machine::new(1);
+    let mut writer = machine.open();
+    for number in 0..30 {
+        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
+    }
+    machine.lose_process();
+    machine
+}
+
+#[test]
+fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
+    let machine = killed();
+    machine.indexes.damage();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    assert_eq!(machine.rebuilds(), 1);
+    machine.lose_process();
+    assert_eq!(rows(&machine.open()).len(), 30);
+    assert_eq!(machine.rebuilds(), 1, "the new index is trusted");
+}
+
+#[test]
+fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
+    // Each call from the first one after the sync of the journal on: the index's.
+    for call in 5..8 {
+        let machine = killed();
+        let mut writer = machine.open();
+        prove(&mut writer);
+        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
+        let stored = put_as(&mut writer, Kind::Ordinary, b"Sx", b"x");
+        if call == 7 {
+            // All of it was applied.
+            writer.flush();
+        }
+        assert!(stored.is_ok(), "call {call}: it is in the journal: {stored:?}");
+        assert!(!writer.is_stopped(), "call {call}");
+        assert!(writer.reader().get(b"S07").is_err(), "call {call}: what is stored is not shown yet");
+        let refused = put_as(&mut writer, Kind::Ordinary, b"Sy", b"y");
+        assert!(matches!(refused, Err(StoreError::Full)), "call {call}: {refused:?}");
+        writer.look_at_room();
+        put(&mut writer, b"Sz", b"z");
+        assert_eq!(rows(&writer).len(), 32, "call {call}");
+        prove(&mut writer);
+        assert_eq!(machine.rebuilds(), 0, "call {call}");
+    }
+}
+
+#[test]
+fn a_rebuild_without_room_waits_for_it_and_keeps_the_old_index_until_then() {
+    for call in 1..40 {
+        let machine = killed();
+        let mut writer = machine.open();
+        prove(&mut writer);
+        machine.indexes.meddle(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
+        assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
+        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
+        prove(&mut writer);
+        assert!(!writer.is_stopped(), "call {call}");
+        writer.look_at_room();
+        prove(&mut writer);
+        assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]), "call {call}");
+        assert_eq!(rows(&writer).len(), 30, "call {call}");
+    }
+}
+
+#[test]
+fn a_journal_that_ends_before_what_the_index_has_seen_is_refused_in_any_boot() {
+    let machine = Machine::new(1);
+    let mut writer = machine.open();
+    let path = "journal/00000001.log";
+    let segment = || {
+        let file = machine.disk.open(path).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    (0..6_u8).for_each(|number| put(&mut writer, &[b'S', number], b"early"));
+    let shorter = segment();
+    (6..9_u8).for_each(|number| put(&mut writer, &[b'S', number], b"late"));
+    writer.flush();
+    machine.lose_process();
+    machine.disk.open(path).unwrap().write_at(&shorter, 0).unwrap();
+    machine.disk.reboot();
+    for _ in 0..2 {
+        let error = machine.try_to_open(0).err().expect("three changes are missing");
+        assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("what came between is gone"), "{text}");
+        assert!(text.contains("restore"), "it says what to do: {text}");
+    }
+    assert_eq!(machine.rebuilds(), 0);
+}
+
+#[tokio::test]
+async fn a_store_in_use_stays_locked_when_its_lock_file_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = open(folder.path());
+    fs::remove_file(folder.path().join("lock")).unwrap();
+    for _ in 0..2 {
+        let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+        assert!(matches!(refused, Err(OpenError::Locked { .. })), "{:?}", refused.err());
+        assert!(!folder.path().join("lock").exists(), "nothing is touched");
+    }
+    engine.close().unwrap();
+    open(folder.path()).0.close().unwrap();
+}
+
+#[test]
+fn an_index_that_another_process_holds_is_no_damaged_one() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).0.close().unwrap();
+    let held = SledIndexes::at(folder.path(), 4 << 20).unwrap();
+    let index = held.open("index").unwrap();
+    let heard = Heard::default();
+    let refused = Engine::open_path(folder.path(), options(), heard.report());
+    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{:?}", refused.err());
+    assert_eq!(heard.events(), []);
+    held.close("index", index).unwrap();
+    open(folder.path()).0.close().unwrap();
+}
+
+async fn ask(local: &Local, method: &str, path: &str, body: Value) -> Value {
+    let key = local.key.as_ref().expect("the key of the store").reveal().to_owned();
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+    let answer = Call::new(local.api.clone(), request.body(body).unwrap()).key(&key).send().await;
+    assert!(answer.status.is_success(), "{method} {path}: {}", answer.text());
+    answer.json()
+}
+
+/// Flips a bit in the first row of a closed store's index whose key begins with `prefix`.
+fn damage_row(data: &Path, prefix: &[u8]) {
+    change_row(data, prefix, |_, cell| {
+        let mut cell = cell.to_vec();
+        cell[0] ^= 1;
+        cell
+    });
+}
+
+fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) {
+    let indexes = SledIndexes::at(data, 4 << 20).unwrap();
+    let index = indexes.open("index").unwrap();
+    let mut first = None;
+    let visit = &mut |key: &[u8], cell: &[u8]| {
+        first = Some((key.to_vec(), cell.to_vec()));
+        false
+    };
+    index.range(Bound::Included(prefix), Bound::Unbounded, Direction::Ascending, visit).unwrap();
+    let (key, cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("there is such a row");
+    let cell = change(&key, &cell);
+    index.apply(&mut [Change { key: &key, cell: Some(&cell) }].into_iter()).unwrap();
+    indexes.close("index", index).unwrap();
+}
+
+fn inode_of_index(data: &Path) -> u64 {
+    fs::metadata(data.join("index/db")).unwrap().ino()
+}
+
+#[tokio::test]
+async fn damage_met_by_the_first_reads_of_a_start_costs_one_rebuild() {
+    for prefix in [&b"W"[..], b"K", b"Mbs", b"Ma"] {
+        let folder = tempfile::tempdir().unwrap();
+        let local = open_local(folder.path()).await.unwrap();
+        let form = ask(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+        let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+        let before = ask(&local, "GET", &path, Value::Null).await;
+        local.close().await.unwrap();
+        damage_row(folder.path(), prefix);
+        let damaged = inode_of_index(folder.path());
+
+        let local = open_local(folder.path()).await.unwrap_or_else(|error| panic!("{prefix:?}: {error}"));
+        assert_eq!(ask(&local, "GET", &path, Value::Null).await, before);
+        assert_ne!(inode_of_index(folder.path()), damaged, "{prefix:?}: it was rebuilt");
+        local.close().await.unwrap();
+        let rebuilt = inode_of_index(folder.path());
+        let local = open_local(folder.path()).await.unwrap();
+        assert_eq!(ask(&local, "GET", &path, Value::Null).await, before);
+        assert_eq!(inode_of_index(folder.path()), rebuilt, "{prefix:?}: once");
+        local.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_dropped_was_not_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let trust = || {
+        let state = fs::read_to_string(folder.path().join("state")).unwrap();
+        state.lines().find_map(|line| line.strip_prefix("trust ").map(str::to_owned)).unwrap()
+    };
+    let (engine, _) = open(folder.path());
+    engine
+        .write(|tx| {
+            tx.put(b"Sa".to_vec(), b"one".to_vec());
+            Ok(())
+        })
+        .await
+        .unwrap();
+    drop(engine);
+    assert!(trust().starts_with("boot "), "{}", trust());
+    open(folder.path()).0.close().unwrap();
+    assert!(trust().starts_with("clean "), "{}", trust());
+}
+
+/// Everything below a folder but the lock file, which says who looked last.
+fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => found.extend(content(&entry)),
+            false if entry.ends_with("lock") => {}
+            false => found.push((entry.display().to_string(), fs::read(&entry).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).0.close().unwrap();
+    let state = fs::read_to_string(folder.path().join("state")).unwrap();
+    let (_, rest) = state.rsplit_once("checksum ").unwrap().0.split_once("instance").unwrap();
+    let state = format!("format 3\nversion 9.1.0\ninstance{rest}something new\n");
+    let checksum = crc32c::crc32c(state.as_bytes());
+    fs::write(folder.path().join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
+    let before = content(folder.path());
+    let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("use forms 9.1.0 or newer"), "{error}");
+    assert!(content(folder.path()) == before, "nothing was touched");
+}
+
+#[tokio::test]
+async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let form = ask(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+    local.close().await.unwrap();
+    change_row(folder.path(), b"F", |key, _| {
+        let content = b"{\"written\":\"by a newer version\"}\0";
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(key), content);
+        [&content[..], &checksum.to_be_bytes()].concat()
+    });
+    let local = open_local(folder.path()).await.unwrap();
+    for _ in 0..3 {
+        let key = local.key.as_ref().unwrap().reveal().to_owned();
+        let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = Call::new(local.api.clone(), request).key(&key).send().await;
+        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (503, "store_unavailable"));
+    }
+    // An index in doubt would be proved now, or not be trusted afterwards.
+    local.close().await.unwrap();
+    let state = fs::read_to_string(folder.path().join("state")).unwrap();
+    assert!(state.contains("\ntrust clean "), "{state}");
+}
