@@ -129,7 +129,7 @@ fn rate(text: &str) -> Result<RateFlag, String> {
     }
 }
 
-/// Reads a value with `read`, and refuses one that is not from `least` to `most`, which are written as users do.
+/// Returns a parser of values from `least` to `most`, which are written as on the command line and read by `read`.
 fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
     read: fn(&str) -> Result<T, String>,
     least: &'static str,

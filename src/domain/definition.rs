@@ -148,28 +148,23 @@ impl Change {
 }
 
 fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let (rule, message) = match fields.value("slug")? {
-        Value::String(text) if is_slug(text) => return Some(text.clone()),
-        Value::String(_) => (
-            Rule::InvalidSlug,
-            "`slug` has lower-case letters, digits and single hyphens, 64 at most".to_owned(),
-        ),
-        other => (Rule::TypeMismatch, format!("`slug` must be text, not {}", other.kind())),
-    };
-    fields.refuse("slug", rule, message);
-    None
+    let slug = fields.typed("slug", "text", Value::as_str)?;
+    if !is_slug(slug) {
+        let message = "`slug` has lower-case letters, digits and single hyphens, 64 at most";
+        fields.refuse("slug", Rule::InvalidSlug, message);
+        return None;
+    }
+    Some(slug.to_owned())
 }
 
 fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {
-    let message = match fields.value("status")? {
-        Value::String(text) => match Status::parse(text) {
-            Some(status) => return Some(status),
-            None => format!("`status` is `draft` or `published`, not `{text}`"),
-        },
-        other => format!("`status` must be text, not {}", other.kind()),
-    };
-    fields.refuse("status", Rule::TypeMismatch, message);
-    None
+    let text = fields.typed("status", "text", Value::as_str)?;
+    let status = Status::parse(text);
+    if status.is_none() {
+        let message = format!("`status` is `draft` or `published`, not `{text}`");
+        fields.refuse("status", Rule::TypeMismatch, message);
+    }
+    status
 }
 
 /// Reads the questions of a new form.
@@ -221,10 +216,7 @@ fn read_drafts<'a>(
 
 /// The id as its author wrote it, fit or not.
 fn written_id(item: &Value) -> Option<&str> {
-    match item.get("id") {
-        Some(Value::String(id)) => Some(id),
-        _ => None,
-    }
+    item.get("id")?.as_str()
 }
 
 /// Reports every id that an earlier question has already, on what was sent, so that a question with other problems

@@ -104,61 +104,48 @@ impl<'a, 'v> Fields<'a, 'v> {
         read_text(value, &pointer, name, max, self.violations)
     }
 
+    /// What `read` makes of the member `name`; a `type_mismatch` that asks for what is `wanted` if it makes nothing of it.
+    pub fn typed<T>(
+        &mut self,
+        name: &'static str,
+        wanted: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.value(name)?;
+        let found = read(value);
+        if found.is_none() {
+            let message = format!("`{name}` must be {wanted}, not {}", value.kind());
+            self.refuse(name, Rule::TypeMismatch, message);
+        }
+        found
+    }
+
     /// `true` or `false`.
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
-        match self.value(name)? {
-            Value::Bool(flag) => Some(*flag),
-            other => {
-                self.refuse(
-                    name,
-                    Rule::TypeMismatch,
-                    format!("`{name}` must be true or false, not {}", other.kind()),
-                );
-                None
-            }
-        }
+        self.typed(name, "true or false", Value::as_bool)
     }
 
     /// A number.
     pub fn number(&mut self, name: &'static str) -> Option<Number> {
-        match self.value(name)? {
-            Value::Number(number) => Some(number.clone()),
-            other => {
-                self.refuse(
-                    name,
-                    Rule::TypeMismatch,
-                    format!("`{name}` must be a number, not {}", other.kind()),
-                );
-                None
-            }
-        }
+        self.typed(name, "a number", Value::as_number).cloned()
     }
 
     /// A whole number within `range`.
     pub fn integer(&mut self, name: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
-        let value = self.value(name)?;
-        let Value::Number(number) = value else {
-            let message = format!("`{name}` must be a whole number, not {}", value.kind());
-            self.refuse(name, Rule::TypeMismatch, message);
-            return None;
-        };
-        let Some(integer) = number.integer().filter(|integer| range.contains(integer)) else {
+        let number = self.typed(name, "a whole number", Value::as_number)?;
+        let integer = number.integer().filter(|integer| range.contains(integer));
+        if integer.is_none() {
             let (from, to) = range.into_inner();
             let message =
                 format!("`{name}` must be a whole number from {from} to {to}, not {}", number.text());
             self.refuse(name, Rule::InvalidRange, message);
-            return None;
-        };
-        Some(integer)
+        }
+        integer
     }
 
     /// A list of texts of 1 to `max` characters each.
     pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
-        let value = self.value(name)?;
-        let Value::Array(items) = value else {
-            self.refuse(name, Rule::TypeMismatch, format!("`{name}` must be a list, not {}", value.kind()));
-            return None;
-        };
+        let items = self.typed(name, "a list", Value::as_array)?;
         if items.is_empty() {
             self.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
             return None;

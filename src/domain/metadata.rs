@@ -3,7 +3,7 @@
 use super::fields::control_character;
 use super::json::Value;
 use super::limits::Limits;
-use super::violation::{Rule, Violation, join};
+use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// Names that the metadata of one submission has at most.
 pub const MAX_METADATA: usize = 20;
@@ -21,9 +21,11 @@ pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     if members.len() > MAX_METADATA {
         let message = format!("`metadata` has {} members, {MAX_METADATA} are allowed", members.len());
         violations.push(Violation::new("/metadata", Rule::TooMany, message));
-        return;
     }
     for (key, value) in members {
+        if violations.len() > MOST_VIOLATIONS {
+            return;
+        }
         let longest = match value {
             Value::String(text) => {
                 let pointer = join("/metadata", key);

@@ -157,12 +157,7 @@ impl Confirmation {
 }
 
 fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> {
-    let value = fields.value(name)?;
-    let Value::String(text) = value else {
-        fields.refuse(name, Rule::TypeMismatch, format!("`{name}` must be text, not {}", value.kind()));
-        return None;
-    };
-    let moment = Timestamp::parse(text);
+    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str)?);
     if moment.is_none() {
         let message =
             format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");

@@ -11,7 +11,6 @@ use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
-use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1::Builder;
@@ -28,10 +27,10 @@ use super::refusal::{head_timeout, overloaded};
 use super::serve::Answering;
 use crate::config::HttpLimits;
 
-/// What hyper may hold of one connection, in bytes, if our own limits are not higher.
+/// Bytes that hyper may hold of one connection, if our own limits are not higher.
 const BUFFER: usize = 128 << 10;
 
-/// Header lines that hyper takes without being told; a number of one's own makes each request slower.
+/// Header lines that hyper takes by default; setting any number makes each request slower.
 const HEADERS: usize = 100;
 
 /// How long to let the client read the last answer, and to throw away what it still sends: closing while bytes
@@ -53,8 +52,9 @@ pub(super) async fn serve_connection(
     let connection = &place.connection;
     let Some(stream) = exchange(stream, peer, connection, answering, &limits).await else { return };
     tokio::select! {
-        () = linger(stream) => {}
+        biased;
         () = connection.close_requested() => {}
+        () = linger(stream) => {}
     }
 }
 
@@ -78,7 +78,7 @@ async fn exchange(
             _ = &mut http => break,
             phase = &mut overdue => return give_up(phase, http.into_parts().io.into_inner().into_inner()),
             () = connection.close_requested() => {
-                // With no request under way nobody waits, and whoever sends now is as late as one who connects now.
+                // Without a request under way nobody waits, and a request sent now is as late as a new connection.
                 if deadlines.idle_since().is_some() {
                     return None;
                 }
@@ -108,30 +108,26 @@ async fn answer(
     mut answering: impl Answering,
     connection: Arc<Connection>,
 ) -> Result<axum::http::Response<AnswerBody>, Infallible> {
-    connection.deadlines.request_began();
+    let is_evicted = !connection.deadlines.begin_request();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
     // hyper drops a `Content-Length` beside it without a word. Whoever counted that length before us sees another
     // request where the chunks end, so there must be none (RFC 9112 §6.1).
-    let mut is_last = request.headers().contains_key(TRANSFER_ENCODING);
-    let mut response = if connection.is_health_only() {
-        is_last = true;
-        answer_health_only(request, answering).await?
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
+    let is_overload = is_evicted || connection.is_health_only();
+    let mut response = if is_overload && !is_health_check(&request) {
+        overloaded()
     } else {
         answering.call(request).await?
     };
-    if is_last {
+    if is_overload || is_chunked {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response.map(|body| AnswerBody { body, deadlines: Arc::clone(&connection.deadlines) }))
 }
 
-/// Answers where all connections are taken: whether the server is well, and nothing else.
-async fn answer_health_only(request: Request, mut answering: impl Answering) -> Result<Response, Infallible> {
-    match request.uri().path() {
-        "/healthz" | "/readyz" => answering.call(request).await,
-        _ => Ok(overloaded()),
-    }
+fn is_health_check(request: &Request) -> bool {
+    matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
 /// The body of an answer; hyper drops it once it has taken all of it.
@@ -166,8 +162,7 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// Ends a connection whose client is late in `phase`. One that has begun a request is told why, on the stream that is
-/// returned.
+/// Ends a connection whose client is late in `phase`. Returns the stream if the client was answered why.
 fn give_up(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
     match phase {
         Phase::Head => {

@@ -26,7 +26,7 @@ struct Open {
     counts: HashMap<Pool, usize>,
 }
 
-/// What a connection counts against.
+/// The limit that a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Pool {
     /// The share of a network: an IPv4 address, or the first 64 bits of an IPv6 one.
@@ -35,7 +35,7 @@ enum Pool {
     Health,
 }
 
-/// What the table and a connection's own task share.
+/// An open connection, shared by the table and the connection's own task.
 pub(super) struct Connection {
     pool: Pool,
     pub(super) deadlines: Arc<ConnectionDeadlines>,
@@ -114,13 +114,16 @@ impl Open {
 
     /// Closes the connection idle longest of those in pools that `is_candidate` picks; returns whether there was one.
     fn evict(&mut self, is_candidate: impl Fn(Pool) -> bool) -> bool {
-        let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.pool));
-        let idle = candidates.filter_map(|(id, connection)| Some((connection.deadlines.idle_since()?, *id)));
-        let Some((_, id)) = idle.min() else { return false };
-        if let Some(connection) = self.remove(id) {
-            connection.close.notify_one();
+        loop {
+            let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.pool));
+            let idle =
+                candidates.filter_map(|(id, connection)| Some((connection.deadlines.idle_since()?, *id)));
+            let Some((idle_since, id)) = idle.min() else { return false };
+            if self.connections[&id].deadlines.evict(idle_since) {
+                self.remove(id).inspect(|connection| connection.close.notify_one());
+                return true;
+            }
         }
-        true
     }
 
     fn insert(&mut self, connection: Arc<Connection>) -> u64 {
@@ -166,7 +169,7 @@ mod tests {
         let table = Arc::new(ConnectionTable::new(Arc::new(limits)));
         let places = addresses.iter().map(|address| {
             let place = table.admit(address.parse().unwrap()).unwrap();
-            place.connection.deadlines.request_began();
+            assert!(place.connection.deadlines.begin_request());
             place
         });
         let places: Vec<_> = places.collect();

@@ -29,6 +29,9 @@ const RECHECK: Duration = Duration::from_secs(60);
 /// The value of a time that is not set.
 const NEVER: u64 = u64::MAX;
 
+/// The time since a connection is idle that was evicted.
+const EVICTED: u64 = u64::MAX - 1;
+
 /// Where a connection is in the exchange of requests and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -46,10 +49,10 @@ pub(super) enum Phase {
 }
 
 /// The phase of one connection and when the client must have moved. Written by the connection's own task alone, so
-/// there is nothing to order; the table of connections reads how long it has been idle.
+/// there is nothing to order; but the table of connections may evict one that is idle.
 pub(super) struct ConnectionDeadlines {
     limits: Arc<HttpLimits>,
-    /// What all times here are counted from, in microseconds.
+    /// The zero of all times here, which are in microseconds.
     epoch: Instant,
     phase: AtomicU8,
     deadline: AtomicU64,
@@ -72,11 +75,21 @@ impl ConnectionDeadlines {
         deadlines
     }
 
-    /// Notes that a request's head is complete.
-    pub(super) fn request_began(&self) {
-        self.idle_since.store(NEVER, Ordering::Relaxed);
+    /// Notes that a request's head is complete. Returns whether the connection was not evicted before.
+    pub(super) fn begin_request(&self) -> bool {
         self.deadline.store(NEVER, Ordering::Relaxed);
         self.set_phase(Phase::Handling);
+        let idle_since = self.idle_since.load(Ordering::Relaxed);
+        idle_since != EVICTED && self.replace_idle_since(idle_since, NEVER)
+    }
+
+    /// Keeps requests from beginning on a connection that is idle since `idle_since`; returns whether it still is.
+    pub(super) fn evict(&self, idle_since: u64) -> bool {
+        self.replace_idle_since(idle_since, EVICTED)
+    }
+
+    fn replace_idle_since(&self, old: u64, new: u64) -> bool {
+        self.idle_since.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Notes that hyper has all of the answer.
@@ -128,7 +141,7 @@ impl ConnectionDeadlines {
         }
     }
 
-    /// Notes that the system took `bytes`. Only what had to wait for the client says how fast it reads.
+    /// Notes that the system took `bytes`. Only bytes that had to wait for the client show how fast it reads.
     fn sent(&self, bytes: usize) {
         let deadline = self.deadline.load(Ordering::Relaxed);
         if self.is_answering() && deadline != NEVER {

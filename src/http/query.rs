@@ -131,13 +131,14 @@ impl Query {
         span
     }
 
-    /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`.
+    /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`; also those of `where`, as in
+    /// `where=question.operator=value`.
     pub(super) fn filter(&mut self) -> BTreeMap<Wanted, String> {
         let mut filter = BTreeMap::new();
         if self.left.is_empty() {
             return filter;
         }
-        self.known.push("filter[question][operator]");
+        self.known.extend(["filter[question][operator]", "where"]);
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
             let Some(wanted) = wanted(&name) else {
                 let fault = format!("`{}` is no filter; write `filter[question][operator]`", short(&name));
@@ -145,6 +146,17 @@ impl Query {
                 continue;
             };
             if filter.insert(wanted, value).is_some() {
+                self.faults.push(twice(&name));
+            }
+        }
+        for (_, text) in self.left.extract_if(.., |(name, _)| name == "where") {
+            let Some((wanted, value)) = clause(&text) else {
+                let expected = "a question, an operator and a value, such as score.gte=4";
+                self.faults.push(format!("`where` expects {expected}, got `{}`", short(&text)));
+                continue;
+            };
+            let name = format!("{}.{}", wanted.question, wanted.operator);
+            if filter.insert(wanted, value.to_owned()).is_some() {
                 self.faults.push(twice(&name));
             }
         }
@@ -200,6 +212,14 @@ fn wanted(name: &str) -> Option<Wanted> {
     let is_name = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
     let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
     (is_name(question) && is_name(operator)).then_some(wanted)
+}
+
+/// Reads `question.operator=value`; without an operator it is `eq`.
+fn clause(text: &str) -> Option<(Wanted, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
+    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
+    (!question.is_empty() && !operator.is_empty()).then_some((wanted, value))
 }
 
 fn no_utf8(pair: &str) -> String {

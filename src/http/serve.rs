@@ -21,7 +21,7 @@ use super::connection::serve_connection;
 use super::connection_table::ConnectionTable;
 use crate::config::{HttpLimits, KEPT_CONNECTIONS};
 
-/// How long requests under way may take to finish once the server is told to stop.
+/// How long requests under way may take to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// How long to wait after the system would give no connection, for instance for want of file descriptors.
@@ -34,7 +34,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// minutes that a client does not read, and is memory that no other limit counts.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// What answers requests: a router, or routes [within a frame](super::Framed).
+/// A service that answers requests: a router, or routes [within a frame](super::Framed).
 pub trait Answering:
     Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {
@@ -48,8 +48,8 @@ impl<S> Answering for S where
 /// Serves `service` on `listener` until `shutdown` ends; then accepts no more, lets requests under way finish for
 /// at most 10 seconds, and returns.
 ///
-/// A listener that is given away is closed before those are waited for: whoever comes then is turned away rather than
-/// left waiting. One that is lent stays open for whoever serves on it next.
+/// An owned listener is closed before those are waited for, so that new clients are refused rather than left waiting. A
+/// borrowed one stays open for the next caller.
 pub async fn serve(
     listener: impl Borrow<TcpListener>,
     service: impl Answering,
@@ -61,7 +61,7 @@ pub async fn serve(
     }
     let limits = Arc::new(limits.clone());
     let table = Arc::new(ConnectionTable::new(Arc::clone(&limits)));
-    // Those that were told to close for others may not have done so yet.
+    // Evicted connections take a moment to close.
     let most = limits.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
     let mut connections = JoinSet::new();
     let mut last_warning = None;

@@ -136,7 +136,10 @@ pub(super) async fn create_submission(
 /// they are stored: each value by the form's present question, or where it does not fit that, by the newest earlier one.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
-    params(("form" = String, Path), SubmissionsPage),
+    params(
+        ("form" = String, Path), SubmissionsPage,
+        ("where" = Option<Vec<String>>, Query, description = "The tests of `filter`, written as `score.gte=4`; can be repeated."),
+    ),
     responses(
         (status = 200, body = SubmissionList, description = "a page of submissions"),
         AnyProblem

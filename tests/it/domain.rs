@@ -304,8 +304,13 @@ fn a_submission_keeps_its_answers_to_the_letter() {
     let answers = submission::read(body, &Limits::default()).unwrap().answers;
     assert_eq!(answers.text(), "{ \"q1\" : 1.10, \"q2\":\"\\u00e9\" }");
     assert_eq!(answers.values()[1], ("q2".to_owned(), Value::String("é".to_owned())));
+    let many: String = (0..20).map(|number| format!("\"k{number}\":\"\",")).collect();
     for (body, expected) in [
         ("[]", &[("type_mismatch", "")][..]),
+        (
+            &format!(r#"{{"answers":{{}},"metadata":{{{many}"k":5}}}}"#),
+            &[("too_many", "/metadata"), ("type_mismatch", "/metadata/k")],
+        ),
         ("{}", &[("missing_field", "/answers")]),
         (r#"{"answers":[]}"#, &[("type_mismatch", "/answers")]),
         (

@@ -58,7 +58,7 @@ impl Offer {
 
     /// Reports what is wrong with a list of some of them, of which none may come twice.
     pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<Fault> {
-        let Value::Array(items) = answer else {
+        let Some(items) = answer.as_array() else {
             return vec![Fault::new(Rule::TypeMismatch, format!("Enter a list, not {}", answer.kind()))];
         };
         let count = items.len();

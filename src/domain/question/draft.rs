@@ -108,26 +108,20 @@ fn expect_all_settings(fields: &mut Fields<'_, '_>) {
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let value = fields.value("id")?;
-    match value {
-        Value::String(id) if is_id(id) => Some(id.clone()),
-        Value::String(id) => {
-            let message = if RESERVED.contains(&id.as_str()) {
-                format!("`{id}` is a word of conditions and cannot be a question id")
-            } else {
-                format!(
-                    "`{}` is no question id: use a letter, then letters, digits and _, lower case, 64 at most",
-                    id.chars().take(80).collect::<String>()
-                )
-            };
-            fields.refuse("id", Rule::InvalidQuestionId, message);
-            None
-        }
-        other => {
-            fields.refuse("id", Rule::TypeMismatch, format!("`id` must be text, not {}", other.kind()));
-            None
-        }
+    let id = fields.typed("id", "text", Value::as_str)?;
+    if is_id(id) {
+        return Some(id.to_owned());
     }
+    let message = if RESERVED.contains(&id) {
+        format!("`{id}` is a word of conditions and cannot be a question id")
+    } else {
+        format!(
+            "`{}` is not a question id: use a letter, then letters, digits and _, lower case, 64 at most",
+            id.chars().take(80).collect::<String>()
+        )
+    };
+    fields.refuse("id", Rule::InvalidQuestionId, message);
+    None
 }
 
 /// Words that mean something else where ids stand: the combinators of conditions.

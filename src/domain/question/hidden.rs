@@ -21,15 +21,14 @@ pub struct Hidden {
 impl Hidden {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         let default = fields.value("default").cloned();
-        let fault = match &default {
-            Some(value) if is_empty(value) => Some(Fault::new(Rule::Empty, "`default` must not be empty")),
-            Some(Value::String(text)) if text.chars().count() > MAX_DEFAULT => Some(Fault::new(
-                Rule::TooLong,
-                format!("`default` may have {MAX_DEFAULT} characters at most"),
-            )),
-            Some(value) => check(value).err(),
-            None => None,
-        };
+        if default.as_ref().and_then(Value::as_str).is_some_and(|text| text.chars().count() > MAX_DEFAULT) {
+            let message = format!("`default` may have {MAX_DEFAULT} characters at most");
+            fields.refuse("default", Rule::TooLong, message);
+        }
+        let fault = default.as_ref().and_then(|value| match is_empty(value) {
+            true => Some(Fault::new(Rule::Empty, "`default` must not be empty")),
+            false => check(value).err(),
+        });
         if let Some(Fault { rule, message, .. }) = fault {
             fields.refuse("default", rule, message);
         }

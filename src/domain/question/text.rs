@@ -1,5 +1,9 @@
 //! `short_text` and `long_text`: one line of text, or several.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
@@ -72,16 +76,20 @@ fn read_pattern(fields: &mut Fields<'_, '_>) -> Option<Pattern> {
     pattern.ok()
 }
 
-/// For JSON Schema, whose dialect is ECMAScript's: `None` where the two may differ, as in `\d`, which is any digit
-/// for us and an ASCII one there, in flags and names of groups, in sets within sets, and in `.` where a text has
-/// lines.
+/// The patterns that ECMAScript, the dialect of JSON Schema, reads as we do: without `\d`, which is any digit for us and an
+/// ASCII one there, flags, names of groups, sets within sets, and anything that is repeated twice.
+static PORTABLE: LazyLock<Regex> = LazyLock::new(|| {
+    let escape = r"\\[\\^$.*+?()\[\]{}|/]";
+    let set = format!(r"\[\^?-?(?:(?:[^\\\[\]&~-]|{escape})-?)+\]");
+    let times = r"(?:(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??)?";
+    let pattern = format!(r"^(?:(?:[^\\\[\](){{}}*+?|^$]|{escape}|{set}|\)){times}|\((?:\?:)?|[|^$])*$");
+    Regex::new(&pattern).expect("the pattern is one")
+});
+
+/// `pattern` for JSON Schema, if it means the same there; `.` does not where a text has lines.
 fn portable(pattern: &str, lines: Lines) -> Option<String> {
-    let text = pattern.replace("(?:", "(");
-    let same_escape = |rest: &str| rest.starts_with(|next| r"^$.*+?()[]{}|/".contains(next));
-    let odd = ["(?", "[]", "[^]", "&&", "--", "~~", "{,"].iter().any(|odd| text.contains(odd));
-    let nested = text.split(']').any(|part| part.matches('[').count() > 1);
-    let dot = lines == Lines::Many && text.contains('.');
-    let portable = text.split('\\').skip(1).all(same_escape) && !odd && !nested && !dot;
+    let dot = lines == Lines::Many && pattern.contains('.');
+    let portable = !dot && PORTABLE.is_match(pattern);
     portable.then(|| format!("^(?:{pattern})$"))
 }
 

@@ -40,16 +40,24 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(fit)
 }
 
+/// Schemes whose addresses have a host name (WHATWG URL, *special schemes*).
+const WITH_HOST: [&str; 6] = ["http", "https", "ftp", "ws", "wss", "file"];
+
+/// Characters of what names the host: as many as a host name has. The time for one beyond ASCII is quadratic.
+const MAX_HOST: usize = 253;
+
 /// The scheme of an absolute address that is one, in lower case.
 ///
 /// Browsers mend much, and so does the parser: what they would change in silence, white space, a `\`, missing slashes, is
 /// refused here.
 fn scheme_of(text: &str) -> Option<String> {
-    let parsed = Parsed::parse(text).ok()?;
     let (scheme, rest) = text.split_once(':')?;
+    let scheme = scheme.to_ascii_lowercase();
     let mended = text.contains(|character: char| character.is_whitespace() || character == '\\');
-    let has_host = !WEB.contains(&parsed.scheme()) || (rest.starts_with("//") && !rest.starts_with("///"));
-    (!mended && has_host).then(|| scheme.to_ascii_lowercase())
+    let host = rest.trim_start_matches('/').split(['/', '?', '#']).next().unwrap_or_default();
+    let is_named = !WEB.contains(&&*scheme) || (rest.starts_with("//") && !rest.starts_with("///"));
+    let is_short = !WITH_HOST.contains(&&*scheme) || host.chars().nth(MAX_HOST).is_none();
+    (!mended && is_named && is_short && Parsed::parse(text).is_ok()).then_some(scheme)
 }
 
 impl Rules for Url {

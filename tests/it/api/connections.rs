@@ -159,3 +159,15 @@ async fn a_connection_that_was_used_last_is_not_closed_for_one_that_says_nothing
     assert_eq!(closed(&mut silent).await, "");
     rest(&mut spoken).await;
 }
+
+#[tokio::test]
+async fn a_request_does_not_begin_on_a_connection_that_has_given_way() {
+    let (wire, gate) = server(1, None).await;
+    let mut late = rested(&wire, ONE).await;
+    // Both happen before the server looks again.
+    let _next = std::net::TcpStream::connect(wire.address).unwrap();
+    late.try_write(request("/slow").as_bytes()).unwrap();
+    let refused = answer(&closed(&mut late).await);
+    assert_eq!((refused.code().as_str(), refused.header("connection")), ("overloaded", Some("close")));
+    assert_eq!(gate.begun.available_permits(), 0);
+}

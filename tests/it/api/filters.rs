@@ -401,3 +401,43 @@ async fn both_names_of_the_list_take_filters() {
         "form_not_found"
     );
 }
+
+#[tokio::test]
+async fn where_is_another_way_to_write_a_filter() {
+    let server = Server::start().await;
+    let form =
+        answered(&server, &[json!({"score": 1}), json!({"score": 4, "tale": "a=b.c"}), json!({"score": 5})])
+            .await;
+    let list = |query: &str| server.get(format!("{}?{query}", path(&form))).send();
+    for (query, expected) in [
+        ("where=score.gte=4", vec![2, 1]),
+        ("where=score=4", vec![1]),
+        ("where=score.in=1,5&order=asc", vec![0, 2]),
+        ("where=score.gte=4&where=score.lt=5", vec![1]),
+        ("where=score.gte%3D4&filter[score][lt]=5", vec![1]),
+        ("where=tale=a=b.c", vec![1]),
+        ("where=tale.answered=false", vec![2, 0]),
+    ] {
+        assert_eq!(numbers(&list(query).await.expect(200)), expected, "{query}");
+    }
+    // The link to the next page keeps each of them.
+    let first = list("where=score.gte=1&where=score.lt=5&limit=1").await;
+    let next = first.header("link").unwrap().split(['<', '>']).nth(1).unwrap().to_owned();
+    assert_eq!(numbers(&server.get(next).send().await.expect(200)), [0]);
+    for (query, detail) in [
+        (
+            "where=score",
+            "`where` expects a question, an operator and a value, such as score.gte=4, got `score`",
+        ),
+        (
+            "where=.gte=4",
+            "`where` expects a question, an operator and a value, such as score.gte=4, got `.gte=4`",
+        ),
+        ("where=score.gte=4&where=score.gte=4", "`score.gte` stands twice; send it once"),
+        ("where=score.gte=4&filter[score][gte]=4", "`score.gte` stands twice; send it once"),
+    ] {
+        let refused = list(query).await;
+        assert_eq!(refused.code(), "invalid_query", "{query}");
+        assert!(refused.json()["detail"].as_str().unwrap().contains(detail), "{}", refused.text());
+    }
+}

@@ -47,6 +47,9 @@ fn statements_and_pages_have_an_id_only_if_given_and_are_never_required() {
     let long = |length| read(&format!(r#"{{"type":"hidden","default":"{}"}}"#, "é".repeat(length)));
     assert!(long(1_000).is_ok());
     assert_eq!(places(&long(1_001).unwrap_err()), [("/questions/0/default", "too_long")]);
+    let long = format!(r#"{{"type":"hidden","default":"\u0007{}"}}"#, "x".repeat(1_000));
+    let both = ["invalid_character", "too_long"].map(|code| ("/questions/0/default", code));
+    assert_eq!(places(&read(&long).unwrap_err()), both);
 }
 
 #[test]

@@ -11,6 +11,9 @@ fn url_takes_absolute_addresses_of_the_web() {
             ("\"HTTP://Example.com:8080/a%20b?c=d#e\"", &[]),
             ("\"http://localhost/\"", &[]),
             ("\"https://bücher.example/straße\"", &[]),
+            (&format!("\"https://{}.example/{}\"", "x".repeat(245), "é".repeat(10_000)), &[]),
+            (&format!("\"https://{}.example/\"", "x".repeat(246)), &["invalid_url"]),
+            (&format!("\"HTTPS://{}?\"", "新".repeat(254)), &["invalid_url"]),
             ("\"http://[::1]/\"", &[]),
             ("\"example.com\"", &["invalid_url"]),
             ("\"//example.com\"", &["invalid_url"]),
@@ -35,6 +38,7 @@ fn url_takes_absolute_addresses_of_the_web() {
         &[
             ("\"https://example.com\"", &[]),
             ("\"mailto:ann@example.com\"", &[]),
+            (&format!("\"mailto:{}@example.com\"", "x".repeat(300)), &[]),
             ("\"http://example.com\"", &["scheme_not_allowed"]),
             ("\"example.com\"", &["invalid_url"]),
         ],

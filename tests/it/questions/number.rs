@@ -1,6 +1,6 @@
 //! Numbers, yes and no.
 
-use super::{holds, keeps, refuses};
+use super::{define, holds, keeps, refuses};
 
 #[test]
 fn number_takes_numbers_between_its_bounds() {
@@ -107,4 +107,18 @@ fn boolean_takes_both_and_consent_only_yes() {
         (r#""type":"consent","text":" ""#, &["empty/text"]),
         (r#""type":"consent","labels":{"true":"x"}"#, &["unknown_field/labels"]),
     ]);
+}
+
+#[test]
+fn steps_are_in_the_schema_where_every_validator_counts_them_alike() {
+    for (settings, said) in [
+        (r#""step":3"#, true),
+        (r#""step":5e1,"min":-100"#, true),
+        (r#""step":3,"min":1"#, false),
+        (r#""step":0.1"#, false),
+    ] {
+        let version = define(&format!(r#""type":"number",{settings}"#)).unwrap();
+        let schema = version.questions[0].kind.rules().schema();
+        assert_eq!(schema.get("multipleOf").is_some(), said, "{settings}");
+    }
 }

@@ -45,6 +45,19 @@ fn a_pattern_is_in_the_schema_where_both_dialects_read_it_alike() {
         ("[[:alpha:]]", false),
         ("[a&&b]", false),
         ("a\\\\@b", false),
+        ("\\\\[a\\\\]\\\\{\\\\\\\\[.]", true),
+        ("[a[b]]", false),
+        ("a+?b{2,}?c*?", true),
+        ("a++", false),
+        ("a{2}{3}", false),
+        ("a???", false),
+        ("(?:a+?)+", true),
+        ("a+?+", false),
+        ("^*a", false),
+        ("a]", false),
+        ("a}", false),
+        ("a{2,}-[-a.-]", true),
+        ("[a--b]", false),
     ] {
         let version = define(&format!(r#""type":"short_text","pattern":"{pattern}""#)).unwrap();
         let schema = version.questions[0].kind.rules().schema();
