@@ -71,6 +71,19 @@ fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
 }
 
 #[test]
+fn an_index_whose_reads_find_no_room_is_opened_again() {
+    let machine = killed();
+    let mut writer = machine.open();
+    machine.indexes.fill();
+    assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Full)));
+    assert!(writer.is_short_of_room());
+    writer.look_at_room();
+    assert_eq!(rows(&writer).len(), 30);
+    assert!(!writer.is_short_of_room());
+    assert_eq!(machine.rebuilds(), 0);
+}
+
+#[test]
 fn a_rebuild_without_room_waits_for_it_and_keeps_the_old_index_until_then() {
     for call in 1..40 {
         let machine = killed();

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use forms::store::sled::engine::index::{Change, Index, IndexError, OpenIndex};
@@ -45,6 +44,8 @@ struct Tree {
     is_broken: bool,
     /// It can be opened and read, but no longer written.
     is_damaged: bool,
+    /// A write found no room: everything fails until it is opened anew, as with sled.
+    is_full: bool,
 }
 
 impl ModelIndexes {
@@ -88,6 +89,11 @@ impl ModelIndexes {
         self.lock().by_name["index"].lock().unwrap().is_damaged = true;
     }
 
+    /// Lets the serving index find no room for what it still has to write.
+    pub(crate) fn fill(&self) {
+        self.lock().by_name["index"].lock().unwrap().is_full = true;
+    }
+
     /// Lets each sync of an index in use fail from now on.
     pub(crate) fn fail_to_sync(&self) {
         self.lock().fails_to_sync = true;
@@ -123,8 +129,9 @@ impl OpenIndex for ModelIndexes {
             return Err(IndexError::Failed("it is broken".to_owned()));
         }
         open.is_closed = false;
+        open.is_full = false;
         drop(open);
-        Ok(Arc::new(ModelIndex { fate: self.fate.clone(), tree, is_full: AtomicBool::new(false) }))
+        Ok(Arc::new(ModelIndex { fate: self.fate.clone(), tree }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
@@ -242,24 +249,21 @@ fn apply(map: &mut Map, (key, cell): &Row) {
 struct ModelIndex {
     fate: Fate,
     tree: Arc<Mutex<Tree>>,
-    /// After a write without room everything fails until it is opened anew, as with sled.
-    is_full: AtomicBool,
 }
 
 impl ModelIndex {
     fn works(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
-        if self.is_full.load(Ordering::Relaxed) {
-            return Err(IndexError::NoRoom);
-        }
+        let tree = self.tree.lock().unwrap();
         match self.fate.draw() {
-            Lot::Works => Ok(self.tree.lock().unwrap()),
+            Lot::Works if tree.is_full => Err(IndexError::NoRoom),
+            Lot::Works => Ok(tree),
             Lot::Fails(error) => Err(failed(error)),
         }
     }
 
     fn write(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
         let tree = self.works().inspect_err(|error| {
-            self.is_full.store(matches!(error, IndexError::NoRoom), Ordering::Relaxed);
+            self.tree.lock().unwrap().is_full |= matches!(error, IndexError::NoRoom);
         })?;
         match tree.is_damaged {
             true => Err(IndexError::Failed("it is damaged".to_owned())),

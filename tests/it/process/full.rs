@@ -51,8 +51,11 @@ fn a_full_disk_heals_when_room_returns() {
 /// Rounds with each setting, where `FORMS_FILLS` says nothing else.
 const FILLS: u64 = 3;
 
+/// Connections that store until there is no room.
+const CONNECTIONS: u64 = 64;
+
 /// Size of the file system that is filled again and again: the default leaves 128 MiB free.
-const LARGER_SIZE: u64 = 256 << 20;
+const LARGER_SIZE: u64 = 1 << 30;
 
 #[test]
 fn a_disk_that_others_fill_under_load_never_ends_the_server() {
@@ -65,14 +68,14 @@ fn a_disk_that_others_fill_under_load_never_ends_the_server() {
         block_on(async {
             let mut server = Server::start(&mut serve_on_small_disk(&data, LARGER_SIZE, settings)).unwrap();
             let seen = seen_by(&server, &data);
-            let mut witness = Witness::new(&server, &seen).await;
+            let mut witness = Witness::new(&server, &seen).await.of_large_answers();
             for round in 0..rounds {
                 let filler = seen.join("filler");
                 let removed = filler.clone();
-                let enough = 50 + 37 * (round as usize % 10);
+                let enough = 100 + 97 * (round as usize % 10);
                 // Beside the load, which ends as soon as there is no room for more of it.
                 let begin = |server| (server, thread::spawn(move || fill(&filler)));
-                let filled = witness.store_until(server, enough, begin).await;
+                let filled = witness.store_from(CONNECTIONS, server, enough, begin).await;
                 server = filled.0;
                 filled.1.join().unwrap();
                 for _ in 0..20 {

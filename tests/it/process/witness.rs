@@ -17,6 +17,9 @@ const DEFINITION: &str = r#"{"title":"Witnessed","questions":[
     {"type":"email","title":"Address"},
     {"type":"rating","title":"Rating"}]}"#;
 
+/// Of so many submissions one is large.
+const LARGE_EVERY: u64 = 16;
+
 /// Connections that store at once.
 const CONNECTIONS: u64 = 16;
 
@@ -27,9 +30,16 @@ pub(super) struct Witness {
     stored: HashMap<String, u64>,
     /// Numbers that were sent; each once, so that none may be there twice.
     sent: Arc<AtomicU64>,
+    /// Of how many submissions one is large.
+    large_every: u64,
 }
 
 impl Witness {
+    /// The same, for which every submission is large.
+    pub(super) fn of_large_answers(self) -> Self {
+        Self { large_every: 1, ..self }
+    }
+
     /// Makes a published form.
     pub(super) async fn new(server: &Server, data: &std::path::Path) -> Self {
         let key = operator_key(data).unwrap();
@@ -39,7 +49,7 @@ impl Witness {
         let publish = request("PATCH", &format!("/api/v1/forms/{id}"), &key, r#"{"status":"published"}"#);
         expect(&mut connection, &publish, 200).await.unwrap();
         let form = Form { address: server.address(), key, id };
-        Self { form, stored: HashMap::new(), sent: Arc::new(AtomicU64::new(0)) }
+        Self { form, stored: HashMap::new(), sent: Arc::new(AtomicU64::new(0)), large_every: LARGE_EVERY }
     }
 
     /// How many submissions must be there.
@@ -79,7 +89,7 @@ impl Witness {
         let (acknowledge, mut acknowledged) = unbounded_channel();
         for _ in 0..connections {
             let (form, sent) = (self.form(&server), Arc::clone(&self.sent));
-            tokio::spawn(send(form, sent, acknowledge.clone()));
+            tokio::spawn(send(form, sent, self.large_every, acknowledge.clone()));
         }
         drop(acknowledge);
         for count in 0..enough {
@@ -99,7 +109,7 @@ impl Witness {
         let form = self.form(server);
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let mut connection = Connection::open(form.address).await.unwrap();
-        let answer = connection.exchange(&submit(&form, number)).await.unwrap();
+        let answer = connection.exchange(&submit_large(&form, number, self.large_every)).await.unwrap();
         let body: Value = serde_json::from_slice(answer.body).unwrap();
         if answer.status == 201 {
             self.stored.insert(body["id"].as_str().unwrap().to_owned(), number);
@@ -117,7 +127,7 @@ impl Witness {
         for (id, answers) in shown {
             let number = number_of(&answers);
             assert!(number < self.sent.load(Ordering::Relaxed), "{id} was never sent: {answers}");
-            assert_eq!(answers, answers_of(number), "{id}");
+            assert_eq!(answers, answers_of(number, self.large_every), "{id}");
             assert!(numbers.insert(number), "submission {number} is there twice");
             ids.insert(id, number);
         }
@@ -128,11 +138,16 @@ impl Witness {
     }
 }
 
-async fn send(form: Form, sent: Arc<AtomicU64>, acknowledge: UnboundedSender<(String, u64)>) {
+async fn send(
+    form: Form,
+    sent: Arc<AtomicU64>,
+    large_every: u64,
+    acknowledge: UnboundedSender<(String, u64)>,
+) {
     let Ok(mut connection) = Connection::open(form.address).await else { return };
     loop {
         let number = sent.fetch_add(1, Ordering::Relaxed);
-        let Ok(answer) = connection.exchange(&submit(&form, number)).await else { return };
+        let Ok(answer) = connection.exchange(&submit_large(&form, number, large_every)).await else { return };
         // An orderly end answers what is too late with 503; that is no promise.
         if answer.status == 503 {
             return;
@@ -146,7 +161,11 @@ async fn send(form: Form, sent: Arc<AtomicU64>, acknowledge: UnboundedSender<(St
 
 /// The request that stores submission `number`.
 pub(super) fn submit(form: &Form, number: u64) -> Vec<u8> {
-    let body = format!(r#"{{"answers":{}}}"#, answers_of(number));
+    submit_large(form, number, LARGE_EVERY)
+}
+
+fn submit_large(form: &Form, number: u64, large_every: u64) -> Vec<u8> {
+    let body = format!(r#"{{"answers":{}}}"#, answers_of(number, large_every));
     request("POST", &format!("{}/submissions", form.path()), &form.key, &body)
 }
 
@@ -156,8 +175,8 @@ pub(super) fn mark_of(number: u64) -> String {
 }
 
 /// The answers of submission `number`: some are larger than a row of the index may be, and are kept in pieces.
-fn answers_of(number: u64) -> String {
-    let words = if number % 16 == 7 { 600 } else { number % 40 };
+fn answers_of(number: u64, large_every: u64) -> String {
+    let words = if number % large_every == large_every / 2 { 600 } else { number % 40 };
     let text = "byte for byte ".repeat(words as usize + 1);
     let mark = mark_of(number);
     format!(r#"{{"q2": "{mark}", "q1":"{text}","q3":{}}}"#, number % 5 + 1)

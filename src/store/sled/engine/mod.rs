@@ -210,7 +210,7 @@ impl Engine {
 
     /// Calls the writer where something could not be read: the index is to be proved, also if nobody writes.
     fn heeding<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
-        if matches!(read, Err(StoreError::Damaged(_) | StoreError::Missing(_))) {
+        if matches!(read, Err(StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Full)) {
             self.inner.queue.call_writer();
         }
         read

@@ -54,7 +54,7 @@ pub(crate) fn open(place: &Place) -> Result<Opened, OpenError> {
         Ok((journal, index, applied))
     });
     let (journal, index, applied) =
-        opened.inspect_err(|error| leave_trust(place, &mut state, trusted, error))?;
+        opened.inspect_err(|error| leave_trust(place, &mut state, &trusted, error))?;
     remove_leftovers(place)?;
     Ok(Opened { lock, state, journal, index, applied })
 }
@@ -75,15 +75,15 @@ pub(crate) fn reopen(
     let segments = survey::segments(&*place.disk)?;
     believe(place, state, &segments, &journal.end(), false)
         .and_then(|believed| bring_up(place, believed, journal, state))
-        .inspect_err(|error| leave_trust(place, state, trusted, error))
+        .inspect_err(|error| leave_trust(place, state, &trusted, error))
 }
 
-/// What was trusted before stays so where the index could not be opened for a reason that is none of its own.
-fn leave_trust(place: &Place, state: &mut State, trusted: Trust, error: &OpenError) {
-    if matches!(error, OpenError::NoRoom | OpenError::Locked { .. }) && state.trust != trusted {
-        state.trust = trusted;
+/// An index that was trusted stays so where it could not be opened for a reason that is none of its own; but sled may have
+/// written to it, so that it is not trusted beyond the death of the machine.
+fn leave_trust(place: &Place, state: &mut State, trusted: &Trust, error: &OpenError) {
+    if matches!(error, OpenError::NoRoom | OpenError::Locked { .. }) && state.trust != *trusted {
         // If this fails, the next start trusts less than it could.
-        drop(state.write(&*place.disk));
+        drop(trust_until_the_machine_dies(place, state));
     }
 }
 
@@ -221,7 +221,14 @@ fn not_behind(place: &Place, end: &End) -> Result<(), OpenError> {
     if place.indexes.size(INDEX) == 0 {
         return Ok(());
     }
-    match peek(place) {
+    let marked = place.disk.list("").map_err(io_error("list the store"))?.iter().any(|name| name == PEEKING);
+    if marked {
+        return Ok(());
+    }
+    place.disk.create(PEEKING).map_err(io_error("look at an old index"))?;
+    let peeked = peek(place);
+    place.disk.remove(PEEKING).map_err(io_error("look at an old index"))?;
+    match peeked {
         Ok(cell) => match Applied::decode(cell) {
             Ok(applied) => refuse_beyond(end, applied),
             Err(_) => Ok(()),
@@ -229,6 +236,9 @@ fn not_behind(place: &Place, end: &End) -> Result<(), OpenError> {
         Err(error) => damaged(place, error).map(drop),
     }
 }
+
+/// There while an index is read that is not trusted: if that ends the process, the next start does without.
+const PEEKING: &str = "peek.tmp";
 
 /// Reads how far the index has come. One that was mangled may hang sled: after a while it is not waited for any more.
 fn peek(place: &Place) -> Result<Option<Vec<u8>>, IndexError> {

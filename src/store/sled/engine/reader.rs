@@ -21,6 +21,8 @@ struct Shared {
     doubted: AtomicBool,
     /// The index was found to be what the journal says.
     is_proved: AtomicBool,
+    /// The index answers reads with want of room, too.
+    is_out_of_room: AtomicBool,
 }
 
 impl Reader {
@@ -72,6 +74,7 @@ impl Reader {
     }
 
     pub(crate) fn set(&self, index: Arc<dyn Index>) {
+        self.shared.is_out_of_room.store(false, Ordering::Relaxed);
         *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
@@ -85,6 +88,11 @@ impl Reader {
         self.shared.doubted.load(Ordering::Relaxed) && self.shared.doubted.swap(false, Ordering::Relaxed)
     }
 
+    /// Whether a read has failed for want of room: the index must be opened again.
+    pub(crate) fn is_out_of_room(&self) -> bool {
+        self.shared.is_out_of_room.load(Ordering::Relaxed)
+    }
+
     /// Notes whether the index was found to be what the journal says.
     pub(crate) fn set_proved(&self, is_proved: bool) {
         self.shared.is_proved.store(is_proved, Ordering::Relaxed);
@@ -93,6 +101,9 @@ impl Reader {
     /// Remembers that something could not be read. What is missing in an index that was proved is missing in the journal,
     /// too: to prove it again would find nothing.
     pub(crate) fn noting<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if matches!(result, Err(StoreError::Full)) {
+            self.shared.is_out_of_room.store(true, Ordering::Relaxed);
+        }
         let is_doubtful = match &result {
             Err(StoreError::Damaged(_)) => true,
             Err(StoreError::Missing(_)) => !self.shared.is_proved.load(Ordering::Relaxed),

@@ -127,17 +127,17 @@ impl Writer {
             self.measure_room();
         }
         let outcome = self.run(&mut *operation, &*index);
-        self.waiting.push((operation, self.reader.noting(outcome)));
+        self.waiting.push((operation, outcome));
     }
 
     fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
         let mut tx = Tx::new(index, &self.group);
-        operation::run(operation, &mut tx)?;
+        self.reader.noting(operation::run(operation, &mut tx))?;
         let changes = tx.into_changes();
         if !changes.is_empty() && !self.has_room(operation.kind()) {
             return Err(StoreError::Full);
         }
-        self.group.join(changes, index)
+        self.reader.noting(self.group.join(changes, index))
     }
 
     /// Whether the group takes no more operations.
@@ -244,7 +244,7 @@ impl Writer {
 
     /// Whether the disk was too full to write when it was looked at last.
     pub fn is_short_of_room(&self) -> bool {
-        self.index.is_none() || !self.has_room(Kind::Ordinary)
+        self.index.is_none() || self.reader.is_out_of_room() || !self.has_room(Kind::Ordinary)
     }
 
     fn has_room(&self, kind: Kind) -> bool {

@@ -98,6 +98,9 @@ impl Writer {
 
     /// Looks at the free space, and goes on where the index had no room and there may be some now.
     pub fn look_at_room(&mut self) {
+        if self.index.is_some() && self.reader.is_out_of_room() {
+            self.lose_room();
+        }
         self.measure_room();
         if self.index.is_none() && !self.is_stopped && self.has_room(Kind::Freeing) {
             self.bring_index_back();
