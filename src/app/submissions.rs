@@ -1,12 +1,10 @@
 //! Taking in submissions and reading them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Shut, accepting};
-use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::form::Version;
 use crate::domain::limits::Limits;
@@ -173,10 +171,9 @@ impl App {
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let current = self.current(caller, form).await?;
         let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
-        let filter =
-            SubmissionFilter::new(&query, &current.version.questions).map_err(AppError::InvalidQuery)?;
         let (workspace, id) = (caller.workspace, current.form.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
+        let filter = self.filter(current.version, query).await?;
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
         let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
@@ -187,17 +184,19 @@ impl App {
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// What is wrong with `tests` of the form's answers, for a list that is refused all the same.
-    pub async fn misfit(
+    /// Prepares `query`. To compile its patterns may take 50 ms.
+    async fn filter(
         &self,
-        caller: &Caller,
-        form: &str,
-        tests: BTreeMap<Wanted, String>,
-    ) -> Result<Option<String>, AppError> {
-        require(caller, Scope::Read)?;
-        let version = self.current(caller, form).await?.version;
-        let query = SubmissionQuery { answers: tests, ..SubmissionQuery::default() };
-        Ok(SubmissionFilter::new(&query, &version.questions).err())
+        version: Arc<Version>,
+        query: SubmissionQuery,
+    ) -> Result<SubmissionFilter, AppError> {
+        let prepare = |query: &SubmissionQuery, version: &Version| {
+            SubmissionFilter::new(query, &version.questions).map_err(AppError::InvalidQuery)
+        };
+        if query.answers.is_empty() {
+            return prepare(&query, &version);
+        }
+        self.pool.run(move || prepare(&query, &version)).await?
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
