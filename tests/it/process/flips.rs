@@ -18,6 +18,7 @@ use super::block_on;
 use super::common::fill::{Form, expect, published_form};
 use super::common::server::{Server, forms_serve, operator_key};
 use super::common::settings;
+use super::common::table::say;
 use super::common::wire::{Connection, request};
 use crate::store::Scrambled;
 
@@ -107,7 +108,7 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     let here = Form { address: server.address(), ..form.clone() };
     change(&here, round).await;
     let before = dump(&here).await.expect("an undamaged store serves");
-    let is_clean = round / AIMS.len() as u64 % 2 == 0;
+    let is_clean = (round / AIMS.len() as u64).is_multiple_of(2);
     if is_clean {
         server.stop().unwrap();
     } else {
@@ -117,7 +118,8 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     let (file, at) = place(data, aim, &rows, &draw);
     let bit = 1 << draw.below(8);
     let flipped = flip(&file, at, bit);
-    println!("round {round}: {aim:?}, bit {bit:#04x} at {at} of {}, clean: {is_clean}", file.display());
+    let shown = file.display();
+    say(&format!("round {round}: {aim:?}, bit {bit:#04x} at {at} of {shown}, clean: {is_clean}")).unwrap();
     match start(data) {
         Ok(server) => {
             let here = Form { address: server.address(), ..form.clone() };
@@ -203,9 +205,9 @@ fn wait_for_seal(data: &Path) {
     loop {
         let segment = segments(data).pop().unwrap();
         let bytes = fs::read(&segment).unwrap();
-        let frames = (8192..bytes.len()).step_by(512).filter(|&at| bytes[at..].starts_with(b"frm1"));
+        let mut frames = (8192..bytes.len()).step_by(512).filter(|&at| bytes[at..].starts_with(b"frm1"));
         // No changes, and nothing written behind it.
-        if frames.last().is_some_and(|at| bytes[at + 12..at + 16] == [0; 4]) {
+        if frames.next_back().is_some_and(|at| bytes[at + 12..at + 16] == [0; 4]) {
             return;
         }
         assert!(begun.elapsed() < PATIENCE, "the journal is not sealed");
