@@ -248,13 +248,12 @@ fn searches() -> Vec<Case> {
     ]
 }
 
-/// Conditions with as many tests as a definition has room for.
+/// Conditions with as many tests as a form may have.
 fn conditions() -> Vec<Case> {
     let digits = "0".repeat(ANSWER - 100);
     let close = format!("1.{digits}1");
     let moment = format!("2026-01-01T00:00:00.{digits}Z");
-    // `{"a":…},` each.
-    let many = |test: Value| vec![test.clone(); (DEFINITION - 1_000) / (test.to_string().len() + 7)];
+    let many = |test: Value| vec![test; Limits::default().values];
     vec![
         asked("equal to numbers", "number", json!({}), many(json!(2)), json!(1)),
         asked("equal to a number with many digits", "number", json!({}), many(json!(1)), &close),
@@ -263,7 +262,7 @@ fn conditions() -> Vec<Case> {
             "number",
             json!({}),
             many(json!(1)),
-            format!("1.{}1", "0".repeat(380)),
+            format!("1.{}1", "0".repeat(387)),
         ),
         asked("beyond a number with many digits", "number", json!({}), many(json!({"gt": 1})), &close),
         asked(
@@ -295,7 +294,13 @@ fn conditions() -> Vec<Case> {
             format!("[{close}]"),
         ),
         asked("texts", "long_text", json!({}), many(json!("aaaaaaaaaaaaaaab")), json!("aaaaaaaaaaaaaaaa")),
-        asked("one of many", "short_text", json!({}), vec![json!(vec!["aaab"; 290_000])], json!("aaaa")),
+        asked(
+            "one of many",
+            "short_text",
+            json!({}),
+            vec![json!(vec!["aaab"; Limits::default().values])],
+            json!("aaaa"),
+        ),
         nested(),
     ]
 }
@@ -304,7 +309,7 @@ fn conditions() -> Vec<Case> {
 fn nested() -> Case {
     let test = json!({"a": 2});
     let deep = (0..2).fold(test, |test, _| json!({"not": {"any": [test, {"a": 3}]}}));
-    let last = question("b", "rating", json!({"show_if": {"any": vec![deep; 16_000]}}));
+    let last = question("b", "rating", json!({"show_if": {"any": vec![deep; Limits::default().values / 3]}}));
     let questions = vec![question("a", "number", json!({})), last];
     Case { name: "nested", questions, answers: vec![("a".to_owned(), "1".to_owned())] }
 }
@@ -354,7 +359,7 @@ fn everything() -> Case {
         let matches = vec![json!({"p": {"matches": pattern}}); 50];
         let part = format!("{}b", "a".repeat(1_000));
         let includes = vec![json!({"t": {"includes": part}}); Limits::default().includes];
-        let tests = vec![json!({"n": 2}); 40_000];
+        let tests = vec![json!({"n": 1}); Limits::default().values - Limits::default().includes];
         let mut case = lists(250);
         case.questions.extend([
             question("p", "short_text", json!({})),
@@ -364,8 +369,9 @@ fn everything() -> Case {
             question("y", "rating", json!({"show_if": {"any": includes}})),
             question("z", "rating", json!({"show_if": {"any": tests}})),
         ]);
-        let given = [("p", json!(mixed('😀', '😁'))), ("t", json!("a".repeat(ANSWER))), ("n", json!(1))];
+        let given = [("p", json!(mixed('😀', '😁'))), ("t", json!("a".repeat(ANSWER)))];
         case.answers.extend(given.map(|(id, answer)| (id.to_owned(), answer.to_string())));
+        case.answers.push(("n".to_owned(), format!("1.{}1", "0".repeat(387))));
         case
     })
 }

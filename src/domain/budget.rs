@@ -17,6 +17,7 @@ pub struct Budget {
     pattern_text: Remaining,
     matches: Remaining,
     includes: Remaining,
+    values: Remaining,
 }
 
 /// A broken rule and its message; `None` where an earlier question was reported for the same.
@@ -44,6 +45,7 @@ impl Budget {
             pattern_text: all(limits.pattern_text),
             matches: all(limits.matches),
             includes: all(limits.includes),
+            values: all(limits.values),
         }
     }
 
@@ -65,6 +67,14 @@ impl Budget {
         let most = self.limits.includes;
         self.includes.take(1, || {
             (Rule::TooMany, format!("too many `includes` in the conditions of this form: {most} are allowed"))
+        })
+    }
+
+    /// Counts a value that answers are compared with.
+    pub(super) fn count_value(&mut self) -> Result<(), Refused> {
+        let most = self.limits.values;
+        self.values.take(1, || {
+            (Rule::TooMany, format!("too many values in the conditions of this form: {most} are allowed"))
         })
     }
 

@@ -6,7 +6,7 @@ pub const MAX_RETIRED_IDS: usize = 5_000;
 /// Characters of an answer that a pattern is held against: time is the product of both sizes.
 pub const MAX_MATCHED: usize = 1_000;
 
-/// Characters of a number in an answer: conditions compare it to the last digit, perhaps 200,000 times.
+/// Characters of a number in an answer: conditions compare it to the last digit, perhaps 10,000 times.
 pub const MAX_NUMBER: usize = 400;
 
 /// Tests in one filter of a list.
@@ -42,6 +42,8 @@ pub struct Limits {
     pub matches: usize,
     /// Tests with `includes` in the conditions of a form.
     pub includes: usize,
+    /// Values in the conditions of a form, each item of an `in` counted.
+    pub values: usize,
 }
 
 impl Limits {
@@ -57,6 +59,7 @@ impl Limits {
         matched: usize::MAX,
         matches: usize::MAX,
         includes: usize::MAX,
+        values: usize::MAX,
     };
 }
 
@@ -73,6 +76,7 @@ impl Default for Limits {
             matched: MAX_MATCHED,
             matches: 50,
             includes: 250,
+            values: 10_000,
         }
     }
 }

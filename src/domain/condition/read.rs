@@ -135,6 +135,8 @@ impl Reading<'_> {
             self.report(at, Rule::ImpossibleCondition, message);
             return None;
         }
+        let granted = self.budget.count_value();
+        self.granted(at, granted)?;
         Some(operand.clone())
     }
 

@@ -254,7 +254,19 @@ fn a_form_searches_answers_only_so_often() {
         assert!(form(most / 2).is_ok());
         assert_eq!(form(most / 2 + 1).unwrap_err()[0].code.name(), "too_many");
     }
-    assert_eq!(problems(&list(r#"{"stars":{"gte":2}}"#, 5_000)), []);
+}
+
+#[test]
+fn the_conditions_of_a_form_have_10_000_values_at_most() {
+    let one_of = |count: usize| {
+        format!(
+            r#"{{"stars":[{}],"any":[{{"stars":1}},{{"stars":{{"gt":2}}}}]}}"#,
+            vec!["3"; count].join(",")
+        )
+    };
+    assert_eq!(problems(&one_of(9_998)), []);
+    assert_eq!(problems(&one_of(20_000)), [("/stars/10000".to_owned(), "too_many")]);
+    assert_eq!(problems(&one_of(9_999)), [("/any/1/stars/gt".to_owned(), "too_many")]);
 }
 
 #[test]
