@@ -28,7 +28,7 @@ use crate::domain::submission::{Submission, SubmissionStatus};
 #[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SubmissionsPage {
-    /// How many at most; fewer where they are large.
+    /// Maximum number to return. A page ends earlier at 1 MiB, and where a search has taken 2 seconds.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
@@ -54,7 +54,7 @@ pub(super) struct SubmissionsPage {
     /// conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`, `answered`. All must hold.
     #[param(value_type = Option<Object>, style = DeepObject)]
     filter: BTreeMap<FilterKey, String>,
-    /// Count all of the list: the member `total`.
+    /// Count all of the list: the member `total`, left out where counting takes longer than 2 seconds.
     #[param(required = false)]
     count: bool,
 }
