@@ -1,6 +1,7 @@
 //! What handlers take out of a request; whatever does not fit is a problem document.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -10,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use super::Shared;
 use super::accept::JSON;
@@ -68,6 +70,9 @@ pub(super) struct JsonText {
     _place: Option<OwnedSemaphorePermit>,
 }
 
+/// Longest wait of a body for its place.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
 /// How much an operation may answer with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Echo {
@@ -103,7 +108,10 @@ impl JsonText {
             Echo::Body => None,
         };
         let place = match places {
-            Some(places) => Some(Arc::clone(places).acquire_owned().await.expect("it is never closed")),
+            Some(places) => {
+                let place = timeout(MAX_WAIT, Arc::clone(places).acquire_owned()).await;
+                Some(place.map_err(|_elapsed| overloaded())?.expect("the semaphore is never closed"))
+            }
             None => None,
         };
         if place.is_some() && budgets.answers.is_exhausted(holder) {

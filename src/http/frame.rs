@@ -94,11 +94,12 @@ impl Service<Request> for Framed {
 }
 
 /// Writes the access log: what failed as `info`, the rest, which is nearly all, as `debug`. Formatting and writing a
-/// line costs as much as storing a submission does.
+/// line costs as much as storing a submission does, so requests that meet overload are not logged at `info` either.
 fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, request_id: &str) {
+    let is_routine = status.as_u16() < 400 || status == StatusCode::SERVICE_UNAVAILABLE;
     let status = status.as_u16();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    if status < 400 {
+    if is_routine {
         tracing::debug!(target: "forms::access", %method, path, status, micros, request_id);
     } else {
         tracing::info!(target: "forms::access", %method, path, status, micros, request_id);

@@ -171,7 +171,7 @@ fn a_version_is_compiled_off_the_request_threads_and_once_for_all_who_wait() {
         let form = slow_form(&server).await;
         // Reopened, it has compiled nothing, and there is room for one job: a second compilation would be refused.
         let server = server.with_pool(PoolLimits { jobs: 1, ..PoolLimits::default() }).await;
-        let path = format!("/api/v1/forms/{form}");
+        let path = format!("/api/v1/forms/{form}/schema");
         let taken = take_the_spare_thread();
         let mut waiting: Vec<_> = (0..8).map(|_| Box::pin(server.get(&path).send())).collect();
         for request in &mut waiting {

@@ -1,6 +1,7 @@
 //! The life of a form over HTTP: revisions, versions, the trash, when it takes answers.
 
 use axum::http::Method;
+use forms::cpu_pool::PoolLimits;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, NOW, Server, questions};
@@ -167,6 +168,9 @@ async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_f
     let server = server.with_index(|_| ()).await;
     same(&server).await;
     delete(&server, "").await;
+    same(&server).await;
+    // Reopened, the server has compiled nothing, and no room to do so: the answer needs none.
+    let server = server.with_pool(PoolLimits { jobs: 0, ..PoolLimits::default() }).await;
     same(&server).await;
     assert_eq!(server.get(&path).send().await.code(), "form_not_found", "it is in the trash");
     // What is erased cannot be shown.
