@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forms::cpu_pool::CpuPool;
-use forms::domain::condition::Wanted;
+use forms::domain::condition::FilterKey;
 use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, Random, WorkspaceId};
 use forms::secret::KeyText;
@@ -194,8 +194,8 @@ async fn read(
 }
 
 fn answer(question: &str, operator: &str, value: &str) -> SubmissionQuery {
-    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
-    SubmissionQuery { answers: [(wanted, value.to_owned())].into(), ..SubmissionQuery::default() }
+    let key = FilterKey { question: question.to_owned(), operator: operator.to_owned() };
+    SubmissionQuery { answers: [(key, value.to_owned())].into(), ..SubmissionQuery::default() }
 }
 
 fn lists() -> [(&'static str, SubmissionQuery); 6] {

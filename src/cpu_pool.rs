@@ -82,6 +82,11 @@ impl CpuPool {
         Self { running, admitted, limits }
     }
 
+    /// Returns its bounds.
+    pub fn limits(&self) -> &PoolLimits {
+        &self.limits
+    }
+
     /// Admits a job of several steps.
     ///
     /// # Errors

@@ -189,14 +189,9 @@ impl From<WrittenVersion> for VersionView {
 
 impl FormDetail {
     /// `form` with its questions and its number of submissions, at the time `now`.
-    pub fn new(
-        form: &Form,
-        version: &Version,
-        response_count: u64,
-        now: Timestamp,
-    ) -> Result<Self, serde_json::Error> {
+    pub fn new(form: &Form, version: WrittenVersion, response_count: u64, now: Timestamp) -> Self {
         let reason = accepting(form, response_count, now).err();
-        Ok(Self {
+        Self {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
@@ -205,12 +200,12 @@ impl FormDetail {
             version: form.version,
             accepting: reason.is_none(),
             accepting_reason: reason,
-            questions: serde_json::value::to_raw_value(&version.questions)?,
+            questions: version.questions,
             settings: form.settings.clone(),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,
             published_at: form.published_at,
-        })
+        }
     }
 }

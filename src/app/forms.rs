@@ -45,33 +45,40 @@ pub struct VersionPage {
     pub next: Option<String>,
 }
 
-/// A form that was taken out of the trash.
+/// A form as it is shown. Its questions are shown as they are written: nothing needs to be compiled for that.
 #[derive(Debug, Clone)]
-pub struct RestoredForm {
-    pub current: Current,
-    /// How many submissions it had then.
+pub struct FormView {
+    pub form: Arc<Form>,
+    pub version: WrittenVersion,
+    /// How many submissions it has.
     pub responses: u64,
-    /// When that was.
-    pub at: Timestamp,
 }
 
 /// How often an edit is computed. Edits of one form wait for each other, but one whose caller has left may still be
 /// written, and the form may go to the trash and come back.
 const TRIES: usize = 3;
 
+/// A form after an edit, and its new questions as they are written.
+type WrittenEdit = (EditedForm, Option<WrittenVersion>);
+
 /// How a definition or a change of one is read.
 type Read<T> = fn(&Value, &Limits) -> Result<T, Vec<Violation>>;
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
-    async fn read_definition<T: Send + 'static>(&self, body: &str, read: Read<T>) -> Result<T, AppError> {
+    async fn read_definition<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        body: &str,
+        read: Read<T>,
+    ) -> Result<T, AppError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || {
             let value = json::parse(&body).map_err(AppError::Malformed)?;
             read(&value, &limits)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
         };
-        self.pool.run(work).await?
+        self.run_job(caller, work).await
     }
 
     /// Makes a draft from the definition in the body. True if an earlier attempt had made it.
@@ -81,7 +88,7 @@ impl App {
         attempt: Attempt<'_>,
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require(caller, Scope::Write)?;
-        let definition = self.read_definition(attempt.body, Definition::read).await?;
+        let definition = self.read_definition(caller, attempt.body, Definition::read).await?;
         let retry = attempt.retry(caller, Operation::CreateForm);
         for _ in 0..3 {
             let id = FormId::draw(self.random());
@@ -106,17 +113,28 @@ impl App {
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require(caller, Scope::Write)?;
-        let definition = self.read_definition(body, Definition::read).await?;
+        let definition = self.read_definition(caller, body, Definition::read).await?;
         self.refuse_taken_slug(caller.workspace, definition.slug.as_deref()).await?;
         Ok(Form::create(FormId::draw(self.random()), caller.workspace, definition, self.now()))
     }
 
-    /// The form with its number of submissions.
-    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<(Current, u64), AppError> {
+    /// The form with its questions and its number of submissions.
+    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<FormView, AppError> {
         require_sight(caller)?;
-        let current = self.current(caller, form).await?;
-        let count = self.store.count_submissions(caller.workspace, current.form.id).await?;
-        Ok((current, count))
+        let found = self.form(caller, form).await?;
+        let version = self.written_version(&found).await?;
+        self.view(found, version).await
+    }
+
+    async fn view(&self, form: Arc<Form>, version: WrittenVersion) -> Result<FormView, AppError> {
+        let responses = self.store.count_submissions(form.workspace, form.id).await?;
+        Ok(FormView { form, version, responses })
+    }
+
+    /// The present version of a form outside the trash, as it is written.
+    async fn written_version(&self, form: &Form) -> Result<WrittenVersion, AppError> {
+        let found = self.store.find_version(form.workspace, form.id, form.version).await?;
+        found.ok_or_else(|| AppError::NotFound(What::Form(form.id.to_string())))
     }
 
     /// The JSON Schema of the form's answers.
@@ -133,6 +151,10 @@ impl App {
         let list = format!("forms {} {filter:?}", caller.workspace);
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| form_position(&cursors, &list, &text)).transpose()?;
+        let _permit = match filter.takes_all() && !count {
+            true => None,
+            false => Some(self.job_permit(caller).await?),
+        };
         let mut forms = self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
         let length = page_length(&forms, limit);
         let more = forms.len() > length;
@@ -157,65 +179,75 @@ impl App {
         body: &str,
         expected: Expected,
         dry_run: bool,
-    ) -> Result<(Current, u64), AppError> {
+    ) -> Result<FormView, AppError> {
         require(caller, Scope::Write)?;
         let id = self.form(caller, form).await?.id;
-        let change = Arc::new(self.read_definition(body, Change::read).await?);
-        let _lock = self.form_edits.lock(id).await;
+        let change = Arc::new(self.read_definition(caller, body, Change::read).await?);
+        let _permit = self.form_edits.acquire(id).await;
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let edit = self.edit_form(&current, Arc::clone(&change)).await?;
-            let step = match edit {
-                Edit::Unchanged => Step::Done(current),
-                Edit::Changed(edited) if dry_run => Step::Done(self.try_edit(current, *edited).await?),
-                Edit::Changed(edited) => self.replace_form(current, *edited).await?,
+            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            // Read before anything is stored: what was done is answered, whatever happens to the form meanwhile.
+            let version = match &edited {
+                Some((_, Some(written))) => written.clone(),
+                Some((_, None)) | None => self.written_version(&current.form).await?,
+            };
+            let step = match edited {
+                None => Step::Done(current.form),
+                Some((edited, _)) if dry_run => Step::Done(self.try_edit(&current.form, edited).await?),
+                Some(edited) => self.replace_form(&current.form, edited).await?,
             };
             if !matches!(step, Step::Recheck) {
-                let (current, _) = settled(step, What::Form(form.to_owned()))?;
-                let count = self.store.count_submissions(caller.workspace, id).await?;
-                return Ok((current, count));
+                let (form, _) = settled(step, What::Form(form.to_owned()))?;
+                return self.view(form, version).await;
             }
         }
         Err(AppError::Contended)
     }
 
-    /// Computes on the pool what `change` makes of a form.
-    async fn edit_form(&self, current: &Current, change: Arc<Change>) -> Result<Edit, AppError> {
+    /// Computes on the pool what `change` makes of a form; `None` if it is that way already.
+    async fn edit_form(
+        &self,
+        caller: &Caller,
+        current: &Current,
+        change: Arc<Change>,
+    ) -> Result<Option<WrittenEdit>, AppError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => Retired::new(),
         };
         let (Current { form, version }, now) = (current.clone(), self.now());
-        let edit = self.pool.run(move || form.change(&version, &retired, &change, now)).await?;
-        edit.map_err(AppError::Refused)
+        let work = move || match form.change(&version, &retired, &change, now) {
+            Ok(Edit::Unchanged) => Ok(None),
+            Ok(Edit::Changed(edited)) => {
+                let written = edited.version.as_ref().map(Version::written);
+                Ok(Some((*edited, written)))
+            }
+            Err(why) => Err(AppError::Refused(why)),
+        };
+        self.run_job(caller, work).await
     }
 
     /// Returns the form as an edit would make it.
-    async fn try_edit(&self, current: Current, edited: EditedForm) -> Result<Current, AppError> {
-        let EditedForm { form, version, .. } = edited;
-        if form.slug != current.form.slug {
-            self.refuse_taken_slug(form.workspace, form.slug.as_deref()).await?;
+    async fn try_edit(&self, current: &Form, edited: EditedForm) -> Result<Arc<Form>, AppError> {
+        if edited.form.slug != current.slug {
+            self.refuse_taken_slug(current.workspace, edited.form.slug.as_deref()).await?;
         }
-        Ok(Current { form: Arc::new(form), version: version.map_or(current.version, Arc::new) })
+        Ok(Arc::new(edited.form))
     }
 
     /// Stores what an edit makes of a form, unless the form has changed since.
-    async fn replace_form(&self, current: Current, edited: EditedForm) -> Result<Step<Current>, AppError> {
-        let EditedForm { form, version, retired } = edited;
-        let written = version.as_ref().map(Version::written);
+    async fn replace_form(&self, current: &Form, edited: WrittenEdit) -> Result<Step<Arc<Form>>, AppError> {
+        let (EditedForm { form, version, retired }, written) = edited;
         let text_bytes = written.as_ref().map_or(0, |written| written.questions.get().len());
-        let seen_revision = current.form.revision;
-        let update = FormUpdate { seen_revision, form: form.clone(), version: written, retired };
+        let update =
+            FormUpdate { seen_revision: current.revision, form: form.clone(), version: written, retired };
         let step = self.store.replace_form(form.workspace, update).await?;
-        let version = match version.map(Arc::new) {
-            Some(version) if matches!(step, Step::Done(())) => {
-                self.cache_version(form.id, Arc::clone(&version), text_bytes);
-                version
-            }
-            version => version.unwrap_or(current.version),
-        };
-        Ok(step.map(|()| Current { form: Arc::new(form), version }))
+        if let (Step::Done(()), Some(version)) = (&step, version) {
+            self.cache_version(form.id, Arc::new(version), text_bytes);
+        }
+        Ok(step.map(|()| Arc::new(form)))
     }
 
     async fn refuse_taken_slug(&self, workspace: WorkspaceId, slug: Option<&str>) -> Result<(), AppError> {
@@ -245,20 +277,20 @@ impl App {
         settled(step, What::Form(form.to_owned())).map(drop)
     }
 
-    /// Takes the form out of the trash again. True if an earlier attempt had done it.
+    /// Takes the form out of the trash again: the form and when that was. True if an earlier attempt had done it.
     pub async fn restore_form(
         &self,
         caller: &Caller,
         form: &str,
         attempt: Attempt<'_>,
-    ) -> Result<(RestoredForm, bool), AppError> {
+    ) -> Result<(FormView, Timestamp, bool), AppError> {
         require(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
         let retry = attempt.retry(caller, Operation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
-        let (Restored { form, responses, at }, replayed) = settled(step, What::Form(form.to_owned()))?;
-        let version = self.present_version(&form).await?;
-        Ok((RestoredForm { current: Current { form, version }, responses, at }, replayed))
+        let (restored, replayed) = settled(step, What::Form(form.to_owned()))?;
+        let Restored { form, version, responses, at } = restored;
+        Ok((FormView { form, version, responses }, at, replayed))
     }
 
     /// A page of the form's versions, `limit` at most, from `cursor` on.

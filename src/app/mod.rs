@@ -5,7 +5,7 @@
 
 mod cursor;
 mod forms;
-mod keyed_mutex;
+mod keyed_semaphore;
 mod keys;
 mod submission_life;
 mod submissions;
@@ -14,7 +14,10 @@ mod versions;
 
 use std::sync::Arc;
 
-use self::keyed_mutex::KeyedMutex;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use self::keyed_semaphore::KeyedSemaphore;
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -25,10 +28,11 @@ use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
+use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 
 pub use cursor::Cursors;
-pub use forms::{FormPage, FormsWanted, RestoredForm, VersionPage};
+pub use forms::{FormPage, FormView, FormsWanted, VersionPage};
 pub use keys::{add_operator_key, bootstrap};
 pub use submission_life::HistoryPage;
 pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
@@ -42,8 +46,12 @@ pub struct App {
     limits: Limits,
     pool: CpuPool,
     versions: VersionCache,
-    form_edits: KeyedMutex<FormId>,
-    submission_edits: KeyedMutex<SubmissionId>,
+    /// Jobs on the pool that one API key may have at a time, so that it never keeps out all others.
+    key_jobs: KeyedSemaphore<KeyId>,
+    /// Edits are checked off the store's writer thread, which may take long, and written only if nothing has changed
+    /// since. Those of one form or submission are made one after the other: each succeeds at its first try.
+    form_edits: KeyedSemaphore<FormId>,
+    submission_edits: KeyedSemaphore<SubmissionId>,
 }
 
 /// A form with its present questions.
@@ -120,10 +128,11 @@ impl App {
             clock,
             random,
             limits,
+            key_jobs: KeyedSemaphore::new(pool.limits().jobs.div_ceil(4)),
             pool,
             versions: VersionCache::default(),
-            form_edits: KeyedMutex::default(),
-            submission_edits: KeyedMutex::default(),
+            form_edits: KeyedSemaphore::new(1),
+            submission_edits: KeyedSemaphore::new(1),
         }
     }
 
@@ -151,6 +160,22 @@ impl App {
     /// Random bytes.
     pub fn random(&self) -> &dyn Random {
         &*self.random
+    }
+
+    /// Runs `work` on the pool, as one of the caller's jobs.
+    async fn run_job<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
+    ) -> Result<T, AppError> {
+        let _permit = self.job_permit(caller).await?;
+        self.pool.run(work).await?
+    }
+
+    /// Waits until the caller may have one more job on the pool.
+    async fn job_permit(&self, caller: &Caller) -> Result<OwnedSemaphorePermit, AppError> {
+        let permit = timeout(self.pool.limits().max_wait, self.key_jobs.acquire(caller.id)).await;
+        permit.map_err(|_elapsed| AppError::Overloaded)
     }
 
     /// The form that `text` names, in the caller's workspace and outside the trash, with its questions.

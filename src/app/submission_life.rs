@@ -41,9 +41,9 @@ impl App {
         let current = self.current(caller, form).await?;
         let submission = submission_id(id)?;
         let patch = Patch::read(body).map_err(unreadable)?;
-        let _lock = self.submission_edits.lock(submission).await;
+        let _permit = self.submission_edits.acquire(submission).await;
         for _ in 0..TRIES {
-            let step = self.edit_once(&current, submission, patch.clone(), expected).await?;
+            let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
             if !matches!(step, Step::Recheck) {
                 let (edited, _) = settled(step, What::Submission(id.to_owned()))?;
                 return Ok(edited);
@@ -55,6 +55,7 @@ impl App {
     /// Changes the submission as it is now, unless it is edited meanwhile. Gives with it the keys that were left out.
     async fn edit_once(
         &self,
+        caller: &Caller,
         current: &Current,
         submission: SubmissionId,
         mut patch: Patch,
@@ -71,7 +72,7 @@ impl App {
             UnknownAnswers::Drop => patch.sort_out(&version),
             UnknownAnswers::Reject => Vec::new(),
         };
-        let edit = self.merged(&patch, &found, version).await?;
+        let edit = self.merged(caller, &patch, &found, version).await?;
         let Some(edit) = edit else { return Ok(Step::Done((found, dropped))) };
         let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
         let step = self.store.edit_submission(workspace, checked, self.now()).await?;
@@ -81,6 +82,7 @@ impl App {
     /// What `patch` makes of a submission that was checked against `version`.
     async fn merged(
         &self,
+        caller: &Caller,
         patch: &Patch,
         submission: &Submission,
         version: Arc<Version>,
@@ -90,7 +92,7 @@ impl App {
             return patch.apply(submission, &version, &self.limits).map_err(refused);
         }
         let (patch, submission, limits) = (patch.clone(), submission.clone(), self.limits);
-        self.pool.run(move || patch.apply(&submission, &version, &limits).map_err(refused)).await?
+        self.run_job(caller, move || patch.apply(&submission, &version, &limits).map_err(refused)).await
     }
 
     /// A page of what edits have replaced, `limit` at most, from `cursor` on.

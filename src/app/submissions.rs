@@ -1,14 +1,12 @@
 //! Taking in submissions and reading them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Shut, accepting};
-use crate::domain::condition::Wanted;
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::form::Version;
+use crate::domain::form::{Form, Version};
 use crate::domain::limits::Limits;
 use crate::domain::settings::UnknownAnswers;
 use crate::domain::submission::{self, Sent, Submission, SubmissionStatus, Unreadable};
@@ -73,7 +71,7 @@ impl App {
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, attempt.body).await;
             }
-            let (sent, dropped) = self.check(&current, attempt.body).await?;
+            let (sent, dropped) = self.check(caller, &current, attempt.body).await?;
             let new = checked(&current, &sent, retry);
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, Step::Recheck) {
@@ -93,12 +91,17 @@ impl App {
     pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
         require(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
-        let (sent, dropped) = self.check(&current, body).await?;
+        let (sent, dropped) = self.check(caller, &current, body).await?;
         Ok(Tried { form: current.form.id, sent, dropped })
     }
 
     /// What was sent as it is kept, and the keys that are left out.
-    async fn check(&self, current: &Current, body: &str) -> Result<(Sent, Vec<String>), AppError> {
+    async fn check(
+        &self,
+        caller: &Caller,
+        current: &Current,
+        body: &str,
+    ) -> Result<(Sent, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -111,7 +114,7 @@ impl App {
             return evaluate(current, body, open, &limits, now);
         }
         let (current, body) = (current.clone(), body.to_owned());
-        self.pool.run(move || evaluate(&current, &body, open, &limits, now)).await?
+        self.run_job(caller, move || evaluate(&current, &body, open, &limits, now)).await
     }
 
     /// The first answer to an earlier attempt: the submission as it was stored, whatever has become of it since. One that
@@ -130,9 +133,13 @@ impl App {
             None => Arc::clone(&current.version),
         };
         let current = Current { version, ..current.clone() };
-        let (body, limits) = (body.to_owned(), self.limits);
-        let work = move || resend(&current, &body, original, id, &limits);
-        let (submission, dropped) = self.pool.run(work).await??;
+        let limits = self.limits;
+        let (submission, dropped) = if is_costly(&current.version, body.len()) {
+            let body = body.to_owned();
+            self.run_job(caller, move || resend(&current, &body, original, id, &limits)).await?
+        } else {
+            resend(&current, body, original, id, &limits)?
+        };
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
@@ -171,12 +178,15 @@ impl App {
     ) -> Result<SubmissionPage, AppError> {
         require(caller, Scope::Read)?;
         let missing = || AppError::NotFound(What::Form(form.to_owned()));
-        let current = self.current(caller, form).await?;
+        let found = self.form(caller, form).await?;
         let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
-        let filter =
-            SubmissionFilter::new(&query, &current.version.questions).map_err(AppError::InvalidQuery)?;
-        let (workspace, id) = (caller.workspace, current.form.id);
+        let (workspace, id) = (caller.workspace, found.id);
         let list = format!("submissions {workspace} {id} {query:?} {order:?}");
+        let filter = self.filter(caller, &found, query).await?;
+        let _permit = match filter.reads_answers() || count {
+            true => Some(self.job_permit(caller).await?),
+            false => None,
+        };
         let cursors = self.cursors().await?;
         let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
         let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
@@ -187,17 +197,20 @@ impl App {
         Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
     }
 
-    /// What is wrong with `tests` of the form's answers, for a list that is refused all the same.
-    pub async fn misfit(
+    /// Prepares `query`. To compile its patterns may take 50 ms.
+    async fn filter(
         &self,
         caller: &Caller,
-        form: &str,
-        tests: BTreeMap<Wanted, String>,
-    ) -> Result<Option<String>, AppError> {
-        require(caller, Scope::Read)?;
-        let version = self.current(caller, form).await?.version;
-        let query = SubmissionQuery { answers: tests, ..SubmissionQuery::default() };
-        Ok(SubmissionFilter::new(&query, &version.questions).err())
+        form: &Form,
+        query: SubmissionQuery,
+    ) -> Result<SubmissionFilter, AppError> {
+        if query.answers.is_empty() {
+            return SubmissionFilter::new(&query, &[]).map_err(AppError::InvalidQuery);
+        }
+        let version = self.present_version(form).await?;
+        let prepare =
+            move || SubmissionFilter::new(&query, &version.questions).map_err(AppError::InvalidQuery);
+        self.run_job(caller, prepare).await
     }
 
     /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use tokio::time::timeout;
 
 use super::{App, AppError, What};
 use crate::domain::form::{Form, Version, WrittenVersion};
@@ -41,7 +42,11 @@ impl Weighter<Key, Compiled> for Weight {
 
 impl Default for VersionCache {
     fn default() -> Self {
-        Self(Cache::with_weighter(EXPECTED, CAPACITY, Weight))
+        let mut options = OptionsBuilder::new();
+        // One shard: each has its part of the capacity, and a large version must fit whatever the number of processors.
+        options.estimated_items_capacity(EXPECTED).weight_capacity(CAPACITY).shards(1);
+        let options = options.build().expect("the capacities are given");
+        Self(Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
 }
 
@@ -64,7 +69,9 @@ impl App {
             let written = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_string())))?;
             self.pool.run(move || compile(&written)).await?
         });
-        Ok(compiled.await?.version)
+        // Where one who compiles is refused, the next who waits tries: in all they wait no longer than one job may.
+        let compiled = timeout(self.pool.limits().max_wait, compiled).await;
+        Ok(compiled.map_err(|_elapsed| AppError::Overloaded)??.version)
     }
 
     /// Caches a version that was just stored, and so need not be compiled again.

@@ -12,6 +12,7 @@ use crate::cli::similar::similar;
 use crate::cli::spelling;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
+use crate::domain::budget::Budget;
 use crate::domain::form::Version;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
@@ -134,7 +135,7 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Strin
 
 /// Everything about `answers` that the form's rules refuse.
 fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object, now: Timestamp) -> Vec<Violation> {
-    let version = Version { number: form.version, created_at: form.created_at, questions };
+    let version = Version::new(form.version, form.created_at, questions);
     version.check(answers, &Limits::BOUNDLESS, now).err().unwrap_or_default()
 }
 
@@ -184,8 +185,9 @@ pub fn ids(questions: &[Value]) -> Vec<String> {
 
 /// Those of a type that this version knows: the server checks the rest.
 pub fn known(questions: &[Value]) -> Vec<Question> {
+    let mut budget = Budget::new(&Limits::BOUNDLESS);
     let read = |(place, question): (usize, &Value)| {
-        QuestionDraft::read(question, "", place, &Limits::BOUNDLESS, &mut Vec::new())?.kept()
+        QuestionDraft::read(question, "", place, &mut budget, &mut Vec::new())?.kept()
     };
     questions.iter().enumerate().filter_map(read).collect()
 }

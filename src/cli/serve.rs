@@ -181,6 +181,7 @@ impl Serve {
             title: limits.max_title,
             answer: bytes(limits.max_answer),
             answers: limits.max_answers,
+            ..Limits::default()
         };
         config.http = HttpLimits {
             max_body: bytes(limits.max_body),

@@ -78,7 +78,7 @@ impl Trial {
         now: Timestamp,
     ) -> Result<Vec<Self>, CliError> {
         let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
-        let version = Version { number: 1, created_at: now, questions };
+        let version = Version::new(1, now, questions);
         let are_several = records.len() > 1;
         let attempt = |(place, record): (usize, Record)| {
             let mut answers = record.answers.clone();

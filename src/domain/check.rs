@@ -7,7 +7,7 @@ use super::condition::{Answer, Condition, Decision};
 use super::form::Version;
 use super::json::Value;
 use super::limits::Limits;
-use super::question::{Fault, Question};
+use super::question::{Fault, Question, too_large};
 use super::submission::Answers;
 use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 use crate::clock::Timestamp;
@@ -70,7 +70,7 @@ impl Version {
             let answer = sent.or(default);
             let needed = Decision::all([asked, course.requires(question)]);
             let faults = question.check(answer, needed.holds, limits, now);
-            course.note(id, question, answer);
+            course.note(id, question, answer.filter(|answer| is_bounded(answer, limits)));
             course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
             walked.violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
         }
@@ -171,8 +171,17 @@ impl<'a> Course<'a> {
         let rules = question.kind.rules();
         let answer = answer.filter(|answer| !rules.is_empty(answer));
         let (Some(given), Some(value)) = (&mut self.given, answer) else { return };
-        given.insert(id, Answer { value, sense: rules.sense() });
+        given.insert(id, Answer { value, sense: rules.sense(), longest: rules.longest() });
     }
+}
+
+/// Whether conditions may look at `answer`: one that is refused may be far larger than any that is not.
+fn is_bounded(answer: &Value, limits: &Limits) -> bool {
+    let is_list_bounded = match answer {
+        Value::Array(items) => items.len() <= limits.options.saturating_add(1),
+        _ => true,
+    };
+    is_list_bounded && too_large(answer, limits).is_none()
 }
 
 fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, remedy: &str) -> Violation {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::budget::Budget;
 use super::condition::{Asked, refuse_impossible};
-use super::cost::{Budget, refuse_costly};
 use super::fields::Fields;
 use super::form::{Status, give_ids};
 use super::json::Value;
@@ -182,9 +182,7 @@ fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation
         .zip(&ids)
         .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::asked));
     refuse_impossible(asked, violations);
-    let questions = questions.into_iter().collect::<Option<Vec<_>>>()?;
-    refuse_costly(&questions, violations);
-    Some(questions)
+    questions.into_iter().collect()
 }
 
 /// The items of the list of questions, and each as far as it can be read.
@@ -203,11 +201,9 @@ fn read_drafts<'a>(
         violations.push(Violation::new("/questions", Rule::TooMany, message));
         return None;
     }
-    let mut budget = Budget::default();
+    let mut budget = Budget::new(limits);
     let read = |(place, item): (usize, &Value)| {
-        let draft =
-            QuestionDraft::read(item, &join("/questions", &place.to_string()), place, limits, violations)?;
-        budget.takes(place, draft.patterned(), violations).then_some(draft)
+        QuestionDraft::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
     };
     let drafts = items.iter().enumerate().map(read).collect();
     find_twins(items, violations);

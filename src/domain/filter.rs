@@ -5,9 +5,10 @@ use std::ops::Bound;
 
 use regex::{Regex, RegexBuilder};
 
-use super::condition::{Answer, Condition, Sense, Wanted};
+use super::condition::{Answer, Condition, FilterKey, Sense};
 use super::form::{Form, Status};
 use super::json::{self, Object, Value};
+use super::limits::MAX_MATCHED;
 use super::question::{Kind, Question, is_empty};
 use super::submission::SubmissionStatus;
 use crate::clock::Timestamp;
@@ -62,58 +63,45 @@ pub struct SubmissionQuery {
     /// Stands in a text of the answers, in capitals or not.
     pub text: Option<String>,
     /// Values, by question and operator.
-    pub answers: BTreeMap<Wanted, String>,
+    pub answers: BTreeMap<FilterKey, String>,
 }
 
-/// The same, ready to be decided for one submission after another.
+/// A [`SubmissionQuery`], ready to be decided for one submission after another.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionFilter {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     text: Option<Regex>,
-    /// Of each of these, one must hold.
-    answers: Vec<Vec<Asking>>,
-    /// Bytes of values that are read again for each submission.
-    values: usize,
+    answers: Option<FilterClause>,
 }
 
-/// Bytes of values that are read in about the time of a short answer.
-const VALUES: usize = 64;
-
-/// The same of finding an answer.
-const FINDING: usize = 4;
-
-/// A condition, and how the answers are read that it looks at, by the ids of their questions.
+/// A condition, and how the answers that it names are read.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+struct FilterClause {
     condition: Condition,
-    readings: Vec<(String, Reading)>,
+    /// By the ids of questions.
+    types: Vec<(String, AnswerType)>,
 }
 
 /// What matters of a question's kind once its answers are stored: not its options, of which there may be very many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Reading {
-    /// What texts stand for.
+#[derive(Debug, Clone, Copy)]
+struct AnswerType {
     sense: Sense,
     /// Whether `false` counts as an answer.
     takes_false: bool,
 }
 
 impl SubmissionFilter {
-    /// Makes `query` ready for a form with these questions; what is wrong with it, if it can take no submission.
+    /// Prepares `query` for a form that asks `questions`.
+    ///
+    /// # Errors
+    /// What is wrong with it, if it can take no submission.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
-        let answers = (!query.answers.is_empty()).then(|| Asking::new(&query.answers, questions));
-        Self::asking(query, answers.transpose()?.map(|asking| vec![asking]).into_iter().collect())
-    }
-
-    /// The same, where one of each of `answers` is to hold in place of the query's tests.
-    pub(super) fn asking(query: &SubmissionQuery, answers: Vec<Vec<Asking>>) -> Result<Self, String> {
         // There is one status, so whatever was asked for is what every submission has.
-        let SubmissionQuery { since, until, status: _, text, answers: _ } = query;
+        let SubmissionQuery { since, until, status: _, text, answers } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
-        let values = query.answers.iter().map(|(wanted, text)| read_again(wanted, text)).sum::<usize>()
-            + FINDING * answers.iter().flatten().count();
-        Ok(Self { since: *since, until: *until, text, answers, values })
+        let answers = (!answers.is_empty()).then(|| FilterClause::new(answers, questions)).transpose()?;
+        Ok(Self { since: *since, until: *until, text, answers })
     }
 
     /// Whether it takes every submission.
@@ -123,13 +111,7 @@ impl SubmissionFilter {
 
     /// Whether it has to look at answers, and not at ids alone.
     pub fn reads_answers(&self) -> bool {
-        self.text.is_some() || !self.answers.is_empty()
-    }
-
-    /// How many times as long as reading an answer it takes to decide on it, about.
-    pub fn weight(&self) -> usize {
-        let searches = self.answers.iter().flatten().map(|asking| asking.condition.searches());
-        1 + searches.sum::<usize>() + self.values / VALUES
+        self.text.is_some() || self.answers.is_some()
     }
 
     /// Between which ids all submissions lie that it takes: an id holds the moment.
@@ -153,38 +135,29 @@ impl SubmissionFilter {
             return false;
         }
         let Ok(Value::Object(members)) = json::parse(answers) else { return false };
-        self.answers.iter().all(|one_of| one_of.iter().any(|asking| asking.holds(&members)))
+        self.answers.as_ref().is_none_or(|clause| clause.holds(&members))
             && self.text.as_ref().is_none_or(|text| members.iter().any(|(_, value)| has(value, text)))
     }
 }
 
-impl Asking {
-    /// Asks all that is `wanted` of the answers to `questions`; what is wrong with it, if that can never hold.
-    pub(super) fn new(wanted: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
-        let condition = Condition::wanted(wanted, questions)?;
-        let is_named = |id: &String| wanted.keys().any(|wanted| wanted.question == *id);
-        let reading =
-            |question: &Question| Some((question.id.clone().filter(is_named)?, Reading::of(&question.kind)));
-        Ok(Self::ready(condition, questions.iter().filter_map(reading).collect()))
-    }
-
-    /// Asks what is `wanted` for `values`, which fit answers that are read so; `None` if they do not.
-    pub(super) fn of_values(wanted: &Wanted, reading: Reading, values: Vec<Value>) -> Option<Self> {
-        Some(Self::ready(wanted.condition(values)?, vec![(wanted.question.clone(), reading)]))
-    }
-
-    fn ready(mut condition: Condition, readings: Vec<(String, Reading)>) -> Self {
-        condition.learn(&|id| find(&readings, id).map_or(Sense::Text, |reading| reading.sense));
-        Self { condition, readings }
+impl FilterClause {
+    fn new(tests: &BTreeMap<FilterKey, String>, questions: &[Question]) -> Result<Self, String> {
+        let mut condition = Condition::from_filter(tests, questions)?;
+        condition.prepare();
+        let is_named = |id: &String| tests.keys().any(|key| key.question == *id);
+        let named = |question: &Question| {
+            Some((question.id.clone().filter(is_named)?, AnswerType::of(&question.kind)))
+        };
+        Ok(Self { condition, types: questions.iter().filter_map(named).collect() })
     }
 
     fn holds(&self, answers: &Object) -> bool {
-        self.condition.holds(&|id| find(&self.readings, id)?.answer(find(answers, id)?))
+        self.condition.holds(&|id| find(&self.types, id)?.answer(find(answers, id)?))
     }
 }
 
-impl Reading {
-    pub(super) fn of(kind: &Kind) -> Self {
+impl AnswerType {
+    fn of(kind: &Kind) -> Self {
         let rules = kind.rules();
         // A filter is text: nothing tells whether a number was meant.
         let sense = if rules.is_untyped() { Sense::Typed } else { rules.sense() };
@@ -199,19 +172,12 @@ impl Reading {
             Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
             _ => is_empty(value),
         };
-        (!is_none).then_some(Answer { value, sense: self.sense })
+        (!is_none).then_some(Answer { value, sense: self.sense, longest: MAX_MATCHED })
     }
 }
 
 fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
     all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
-}
-
-/// Bytes of a test's value that are read again for each answer.
-fn read_again(wanted: &Wanted, text: &str) -> usize {
-    // Lists are looked up.
-    let bytes = if wanted.operator == "in" { 0 } else { text.len() };
-    bytes.max(FINDING)
 }
 
 /// A pattern that finds `text`, in capitals or not.
@@ -227,40 +193,5 @@ fn has(answer: &Value, text: &Regex) -> bool {
         Value::Array(items) => items.iter().any(|item| has(item, text)),
         Value::Object(members) => members.iter().any(|(_, value)| has(value, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::limits::Limits;
-    use crate::domain::question::QuestionDraft;
-
-    #[test]
-    fn long_values_weigh_but_for_lists_that_are_looked_up() {
-        let written = json::parse(r#"{"id":"from","type":"hidden"}"#).unwrap();
-        let draft = QuestionDraft::read(&written, "", 0, &Limits::default(), &mut Vec::new());
-        let questions = [draft.unwrap().kept().unwrap()];
-        for (tests, expected) in [
-            (&[("eq", "web")][..], 1),
-            (&[("eq", "web"), ("in", "1,2"), ("lt", "3"), ("answered", "true")], 1),
-            (&[("eq", &"9".repeat(6_400))], 101),
-            (&[("gt", &"9".repeat(640)), ("lt", &"9".repeat(640))], 21),
-            (&[("in", &"1,1".repeat(3_000))], 1),
-            (&[("includes", "1"), ("matches", "1")], 1 + 1 + Condition::PATTERN),
-        ] {
-            let wanted =
-                |operator: &str| Wanted { question: "from".to_owned(), operator: operator.to_owned() };
-            let answers =
-                tests.iter().map(|(operator, text)| (wanted(operator), (*text).to_owned())).collect();
-            let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
-            let filter = SubmissionFilter::new(&query, &questions).unwrap();
-            assert_eq!(
-                filter.weight(),
-                expected,
-                "{:?}",
-                tests.iter().map(|(name, _)| name).collect::<Vec<_>>()
-            );
-        }
     }
 }

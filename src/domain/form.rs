@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::admission::Refusal;
+use super::budget::Budget;
 use super::condition::refuse_impossible;
-use super::cost::refuse_costly;
 use super::definition::{Change, Definition};
 use super::json::{self, Value};
 use super::limits::{Limits, MAX_RETIRED_IDS};
@@ -79,6 +79,8 @@ pub struct Version {
     pub number: u32,
     pub created_at: Timestamp,
     pub questions: Vec<Question>,
+    pattern_bytes: usize,
+    searches: bool,
 }
 
 /// The same, as it is kept and shown: to check answers, its questions would have to be read, which may take long.
@@ -136,7 +138,7 @@ impl Form {
             published_at: None,
             deleted_at: None,
         };
-        (form, Version { number: 1, created_at: now, questions })
+        (form, Version::new(1, now, questions))
     }
 
     /// What `change` makes of this form, whose questions are `current`. A change of its questions asks for the ids
@@ -179,8 +181,7 @@ impl Form {
         if form.status == Status::Published && self.status == Status::Draft {
             form.published_at = Some(now);
         }
-        let version =
-            questions.map(|questions| Version { number: self.version + 1, created_at: now, questions });
+        let version = questions.map(|questions| Version::new(self.version + 1, now, questions));
         form.version = version.as_ref().map_or(self.version, |version| version.number);
         if form == *self {
             return Ok(Edit::Unchanged);
@@ -196,16 +197,42 @@ impl WrittenVersion {
     /// accepted again. Compiles their patterns, which may take long. `None` if they cannot be read.
     pub fn read(&self) -> Option<Version> {
         let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
+        let mut budget = Budget::new(&Limits::BOUNDLESS);
         let question = |(place, item)| {
-            let draft = QuestionDraft::read(item, "", place, &Limits::BOUNDLESS, &mut Vec::new());
+            let draft = QuestionDraft::read(item, "", place, &mut budget, &mut Vec::new());
             draft.and_then(QuestionDraft::kept)
         };
         let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
-        Some(Version { number: self.number, created_at: self.created_at, questions })
+        Some(Version::new(self.number, self.created_at, questions))
     }
 }
 
+/// Bytes of a compiled pattern besides those it [reports](super::pattern::Pattern::size).
+const PATTERN_OVERHEAD: usize = 4_000;
+
 impl Version {
+    /// The version `number` of a form's questions.
+    pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
+        let (mut pattern_bytes, mut searches) = (0, false);
+        for question in &questions {
+            question.each_text_search(&mut |pattern| {
+                searches = true;
+                pattern_bytes += pattern.map_or(0, |pattern| pattern.size() + PATTERN_OVERHEAD);
+            });
+        }
+        Self { number, created_at, questions, pattern_bytes, searches }
+    }
+
+    /// Bytes that its compiled patterns take.
+    pub fn pattern_bytes(&self) -> usize {
+        self.pattern_bytes
+    }
+
+    /// Whether checking answers looks through their texts, by a `pattern`, a `matches` or an `includes`.
+    pub fn searches(&self) -> bool {
+        self.searches
+    }
+
     /// The questions in canonical form, as they are kept and shown.
     pub fn written(&self) -> WrittenVersion {
         let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
@@ -221,7 +248,6 @@ impl Version {
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
         let mut violations = Vec::new();
         refuse_impossible(questions.iter().map(Question::asked), &mut violations);
-        refuse_costly(&questions, &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 

@@ -4,9 +4,9 @@
 //! rule needs (the time, an id, a count) is handed in, so each can be tested by a table.
 
 pub mod admission;
+pub mod budget;
 pub mod check;
 pub mod condition;
-pub mod cost;
 pub mod definition;
 pub mod edit;
 pub mod fields;
@@ -15,7 +15,6 @@ pub mod form;
 pub mod json;
 pub mod limits;
 pub mod metadata;
-pub mod past;
 pub mod pattern;
 pub mod question;
 pub mod revision;

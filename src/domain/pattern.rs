@@ -1,119 +1,159 @@
 //! Regular expressions that authors write, in the syntax of the crate `regex`; matching takes linear time.
 //!
-//! Linear is not fast: it may take a step for each state of the pattern at each character. What the patterns of a form
-//! come to is in `cost`.
+//! Linear is not fast: it may take a step for each state of the pattern at each character. So patterns are compiled
+//! within a [`Budget`](super::budget::Budget), and held only against texts of bounded length.
 
-use std::ops::Range;
+use regex_automata::meta::{Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 
-use regex_automata::Input;
-use regex_automata::meta::{BuildError, Regex};
-
-/// Why a text makes no pattern.
+/// Why a text is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum PatternError {
     #[error("it is too large")]
     TooLarge,
-    /// What is wrong with how it is written.
+    /// The parser's reason.
     #[error("{0}")]
-    Miswritten(String),
+    Syntax(String),
 }
 
-/// A regular expression.
+/// Which part of a text a pattern must match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// Any part.
+    None,
+    /// The whole text.
+    Both,
+}
+
+/// A compiled regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// What was compiled.
-    source: String,
-    /// Where in it is what was written.
-    text: Range<usize>,
+    text: String,
+    anchor: Anchor,
     compiled: Regex,
-    /// The same, once it is known that very many texts are looked through.
-    fast: Option<Regex>,
+    cost: usize,
+    /// Set for patterns that are held against very many texts.
+    lazy_dfa: Option<Regex>,
 }
 
 impl Pattern {
-    /// Compiles `text`, which is to be found somewhere in a text, to `limit` bytes at most; or says what is wrong with it.
-    pub fn anywhere(text: &str, limit: usize) -> Result<Self, Unfit> {
-        Self::between("", text, "", limit)
+    /// Compiles `text`, if it then [costs](Self::cost) at most `limit`.
+    pub fn compile(text: &str, anchor: Anchor, limit: usize) -> Result<Self, PatternError> {
+        let hir = parse(text)?;
+        let factor = if hir.properties().look_set().contains_word_unicode() { WORD_BOUNDARY } else { 1 };
+        let compiled = nfa(hir, anchor, limit / factor)?;
+        let cost = compiled.memory_usage() * factor;
+        if cost > limit {
+            return Err(PatternError::TooLarge);
+        }
+        Ok(Self { text: text.to_owned(), anchor, compiled, cost, lazy_dfa: None })
     }
 
-    /// The same of what a text is to match as a whole.
-    pub fn whole(text: &str, limit: usize) -> Result<Self, Unfit> {
-        // Alone first: `a)|(b` would make sense only inside our own parentheses.
-        compile(text, limit, false)?;
-        // A comment, which there is with the flag `x`, ends only with its line.
-        Self::between("^(?:", text, ")$", limit)
-            .or_else(|why| Self::between("^(?:", text, "\n)$", limit).map_err(|_commented| why))
+    /// Prepares it for very many texts.
+    pub fn prepare(&mut self) {
+        self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
     }
 
-    fn between(before: &str, text: &str, after: &str, limit: usize) -> Result<Self, Unfit> {
-        let source = format!("{before}{text}{after}");
-        let compiled = compile(&source, limit, false)?;
-        Ok(Self { source, text: before.len()..before.len() + text.len(), compiled, fast: None })
-    }
-
-    /// Makes it ready for very many texts: faster in long ones, for several times the room and a megabyte while it is used.
-    pub fn learn(&mut self) {
-        self.fast = compile(&self.source, usize::MAX, true).ok();
-    }
-
-    /// As it was written.
+    /// The pattern as its author wrote it.
     pub fn text(&self) -> &str {
-        &self.source[self.text.clone()]
+        &self.text
     }
 
     /// Whether `text` matches.
+    ///
+    /// A lazy DFA pays only where many texts share it: it builds a state for each new set of NFA states, and keeps them
+    /// in a cache of up to 2 MiB. One text is matched by the NFA, in a cache that is dropped afterwards: a pool of
+    /// caches would keep for each pattern and thread what the longest text needed.
     pub fn matches(&self, text: &str) -> bool {
-        if let Some(fast) = &self.fast {
-            return fast.is_match(text);
+        if let Some(lazy_dfa) = &self.lazy_dfa {
+            return lazy_dfa.is_match(text);
         }
-        // With a cache of its own: one that is kept would stay as large as the longest text has made it.
-        let mut cache = self.compiled.create_cache();
-        self.compiled.search_half_with(&mut cache, &Input::new(text).earliest(true)).is_some()
+        // A clone has a cache of its own, which ends with it.
+        self.compiled.clone().is_match(text)
     }
 
-    /// Bytes that it takes, before it is ready for very many texts.
+    /// Bytes it compiled to.
     pub fn size(&self) -> usize {
         self.compiled.memory_usage()
     }
-}
 
-/// A lazy DFA is faster on long texts, but takes four times the room, and a megabyte more once it is used.
-fn compile(text: &str, limit: usize, with_lazy_dfa: bool) -> Result<Regex, Unfit> {
-    let config = Regex::config();
-    let config = config.nfa_size_limit(Some(limit)).onepass_size_limit(Some(1 << 16)).hybrid(with_lazy_dfa);
-    Regex::builder().configure(config).build(text).map_err(|error| why(&error))
-}
-
-fn why(error: &BuildError) -> Unfit {
-    if error.size_limit().is_some() {
-        return Unfit::TooLarge;
+    /// Bytes it compiled to, word boundaries counted by the time they take.
+    pub fn cost(&self) -> usize {
+        self.cost
     }
-    let error = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
-    Unfit::Miswritten(error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
+}
+
+/// How many times as long as others a pattern with Unicode word boundaries takes at worst: each of them looks at the
+/// characters beside it.
+const WORD_BOUNDARY: usize = 4;
+
+fn parse(text: &str) -> Result<Hir, PatternError> {
+    regex_syntax::parse(text).map_err(|error| PatternError::Syntax(reason(&error.to_string())))
+}
+
+/// An NFA that begins at the start of a text, also where the pattern does not: it then skips whole characters, where the
+/// engine's own search would begin anew at each byte.
+fn nfa(hir: Hir, anchor: Anchor, limit: usize) -> Result<Regex, PatternError> {
+    let skip = Repetition { min: 0, max: None, greedy: false, sub: Box::new(Hir::dot(Dot::AnyChar)) };
+    let hir = match anchor {
+        Anchor::None => Hir::concat(vec![Hir::look(Look::Start), Hir::repetition(skip), hir]),
+        Anchor::Both => whole(hir),
+    };
+    build(&hir, config().nfa_size_limit(Some(limit)).hybrid(false))
+}
+
+/// A lazy DFA, and a search for what every match has in it.
+fn lazy_dfa(hir: Hir, anchor: Anchor) -> Result<Regex, PatternError> {
+    let hir = match anchor {
+        Anchor::None => hir,
+        Anchor::Both => whole(hir),
+    };
+    build(&hir, config().hybrid(true))
+}
+
+fn whole(hir: Hir) -> Hir {
+    Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)])
+}
+
+fn config() -> Config {
+    // Slots for each group in each state would take a thousand times the room of the pattern.
+    Regex::config().onepass_size_limit(Some(1 << 16)).which_captures(WhichCaptures::None)
+}
+
+fn build(hir: &Hir, config: Config) -> Result<Regex, PatternError> {
+    Regex::builder().configure(config).build_from_hir(hir).map_err(|error| match error.size_limit() {
+        Some(_) => PatternError::TooLarge,
+        None => PatternError::Syntax(reason(&error.to_string())),
+    })
+}
+
+/// The last line of the parser's report, which shows the pattern above it.
+fn reason(report: &str) -> String {
+    report.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::{Anchor, Pattern};
 
     #[test]
-    fn one_that_is_ready_for_many_texts_matches_the_same() {
-        for (text, is_whole) in [
-            ("a|b", false),
-            ("a|b", true),
-            ("^.{2}$", false),
-            (r"(?x)a #b", true),
-            (r"\bß\b", false),
-            ("(?i)K{3}", true),
+    fn a_prepared_pattern_matches_the_same_texts() {
+        for (text, anchor) in [
+            ("a|b", Anchor::None),
+            ("a|b", Anchor::Both),
+            ("^.{2}$", Anchor::None),
+            (r"(?x)a #b", Anchor::Both),
+            (r"\bß\b", Anchor::None),
+            ("(?i)K{3}", Anchor::Both),
         ] {
-            let pattern = if is_whole { Pattern::whole } else { Pattern::anywhere };
-            let slow = pattern(text, 1 << 20).unwrap();
-            let mut fast = slow.clone();
-            fast.learn();
-            assert!(fast.fast.is_some() && fast.text() == text && fast.size() == slow.size(), "{text}");
+            let pattern = Pattern::compile(text, anchor, 1 << 20).unwrap();
+            let mut prepared = pattern.clone();
+            prepared.prepare();
+            assert!(prepared.lazy_dfa.is_some() && prepared.size() == pattern.size(), "{text}");
             for answer in ["", "a", "ab", "\na", "a\n", "aß", "a ß", "kkK", "kkkk", "K\u{212a}k", "日本"]
             {
-                assert_eq!(fast.matches(answer), slow.matches(answer), "{text} {answer:?}");
+                assert_eq!(prepared.matches(answer), pattern.matches(answer), "{text} {answer:?}");
             }
         }
     }

@@ -37,14 +37,14 @@ rules! {
     TooShort "too_short" "The text has fewer characters than `min_length`.";
     TooLong "too_long" "The text has more characters or bytes than allowed; the message says how many are.";
     TooMany "too_many" "There are more items than allowed; the message says how many are.";
-    InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other.";
-    InvalidPattern "invalid_pattern" "`pattern` is no regular expression in the syntax of Rust's `regex`, or a too large one, alone or with those of the form's other questions: the longer the answers may be, the smaller it must be. Look-around and back-references do not exist: matching takes linear time.";
+    InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other. With a `pattern`, and where a condition has a `matches`, `max_length` is at most 1000; `includes` serves longer texts.";
+    InvalidPattern "invalid_pattern" "`pattern` or `matches` is not a valid regular expression in the syntax of Rust's `regex`, or too large: all of a form compile to at most 256 KiB, where one with word boundaries counts four times. Limit lengths by `max_length`, not by `{1,80}`, and write `[0-9]` for `\\d`. Look-around and back-references do not exist: matching takes linear time.";
     UnknownQuestionType "unknown_question_type" "The question's `type` is none of those there are. The message lists them.";
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
     UnknownReference "unknown_reference" "A condition names what is no question before this one. Conditions are decided in the order of the questions, so only earlier ones can be named.";
-    ImpossibleCondition "impossible_condition" "A condition can never be true: it asks for a value that the question cannot have (with `ne`, it is always true), a number outside its range, or one of no values; or what it asks of one question leaves no answer, as two values at once do. `all` is looked into, each alternative of `any` beside what holds with it, and `not` by itself; what several `any`, parts of texts, patterns or several questions come to is not. It would hide the question for good, without anybody noticing.";
+    ImpossibleCondition "impossible_condition" "A test of a condition can never be true: it asks for a value that the question cannot have (with `ne`, it is always true), a number outside its range, or one of no values. It would hide the question for good, without anybody noticing. Each test is examined by itself.";
     InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
     Required "required" "The question must have an answer. Empty text, only white space, `null`, `[]` and `{}` count as none.";

@@ -64,10 +64,8 @@ fn is_idempotency_key(text: &str) -> bool {
 /// A JSON body as the text it came as, not yet parsed, and what it holds until the operation is over.
 pub(super) struct JsonText {
     bytes: Bytes,
-    #[expect(dead_code, reason = "held until the body is dropped")]
-    reservation: Reservation,
-    #[expect(dead_code, reason = "held until the body is dropped")]
-    place: Option<OwnedSemaphorePermit>,
+    _reservation: Reservation,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// How much an operation may answer with.
@@ -92,8 +90,8 @@ impl JsonText {
         Self::read_any(request, limit, echo, shared).await
     }
 
-    /// The body, whatever it is declared as. What changes something and may answer with much waits for a place first, and
-    /// is refused while its answer could not be sent: afterwards would be too late.
+    /// The body, whatever it is declared as. An operation that may answer with much waits for a place first, and is
+    /// refused while there is no room for answers: after it has changed something would be too late.
     async fn read_any(request: Request, limit: usize, echo: Echo, shared: &Shared) -> Result<Self, Failure> {
         let budgets = &shared.budgets;
         let holder = request.extensions().get::<ProvedKey>().and_then(ProvedKey::holder);
@@ -112,7 +110,7 @@ impl JsonText {
             return Err(overloaded());
         }
         match std::str::from_utf8(&bytes) {
-            Ok(_) => Ok(Self { bytes, reservation, place }),
+            Ok(_) => Ok(Self { bytes, _reservation: reservation, _place: place }),
             Err(error) => {
                 let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
                 Err(Failure::because(Code::MalformedJson, detail))

@@ -17,7 +17,7 @@ use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
-use crate::app::{Attempt, Current, FormsWanted, RestoredForm};
+use crate::app::{Attempt, FormView, FormsWanted};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Status;
@@ -157,8 +157,7 @@ pub(super) async fn get_form(
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    let (current, count) = shared.app.get_form(&caller, &form).await?;
-    shown(&current, count, shared.app.now())
+    shown(shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
 
 /// Update a form
@@ -183,12 +182,12 @@ pub(super) async fn update_form(
     IfMatch(expected): IfMatch,
     PatchText(body): PatchText,
 ) -> Result<Response, Failure> {
-    let (current, count) = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
+    let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The form is not at the revision that the tag would name.
-        return detail(&current, count, shared.app.now());
+        return detail(updated, shared.app.now());
     }
-    shown(&current, count, shared.app.now())
+    shown(updated, shared.app.now())
 }
 
 /// Delete a form
@@ -233,9 +232,8 @@ pub(super) async fn restore_form(
     NoBody(body): NoBody,
 ) -> Result<Response, Failure> {
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (RestoredForm { current, responses, at }, again) =
-        shared.app.restore_form(&caller, &form, attempt).await?;
-    Ok(replayed(shown(&current, responses, at)?, again))
+    let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
+    Ok(replayed(shown(restored, at)?, again))
 }
 
 /// Which part of the list of versions.
@@ -322,10 +320,11 @@ pub(super) async fn get_schema(
 }
 
 /// A form as it was `at` that moment, whole, with the tag of its revision.
-fn shown(current: &Current, responses: u64, at: Timestamp) -> Result<Response, Failure> {
-    Ok(tagged(detail(current, responses, at)?, current.form.revision))
+fn shown(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+    let revision = view.form.revision;
+    Ok(tagged(detail(view, at)?, revision))
 }
 
-fn detail(current: &Current, responses: u64, at: Timestamp) -> Result<Response, Failure> {
-    json(&FormDetail::new(&current.form, &current.version, responses, at)?)
+fn detail(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+    json(&FormDetail::new(&view.form, view.version, view.responses, at))
 }

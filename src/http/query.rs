@@ -10,7 +10,7 @@ use super::Shared;
 use super::problem::Failure;
 use crate::api::Code;
 use crate::clock::Timestamp;
-use crate::domain::condition::Wanted;
+use crate::domain::condition::FilterKey;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -30,22 +30,11 @@ pub(super) trait FromQuery: Sized {
 impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
-        let Doubtful(parameters, faults) = Doubtful::from_request_parts(parts, shared).await?;
-        refuse(&faults).map(|()| Self(parameters))
-    }
-}
-
-/// The same, and what is wrong with it, for who has more to tell of that.
-pub(super) struct Doubtful<T>(pub(super) T, pub(super) Vec<String>);
-
-impl<T: FromQuery> FromRequestParts<Shared> for Doubtful<T> {
-    type Rejection = Failure;
-
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default());
         let parameters = T::take(&mut query);
-        Ok(Self(parameters, query.end()))
+        let faults = query.end();
+        if faults.is_empty() { Ok(Self(parameters)) } else { Err(invalid(faults.join("; "))) }
     }
 }
 
@@ -133,30 +122,30 @@ impl Query {
 
     /// The values of `filter[question][operator]`, and of `filter[question]`, which is `eq`; also those of `where`, as in
     /// `where=question.operator=value`.
-    pub(super) fn filter(&mut self) -> BTreeMap<Wanted, String> {
+    pub(super) fn filter(&mut self) -> BTreeMap<FilterKey, String> {
         let mut filter = BTreeMap::new();
         if self.left.is_empty() {
             return filter;
         }
         self.known.extend(["filter[question][operator]", "where"]);
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
-            let Some(wanted) = wanted(&name) else {
+            let Some(key) = filter_key(&name) else {
                 let fault = format!("`{}` is no filter; write `filter[question][operator]`", short(&name));
                 self.faults.push(fault);
                 continue;
             };
-            if filter.insert(wanted, value).is_some() {
+            if filter.insert(key, value).is_some() {
                 self.faults.push(twice(&name));
             }
         }
         for (_, text) in self.left.extract_if(.., |(name, _)| name == "where") {
-            let Some((wanted, value)) = clause(&text) else {
+            let Some((key, value)) = clause(&text) else {
                 let expected = "a question, an operator and a value, such as score.gte=4";
                 self.faults.push(format!("`where` expects {expected}, got `{}`", short(&text)));
                 continue;
             };
-            let name = format!("{}.{}", wanted.question, wanted.operator);
-            if filter.insert(wanted, value.to_owned()).is_some() {
+            let name = format!("{}.{}", key.question, key.operator);
+            if filter.insert(key, value.to_owned()).is_some() {
                 self.faults.push(twice(&name));
             }
         }
@@ -205,21 +194,21 @@ impl Query {
     }
 }
 
-/// What is wanted by a parameter called `name`.
-fn wanted(name: &str) -> Option<Wanted> {
+/// The test that a parameter called `name` asks for.
+fn filter_key(name: &str) -> Option<FilterKey> {
     let within = name.strip_prefix("filter[")?.strip_suffix(']')?;
     let (question, operator) = within.split_once("][").unwrap_or((within, "eq"));
     let is_name = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
-    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
-    (is_name(question) && is_name(operator)).then_some(wanted)
+    let key = FilterKey { question: question.to_owned(), operator: operator.to_owned() };
+    (is_name(question) && is_name(operator)).then_some(key)
 }
 
 /// Reads `question.operator=value`; without an operator it is `eq`.
-fn clause(text: &str) -> Option<(Wanted, &str)> {
+fn clause(text: &str) -> Option<(FilterKey, &str)> {
     let (name, value) = text.split_once('=')?;
     let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
-    let wanted = Wanted { question: question.to_owned(), operator: operator.to_owned() };
-    (!question.is_empty() && !operator.is_empty()).then_some((wanted, value))
+    let key = FilterKey { question: question.to_owned(), operator: operator.to_owned() };
+    (!question.is_empty() && !operator.is_empty()).then_some((key, value))
 }
 
 fn no_utf8(pair: &str) -> String {
@@ -229,11 +218,6 @@ fn no_utf8(pair: &str) -> String {
 
 fn twice(name: &str) -> String {
     format!("`{}` stands twice; send it once", short(name))
-}
-
-/// Fails if there are `faults`.
-pub(super) fn refuse(faults: &[String]) -> Result<(), Failure> {
-    if faults.is_empty() { Ok(()) } else { Err(invalid(faults.join("; "))) }
 }
 
 fn invalid(detail: String) -> Failure {

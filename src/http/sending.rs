@@ -15,17 +15,20 @@ use super::problem::Failure;
 /// Below this compression makes nothing better, in bytes.
 const WORTH_COMPRESSING: usize = 1_024;
 
-/// Bytes and the reservation that covers them, until the last slice of them is dropped: hyper's queue holds some, too.
-struct Charged(Bytes, #[expect(dead_code, reason = "dropped with the bytes")] Reservation);
+/// Bytes and the reservation that covers them until the last slice of them is dropped: hyper's queue holds some, too.
+struct Charged {
+    bytes: Bytes,
+    _reservation: Reservation,
+}
 
 impl AsRef<[u8]> for Charged {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
-/// `response` to a `method`, ready to be sent to `holder`. A large one is refused if there is no room for it, unless it
-/// reports what was done; operations that change something let it come to that only while there is some room.
+/// `response` to a `method`, charged to `holder` if it is large, and compressed. Without room it is refused, unless the
+/// operation has changed something: such operations begin only while there is some room.
 pub(super) async fn ready_to_send(
     response: Response,
     method: &Method,
@@ -47,7 +50,7 @@ pub(super) async fn ready_to_send(
     };
     let (mut parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
-    let mut bytes = Bytes::from_owner(Charged(bytes, reservation));
+    let mut bytes = Bytes::from_owner(Charged { bytes, _reservation: reservation });
     if let Some(encoding) = encoding
         && let Some(compressed) = compress(&bytes, encoding, budgets, holder).await
     {
@@ -75,5 +78,5 @@ async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, holder: 
         ..=SMALL => budgets.answers.reservation(holder),
         size => budgets.answers.charge(holder, size),
     };
-    Some(Bytes::from_owner(Charged(compressed.into(), reservation)))
+    Some(Bytes::from_owner(Charged { bytes: compressed.into(), _reservation: reservation }))
 }

@@ -43,6 +43,8 @@ impl<T> Step<T> {
 #[derive(Debug, Clone)]
 pub struct Restored {
     pub form: Arc<Form>,
+    /// Its questions.
+    pub version: WrittenVersion,
     /// How many submissions it had then.
     pub responses: u64,
     /// When that was.

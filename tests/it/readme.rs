@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use forms::api::Code;
 use forms::cli::exit::Exit;
+use forms::domain::budget::Budget;
 use forms::domain::fields::Fields;
 use forms::domain::json;
 use forms::domain::limits::Limits;
@@ -54,7 +55,7 @@ fn read_plain(name: &str) -> (Kind, Vec<String>) {
     let mut violations = Vec::new();
     let settings = json::parse(&format!("{{{},\"unknown\":null}}", least_settings(name))).unwrap();
     let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
-    let kind = Kind::read(name, &mut fields, &Limits::default()).unwrap();
+    let kind = Kind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
     fields.close(&["type"]);
     (kind, violations.remove(1).candidates)
 }

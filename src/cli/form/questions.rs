@@ -62,6 +62,7 @@ pub(super) fn asks_something(form: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{kinds, lists, parse};
+    use crate::domain::budget::Budget;
     use crate::domain::limits::Limits;
     use crate::domain::question::{Kind, QuestionDraft};
 
@@ -70,7 +71,8 @@ mod tests {
         for kind in Kind::NAMES {
             let question = parse(&format!("{kind}:Title{}", ":a,b".repeat(lists(kind).len()))).unwrap();
             let mut violations = Vec::new();
-            QuestionDraft::read(&question, "", 0, &Limits::default(), &mut violations).unwrap();
+            QuestionDraft::read(&question, "", 0, &mut Budget::new(&Limits::default()), &mut violations)
+                .unwrap();
             assert!(violations.is_empty(), "{violations:?}");
         }
         let hidden: Vec<_> = Kind::NAMES.into_iter().filter(|kind| !kinds().contains(kind)).collect();

@@ -25,11 +25,16 @@ pub enum Sense {
     Typed,
 }
 
+/// Bytes that a moment may have as it is written: an answer may be compared very often.
+pub const MAX_MOMENT: usize = 64;
+
 /// An answer that counts as one: it is not empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub value: &'a Value,
     pub sense: Sense,
+    /// Characters up to which it is held against patterns: no longer text matches any.
+    pub longest: usize,
 }
 
 impl Sense {
@@ -54,7 +59,11 @@ impl Sense {
 }
 
 /// A time of day with its seconds.
-pub(super) fn with_seconds(text: &str) -> Option<[u8; 8]> {
+fn with_seconds(text: &str) -> Option<[u8; 8]> {
+    // An answer that is refused may be very long, and compared very often.
+    if text.len() > 8 {
+        return None;
+    }
     let (time, seconds) = text.as_bytes().split_at(text.len().min(5));
     let seconds = if seconds.is_empty() { b":00" } else { seconds };
     Some([time, seconds].concat()).filter(|whole| has_form(whole, b"00:00:00"))?.try_into().ok()
@@ -66,11 +75,18 @@ fn has_form(text: &[u8], form: &[u8]) -> bool {
     text.len() == form.len() && iter::zip(text, form).all(|(byte, form)| form_of(*byte) == *form)
 }
 
-pub(super) fn moment(text: &str) -> Option<OffsetDateTime> {
-    OffsetDateTime::parse(text, &Rfc3339).ok()
+fn moment(text: &str) -> Option<OffsetDateTime> {
+    (text.len() <= MAX_MOMENT).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
 }
 
 impl Answer<'_> {
+    /// The text that patterns are held against.
+    pub(super) fn matchable(&self) -> Option<&str> {
+        let Value::String(text) = self.value else { return None };
+        let is_short = text.len() <= self.longest || text.chars().count() <= self.longest;
+        is_short.then_some(text)
+    }
+
     /// Whether it lies below, at or above `value`; `None` if the two have no order.
     pub(super) fn order(self, value: &Value) -> Option<Ordering> {
         match (self.value, &*self.meant(value)) {

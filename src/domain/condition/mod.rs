@@ -1,37 +1,32 @@
 //! Conditions as data: whether a question is asked, or must be answered, for the answers given so far.
 //!
 //! This is the one evaluator. It knows nothing of forms: it is given answers by the ids of their questions. Evaluation
-//! takes time linear in the condition and the answers it looks at; see [`Condition::searches`].
+//! takes time linear in the condition and the answers it looks at.
 
-mod among;
 mod compare;
 mod decision;
-mod left;
-mod possible;
+mod filter;
+mod lint;
 mod read;
-mod schema;
-mod wanted;
 mod words;
 
 use serde::{Serialize, Serializer};
 
-use self::among::Among;
 use super::json::Value;
 use super::pattern::Pattern;
 
-pub use compare::{Answer, Sense};
+pub use compare::{Answer, MAX_MOMENT, Sense};
 pub use decision::Decision;
-pub use possible::{Asked, refuse_impossible};
-pub use schema::{Erring, Named};
-pub use wanted::Wanted;
-pub(super) use wanted::search_too_often;
+pub use filter::FilterKey;
+pub use lint::{Asked, refuse_impossible};
 
 /// A condition, as its author wrote it and ready to be decided.
 #[derive(Debug, Clone)]
 pub struct Condition {
     written: Value,
     all: Clauses,
-    searches: usize,
+    /// Characters that the answers to a question may have which a `matches` names.
+    matched: usize,
 }
 
 /// Finds the answer to the question of an id: `None` if there is none, or if the question was not asked.
@@ -67,7 +62,7 @@ enum Test {
     Lte(Value),
     Gt(Value),
     Gte(Value),
-    In(Among),
+    In(Vec<Value>),
     Includes(Value),
     Matches(Pattern),
     Answered(bool),
@@ -92,52 +87,37 @@ impl Condition {
         })
     }
 
-    /// Makes its own tests ready to be decided for very many answers, in the sense that each question has; those of
-    /// alternatives stay as they are.
-    pub fn learn(&mut self, sense: &dyn Fn(&str) -> Sense) {
-        for clause in &mut self.all {
-            let Clause::Question(About { question, tests, .. }) = clause else { continue };
-            for test in tests {
-                match test {
-                    Test::In(values) => values.learn(sense(question)),
-                    Test::Matches(pattern) => pattern.learn(),
-                    _ => {}
-                }
+    /// Prepares the patterns of its own tests for very many answers; those of alternatives stay as they are.
+    pub fn prepare(&mut self) {
+        let tests = self.all.iter_mut().filter_map(|clause| match clause {
+            Clause::Question(about) => Some(&mut about.tests),
+            _ => None,
+        });
+        for test in tests.flatten() {
+            if let Test::Matches(pattern) = test {
+                pattern.prepare();
             }
         }
     }
 
-    /// How much of the answers' text it may look through: once for each `includes`, and [`PATTERN`](Self::PATTERN)
-    /// times for each `matches`.
-    pub fn searches(&self) -> usize {
-        self.searches
-    }
-
-    /// Shows `see` each test that looks through an answer's text, with the id of the question it is asked of.
-    pub fn each_search<'a>(&'a self, see: &mut dyn FnMut(&'a str, Search<'a>)) {
-        each_search(&self.all, see);
+    /// Calls `see` for each `includes`, with `None`, and each `matches`, with its pattern.
+    pub fn each_text_search<'a>(&'a self, see: &mut dyn FnMut(Option<&'a Pattern>)) {
+        each_text_search(&self.all, see);
     }
 }
 
-/// A test that looks through an answer's text.
-#[derive(Debug, Clone, Copy)]
-pub enum Search<'a> {
-    /// Whether it has a part.
-    Part,
-    /// Whether it matches.
-    Pattern(&'a Pattern),
-}
-
-fn each_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(&'a str, Search<'a>)) {
+fn each_text_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(Option<&'a Pattern>)) {
     for clause in clauses {
         match clause {
             Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| each_search(all, see));
+                conditions.iter().for_each(|all| each_text_search(all, see));
             }
-            Clause::Not(all) => each_search(all, see),
-            Clause::Question(About { question, tests, .. }) => {
-                tests.iter().filter_map(Test::search).for_each(|search| see(question, search));
-            }
+            Clause::Not(all) => each_text_search(all, see),
+            Clause::Question(About { tests, .. }) => tests.iter().for_each(|test| match test {
+                Test::Includes(_) => see(None),
+                Test::Matches(pattern) => see(Some(pattern)),
+                _ => {}
+            }),
         }
     }
 }
@@ -174,14 +154,6 @@ impl Test {
         }
     }
 
-    fn search(&self) -> Option<Search<'_>> {
-        match self {
-            Self::Includes(_) => Some(Search::Part),
-            Self::Matches(pattern) => Some(Search::Pattern(pattern)),
-            _ => None,
-        }
-    }
-
     fn holds(&self, answer: Option<Answer<'_>>) -> bool {
         let Some(answer) = answer else { return matches!(self, Self::Ne(_) | Self::Answered(false)) };
         match self {
@@ -191,11 +163,9 @@ impl Test {
             Self::Lte(value) => answer.order(value).is_some_and(|order| order.is_le()),
             Self::Gt(value) => answer.order(value).is_some_and(|order| order.is_gt()),
             Self::Gte(value) => answer.order(value).is_some_and(|order| order.is_ge()),
-            Self::In(values) => values.has(answer),
+            Self::In(values) => values.iter().any(|value| answer.equals(value)),
             Self::Includes(value) => answer.includes(value),
-            Self::Matches(pattern) => {
-                matches!(answer.value, Value::String(text) if pattern.matches(text))
-            }
+            Self::Matches(pattern) => answer.matchable().is_some_and(|text| pattern.matches(text)),
             Self::Answered(is_answered) => *is_answered,
         }
     }

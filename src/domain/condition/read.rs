@@ -1,10 +1,10 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
-use super::among::Among;
 use super::{About, Clause, Clauses, Condition, Test};
+use crate::domain::budget::{Budget, Refused};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::pattern::Pattern;
+use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::is_empty;
 use crate::domain::violation::{Rule, Violation, join};
 
@@ -15,38 +15,32 @@ pub(super) const UNANSWERED: &str = "`{\"answered\": false}`";
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
 
 impl Condition {
-    /// Bytes that a compiled `matches` may take.
-    const PATTERN_BYTES: usize = 1 << 16;
-
-    /// What a `matches` counts among the searches.
-    pub const PATTERN: usize = 50;
-
-    /// Searches that one condition may ask for.
-    pub(super) const MAX_SEARCHES: usize = 10 * Self::PATTERN;
-
-    /// Reads the member `name`, if it is there, and reports every problem.
-    pub fn read(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Self> {
+    /// Reads the member `name`, if it is there, within `budget`, and reports every problem.
+    pub fn read(fields: &mut Fields<'_, '_>, name: &'static str, budget: &mut Budget) -> Option<Self> {
         let written = fields.value(name)?;
-        let mut reading = Reading { searches: 0, violations: Vec::new(), root: fields.at(name) };
+        let mut reading = Reading { budget, violations: Vec::new(), root: fields.at(name) };
         let all = reading.clauses(written, "");
-        if reading.searches > Self::MAX_SEARCHES {
-            let message = format!("`{name}` has too many `matches` or `includes`; 10 or 500 are allowed");
-            reading.report("", Rule::TooMany, message);
-        }
-        let Reading { searches, violations, .. } = reading;
+        let Reading { budget, violations, .. } = reading;
         violations.into_iter().for_each(|violation| fields.report(violation));
-        Some(Self { written: written.clone(), all, searches })
+        Some(Self { written: written.clone(), all, matched: budget.limits().matched })
     }
 }
 
-struct Reading {
-    searches: usize,
+struct Reading<'b> {
+    budget: &'b mut Budget,
     violations: Vec<Violation>,
     /// The pointer to the condition; all others go on from there.
     root: String,
 }
 
-impl Reading {
+impl Reading<'_> {
+    /// `result`, reported at `at` if it is refused.
+    fn granted<T>(&mut self, at: &str, result: Result<T, Refused>) -> Option<T> {
+        result
+            .map_err(|refused| refused.into_iter().for_each(|(rule, message)| self.report(at, rule, message)))
+            .ok()
+    }
+
     fn report(&mut self, at: &str, rule: Rule, message: impl Into<String>) {
         self.violations.push(Violation::new(format!("{}{at}", self.root), rule, message));
     }
@@ -116,7 +110,8 @@ impl Reading {
             "gte" => Test::Gte(self.ordered(operand, at)?),
             "in" => self.one_of(operand, at)?,
             "includes" => {
-                self.searches += 1;
+                let granted = self.budget.count_includes();
+                self.granted(at, granted)?;
                 Test::Includes(self.value(operand, at)?)
             }
             "matches" => Test::Matches(self.pattern(operand, at)?),
@@ -140,6 +135,8 @@ impl Reading {
             self.report(at, Rule::ImpossibleCondition, message);
             return None;
         }
+        let granted = self.budget.count_value();
+        self.granted(at, granted)?;
         Some(operand.clone())
     }
 
@@ -163,7 +160,7 @@ impl Reading {
         let places = items.iter().enumerate();
         let values: Vec<_> =
             places.map(|(place, item)| self.value(item, &join(at, &place.to_string()))).collect();
-        values.into_iter().collect::<Option<_>>().map(Among::new).map(Test::In)
+        values.into_iter().collect::<Option<_>>().map(Test::In)
     }
 
     fn flag(&mut self, operand: &Value, at: &str) -> Option<bool> {
@@ -182,15 +179,9 @@ impl Reading {
             self.report(at, Rule::TypeMismatch, format!("`matches` is text, not {}", operand.kind()));
             return None;
         };
-        self.searches += Condition::PATTERN;
-        // Whoever sends very many learns that from their number; compiling takes time.
-        if self.searches > Condition::MAX_SEARCHES {
-            return None;
-        }
-        let pattern = Pattern::anywhere(text, Condition::PATTERN_BYTES);
-        if let Err(why) = &pattern {
-            self.report(at, Rule::InvalidPattern, format!("`matches` is no regular expression: {why}"));
-        }
-        pattern.ok()
+        let granted = self.budget.count_matches();
+        self.granted(at, granted)?;
+        let compiled = self.budget.compile("matches", text, Anchor::None);
+        self.granted(at, compiled)
     }
 }

@@ -55,7 +55,7 @@ impl Test {
             Self::Gte(value) => {
                 format!("is {} or {}", value.said(), if is_text(value) { "after" } else { "more" })
             }
-            Self::In(values) => format!("is {}", one_of(values.values())),
+            Self::In(values) => format!("is {}", one_of(values)),
             Self::Includes(value) => format!("includes {}", value.said()),
             Self::Matches(pattern) => format!("matches {}", pattern.text()),
             Self::Answered(true) => "is answered".to_owned(),
@@ -79,9 +79,11 @@ fn one_of(values: &[Value]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::budget::Budget;
     use crate::domain::condition::Condition;
     use crate::domain::fields::Fields;
     use crate::domain::json::parse;
+    use crate::domain::limits::Limits;
 
     #[test]
     fn a_condition_is_said_in_words() {
@@ -104,7 +106,8 @@ mod tests {
             let question = parse(&format!("{{\"show_if\":{written}}}")).unwrap();
             let mut violations = Vec::new();
             let mut fields = Fields::open(&question, "", "here".to_owned(), &mut violations).unwrap();
-            let condition = Condition::read(&mut fields, "show_if").unwrap();
+            let condition =
+                Condition::read(&mut fields, "show_if", &mut Budget::new(&Limits::default())).unwrap();
             assert_eq!(condition.words(), expected);
         }
     }

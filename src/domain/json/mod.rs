@@ -74,10 +74,10 @@ impl Number {
         self.exact().cmp(&other.exact())
     }
 
-    /// The first whole number from this one on, or `above` it; `None` beyond those that are exact.
-    pub fn first_whole(&self, above: bool) -> Option<Self> {
+    /// The first whole number from this one on; `None` beyond those that are exact.
+    pub fn first_whole(&self) -> Option<Self> {
         match self.integer() {
-            Some(whole) => Some((whole + i64::from(above)).into()),
+            Some(whole) => Some(whole.into()),
             None if self.value.fract() != 0.0 => Some((self.value.ceil() as i64).into()),
             None => None,
         }

@@ -7,7 +7,7 @@ use super::json::{object, present};
 use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::condition::Sense;
+use crate::domain::condition::{MAX_MOMENT, Sense};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::Rule;
@@ -108,7 +108,8 @@ fn read_time(text: &str) -> Option<Time> {
 fn read_moment(text: &str) -> Option<OffsetDateTime> {
     // The crate takes any character between date and time.
     let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
-    OffsetDateTime::parse(text, &Rfc3339).ok().filter(|_| is_separated)
+    let is_short = text.len() <= MAX_MOMENT;
+    (is_separated && is_short).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
 }
 
 /// The numbers in `text`, each of so many ASCII digits, with `between` between them.
@@ -242,13 +243,6 @@ impl Rules for Calendar {
             let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;
             Some(fixed.text.as_str().into())
         })
-    }
-
-    fn first(&self, low: &Value, above: bool) -> Option<Value> {
-        let (Unit::Date, Value::String(text)) = (self.unit, low) else { return None };
-        let day = read_date(text)?;
-        let first = if above { day.next_day()? } else { day };
-        Some(Value::String(first.to_string()))
     }
 
     fn expects(&self) -> String {

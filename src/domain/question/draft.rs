@@ -1,8 +1,8 @@
 //! A question as its author sent it: what is common to all kinds is read here.
 
 use super::{Kind, Question};
+use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
-use crate::domain::cost::Patterned;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -23,28 +23,28 @@ pub struct QuestionDraft {
 }
 
 impl QuestionDraft {
-    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, and reports every problem. `None` if
-    /// its type is not known.
+    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, within `budget`, and reports every
+    /// problem. `None` if its type is not known.
     pub fn read(
         value: &Value,
         pointer: &str,
         place: usize,
-        limits: &Limits,
+        budget: &mut Budget,
         violations: &mut Vec<Violation>,
     ) -> Option<Self> {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
-        let kind = read_kind(&mut fields, limits);
+        let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
-            true => fields.needed_text("title", limits.title),
-            false => fields.text("title", limits.title),
+            true => fields.needed_text("title", budget.limits().title),
+            false => fields.text("title", budget.limits().title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
-        let show_if = Condition::read(&mut fields, "show_if");
+        let show_if = Condition::read(&mut fields, "show_if", budget);
         let (mut required, mut required_if) = (None, None);
         if kind.as_ref().is_none_or(|kind| kind.rules().takes_answer()) {
             required = fields.flag("required");
-            required_if = Condition::read(&mut fields, "required_if");
+            required_if = Condition::read(&mut fields, "required_if", budget);
         }
         if kind.is_none() {
             expect_all_settings(&mut fields);
@@ -58,11 +58,6 @@ impl QuestionDraft {
     /// Whether it needs an id: answers are kept under it.
     pub fn takes_answer(&self) -> bool {
         self.kind.rules().takes_answer()
-    }
-
-    /// What it has patterns in.
-    pub fn patterned(&self) -> Patterned<'_> {
-        (&self.kind, [&self.show_if, &self.required_if])
     }
 
     /// The question under its final id.
@@ -82,12 +77,12 @@ impl QuestionDraft {
 /// Characters a description may have.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
-fn read_kind(fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Kind> {
+fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
     let Value::String(name) = fields.needed("type")? else {
         fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
         return None;
     };
-    let kind = Kind::read(name, fields, limits);
+    let kind = Kind::read(name, fields, budget);
     if kind.is_none() {
         let known = Kind::NAMES.join(", ");
         let message = format!("unknown question type `{name}`; known are {known}");
@@ -102,7 +97,7 @@ fn expect_all_settings(fields: &mut Fields<'_, '_>) {
     let (nothing, mut ignored) = (Value::Object(Vec::new()), Vec::new());
     let Some(mut any) = Fields::open(&nothing, "", "", &mut ignored) else { return };
     for name in Kind::NAMES {
-        Kind::read(name, &mut any, &Limits::default());
+        Kind::read(name, &mut any, &mut Budget::new(&Limits::default()));
     }
     fields.expect_those_of(&any);
 }

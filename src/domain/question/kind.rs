@@ -6,7 +6,6 @@ use super::calendar::{Calendar, Unit};
 use super::choice::{MultipleChoice, Ranking, SingleChoice};
 use super::email::Email;
 use super::hidden::Hidden;
-use super::json::{any_of, object};
 use super::matrix::Matrix;
 use super::number::Quantity;
 use super::phone::Phone;
@@ -14,6 +13,7 @@ use super::scale::Scale;
 use super::silent::Silent;
 use super::text::{Lines, Text};
 use super::url::Url;
+use crate::domain::budget::Budget;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -69,11 +69,11 @@ impl Kind {
         "page",
     ];
 
-    /// Reads the settings of the kind called `name`; `None` if there is no such kind.
-    pub fn read(name: &str, fields: &mut Fields<'_, '_>, limits: &Limits) -> Option<Self> {
+    /// Reads the settings of the kind called `name`, within `budget`; `None` if there is no such kind.
+    pub fn read(name: &str, fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Self> {
         Some(match name {
-            "short_text" => Self::ShortText(Text::read(fields, Lines::One)),
-            "long_text" => Self::LongText(Text::read(fields, Lines::Many)),
+            "short_text" => Self::ShortText(Text::read(fields, Lines::One, budget)),
+            "long_text" => Self::LongText(Text::read(fields, Lines::Many, budget)),
             "email" => Self::Email(Email::read(fields)),
             "url" => Self::Url(Url::read(fields)),
             "phone" => Self::Phone(Phone::read(fields)),
@@ -82,10 +82,10 @@ impl Kind {
             "opinion_scale" => Self::OpinionScale(Scale::read_opinion(fields)),
             "boolean" => Self::Boolean(Boolean::read(fields)),
             "consent" => Self::Consent(Consent::read(fields)),
-            "single_choice" => Self::SingleChoice(SingleChoice::read(fields, limits)),
-            "multiple_choice" => Self::MultipleChoice(MultipleChoice::read(fields, limits)),
-            "ranking" => Self::Ranking(Ranking::read(fields, limits)),
-            "matrix" => Self::Matrix(Matrix::read(fields, limits)),
+            "single_choice" => Self::SingleChoice(SingleChoice::read(fields, budget.limits())),
+            "multiple_choice" => Self::MultipleChoice(MultipleChoice::read(fields, budget.limits())),
+            "ranking" => Self::Ranking(Ranking::read(fields, budget.limits())),
+            "matrix" => Self::Matrix(Matrix::read(fields, budget.limits())),
             "date" => Self::Date(Calendar::read(fields, Unit::Date)),
             "time" => Self::Time(Calendar::read(fields, Unit::Time)),
             "datetime" => Self::Datetime(Calendar::read(fields, Unit::Moment)),
@@ -101,7 +101,7 @@ impl Kind {
     pub fn bare(name: &str) -> Option<(Self, Vec<String>)> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
-        let kind = Self::read(name, &mut fields, &Limits::BOUNDLESS)?;
+        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
         Some((kind, missing.flat_map(|violation| violation.candidates).collect()))
     }
@@ -139,15 +139,6 @@ impl Kind {
             Self::Hidden(_) => "hidden",
             Self::Statement(_) => "statement",
             Self::Page(_) => "page",
-        }
-    }
-
-    /// The schema of what counts as no answer to a question of this kind, where `$defs` have what always does.
-    pub fn empty_schema(&self) -> Value {
-        let always = object([("$ref", Some("#/$defs/empty".into()))]);
-        match self.rules().is_empty(&false.into()) {
-            true => any_of([always, object([("const", Some(false.into()))])]),
-            false => always,
         }
     }
 

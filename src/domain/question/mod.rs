@@ -30,7 +30,7 @@ use serde::{Serialize, Serializer};
 
 use super::condition::{Asked, Condition, Sense};
 use super::json::Value;
-use super::limits::Limits;
+use super::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
 use super::pattern::Pattern;
 use super::violation::{Rule, join};
 use crate::clock::Timestamp;
@@ -84,19 +84,14 @@ pub trait Rules {
         [None, None]
     }
 
-    /// The first answer from `low` on, or `above` it; `None` if answers lie as close to each other as one likes.
-    fn first(&self, _low: &Value, _above: bool) -> Option<Value> {
-        None
-    }
-
     /// The pattern that an answer must match.
     fn pattern(&self) -> Option<&Pattern> {
         None
     }
 
-    /// Characters that an answer may have if it is text: as many as in any answer, unless it is said otherwise.
+    /// Characters up to which an answer is held against patterns: no longer text matches any.
     fn longest(&self) -> usize {
-        Limits::default().answer
+        MAX_MATCHED
     }
 
     /// Whether there can be an answer.
@@ -181,11 +176,8 @@ impl Question {
                 None => Vec::new(),
             };
         };
-        if size(answer) > limits.answer {
-            return vec![Fault::new(
-                Rule::TooLong,
-                format!("An answer may have {} bytes at most", limits.answer),
-            )];
+        if let Some(fault) = too_large(answer, limits) {
+            return vec![fault];
         }
         rules.check(answer, Some(now))
     }
@@ -195,6 +187,12 @@ impl Question {
         Asked { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
     }
 
+    /// Calls `see` for each `includes` of its conditions, with `None`, and for its own pattern and each `matches`.
+    pub(super) fn each_text_search<'a>(&'a self, see: &mut dyn FnMut(Option<&'a Pattern>)) {
+        self.kind.rules().pattern().into_iter().for_each(|pattern| see(Some(pattern)));
+        self.conditions().for_each(|(_, condition)| condition.each_text_search(see));
+    }
+
     /// Its conditions by the members they stand in.
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Condition)> {
         let conditions = [("show_if", &self.show_if), ("required_if", &self.required_if)];
@@ -202,8 +200,30 @@ impl Question {
     }
 }
 
+/// Why `answer` is not looked at any further, whatever is asked for.
+pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<Fault> {
+    let message = if size(answer) > limits.answer {
+        format!("An answer may have {} bytes at most", limits.answer)
+    } else if longest_number(answer) > MAX_NUMBER {
+        format!("A number may have {MAX_NUMBER} characters at most")
+    } else {
+        return None;
+    };
+    Some(Fault::new(Rule::TooLong, message))
+}
+
+/// Characters of the longest number in `answer`.
+fn longest_number(answer: &Value) -> usize {
+    match answer {
+        Value::Null | Value::Bool(_) | Value::String(_) => 0,
+        Value::Number(number) => number.text().len(),
+        Value::Array(items) => items.iter().map(longest_number).max().unwrap_or(0),
+        Value::Object(members) => members.iter().map(|(_, value)| longest_number(value)).max().unwrap_or(0),
+    }
+}
+
 /// How large an answer is: the bytes of its texts, names and numbers, and one for each item.
-pub(super) fn size(answer: &Value) -> usize {
+fn size(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) => 0,
         Value::Number(number) => number.text().len(),

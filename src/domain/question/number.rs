@@ -30,7 +30,7 @@ impl Quantity {
         let integer = fields.flag("integer");
         if let (Some(min), Some(max), Some(true)) = (&min, &max, integer)
             && min.exact() <= max.exact()
-            && min.first_whole(false).is_some_and(|first| first.order(max).is_gt())
+            && min.first_whole().is_some_and(|first| first.order(max).is_gt())
         {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);
@@ -106,11 +106,6 @@ impl Rules for Quantity {
 
     fn range(&self) -> [Option<Value>; 2] {
         [&self.min, &self.max].map(|bound| bound.clone().map(Value::Number))
-    }
-
-    fn first(&self, low: &Value, above: bool) -> Option<Value> {
-        let Value::Number(low) = low else { return None };
-        if self.is_whole() { low.first_whole(above).map(Value::Number) } else { None }
     }
 
     fn entered(&self, text: &str) -> Value {

@@ -92,11 +92,6 @@ impl Rules for Scale {
         [self.range.start(), self.range.end()].map(|bound| Some((*bound).into()))
     }
 
-    fn first(&self, low: &Value, above: bool) -> Option<Value> {
-        let Value::Number(low) = low else { return None };
-        low.first_whole(above).map(Value::Number)
-    }
-
     fn entered(&self, text: &str) -> Value {
         json_or_text(text, |value| matches!(value, Value::Number(_)))
     }

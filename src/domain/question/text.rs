@@ -7,9 +7,11 @@ use regex::Regex;
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
+use crate::domain::budget::Budget;
 use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
-use crate::domain::pattern::{Pattern, Unfit};
+use crate::domain::limits::MAX_MATCHED;
+use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
@@ -26,10 +28,6 @@ pub struct Text {
 /// Texts with a character that is no white space, as a regular expression of JSON Schema: its `\s` is another set.
 pub(super) const NOT_BLANK: &str =
     r"[^\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
-
-/// Texts of nothing but white space.
-pub(super) const BLANK: &str =
-    r"^[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$";
 
 /// How many lines a text may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +58,11 @@ impl Lines {
     }
 }
 
-/// Characters up to which an answer that is too long is matched against the pattern all the same.
-const MATCHED_LENGTH: usize = 1_000;
-
-/// Bytes that a pattern may take compiled, whatever the form's others cost.
-const PATTERN_BYTES: usize = 1 << 20;
-
-fn read_pattern(fields: &mut Fields<'_, '_>) -> Option<Pattern> {
-    let pattern = Pattern::whole(&fields.text("pattern", 1_000)?, PATTERN_BYTES);
-    if let Err(why) = &pattern {
-        let instead = if *why == Unfit::TooLarge { "; say lengths by `max_length`" } else { "" };
-        let message = format!("`pattern` is no regular expression: {why}{instead}");
-        fields.refuse("pattern", Rule::InvalidPattern, message);
+fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Pattern> {
+    let text = fields.text("pattern", 1_000)?;
+    let pattern = budget.compile("pattern", &text, Anchor::Both);
+    if let Err(Some((rule, message))) = &pattern {
+        fields.refuse("pattern", *rule, message);
     }
     pattern.ok()
 }
@@ -94,15 +85,21 @@ fn portable(pattern: &str, lines: Lines) -> Option<String> {
 }
 
 impl Text {
-    pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines) -> Self {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines, budget: &mut Budget) -> Self {
         let longest = 64 * 1024;
         let min_length = fields.integer("min_length", 0..=longest);
         let max_length = fields.integer("max_length", 1..=longest);
-        let pattern = read_pattern(fields);
+        let pattern = read_pattern(fields, budget);
         let pattern_message = fields.text("pattern_message", 300);
         let placeholder = fields.text("placeholder", 300);
         let text = Self { lines, min_length, max_length, pattern, pattern_message, placeholder };
         let (min, max) = text.lengths();
+        let matched = budget.limits().matched;
+        if text.pattern.is_some() && text.longest() > matched {
+            let message =
+                format!("`max_length` may be at most {matched} where there is a `pattern`, not {max}");
+            fields.refuse("max_length", Rule::InvalidRange, message);
+        }
         if min > max {
             let message = format!("`min_length` ({min}) must not be above `max_length` ({max})");
             fields.refuse("min_length", Rule::InvalidRange, message);
@@ -111,7 +108,8 @@ impl Text {
     }
 
     fn lengths(&self) -> (i64, i64) {
-        (self.min_length.unwrap_or(0), self.max_length.unwrap_or(self.lines.longest()))
+        let longest = if self.pattern.is_some() { MAX_MATCHED as i64 } else { self.lines.longest() };
+        (self.min_length.unwrap_or(0), self.max_length.unwrap_or(longest))
     }
 
     fn check_length(&self, length: usize, faults: &mut Vec<Fault>) {
@@ -141,8 +139,8 @@ impl Rules for Text {
         let mut faults: Vec<_> = forbidden(text, self.lines).into_iter().collect();
         let length = text.chars().count();
         self.check_length(length, &mut faults);
-        // Its cost is bounded by what the author allows, or by this.
-        if length <= MATCHED_LENGTH || faults.iter().all(|fault| fault.rule != Rule::TooLong) {
+        // What a pattern costs is bounded by the length of the text.
+        if length <= self.longest().max(MAX_MATCHED) {
             self.check_pattern(text, &mut faults);
         }
         faults

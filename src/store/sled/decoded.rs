@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use crate::store::StoreError;
 
 /// Bytes of bodies kept. Decoded they take several times as much.
-const CAPACITY: u64 = 4 << 20;
+const CAPACITY: u64 = 16 << 20;
 
 /// Entries expected; the cache grows past it.
 const EXPECTED: usize = 1_000;

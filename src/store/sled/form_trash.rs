@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_live, made};
-use super::{SLICE, SledStore, idempotency, layout, slugs};
+use super::forms::{find, find_live, made, missing_version};
+use super::{SLICE, SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
@@ -70,7 +70,7 @@ pub(super) fn restore(
     match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, given))) => {
             let (form, responses) = layout::decode_given(&given)?;
-            return Ok(Step::Replayed(Restored { form: Arc::new(form), responses, at: earlier.at }));
+            return restored_form(tx, form, responses, earlier.at).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -92,7 +92,15 @@ pub(super) fn restore(
         let given = layout::encode_given(&restored, responses)?;
         idempotency::remember(tx, retry, made(form.id), &given, now)?;
     }
-    Ok(Step::Done(Restored { form: Arc::new(restored), responses, at: now }))
+    restored_form(tx, restored, responses, now).map(Step::Done)
+}
+
+/// A restored form with its questions, as they are written: whoever is answered needs them no other way.
+fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
+    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
+        return Err(missing_version(form.id, form.version));
+    };
+    Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
 }
 
 /// Begins to purge the form if it went to the trash before `horizon`.

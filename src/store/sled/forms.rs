@@ -74,10 +74,7 @@ impl Forms for SledStore {
         }
         // A purge takes a form out of sight before its questions go.
         match self.live_form(workspace, form)? {
-            Some(live) if number <= live.version => {
-                let missing = StoreError::Missing(format!("version {number} of {form}"));
-                self.engine.noting(Err(missing))
-            }
+            Some(live) if number <= live.version => self.engine.noting(Err(missing_version(form, number))),
             _ => Ok(None),
         }
     }
@@ -187,6 +184,10 @@ pub(super) fn find_live(
     form: FormId,
 ) -> Result<Option<Form>, StoreError> {
     Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+}
+
+pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
+    StoreError::Missing(format!("version {number} of {form}"))
 }
 
 /// The rows of a new or changed form, encoded before the writer's turn.

@@ -209,30 +209,41 @@ async fn change_every_third(local: &Local, path: &str, rows: &[Value]) {
 }
 
 #[tokio::test]
-async fn a_form_whose_patterns_would_be_refused_now_goes_on() {
-    let pattern = r#""pattern":"[ab]{2000}""#;
-    let question =
-        |id: &str| format!(r#"{{"id":"{id}","type":"long_text","title":"T","max_length":60000,{pattern}}}"#);
-    let read = |questions: &[String]| {
-        let form = format!(r#"{{"title":"Old","questions":[{}]}}"#, questions.join(","));
-        Definition::read(&forms::domain::json::parse(&form).unwrap(), &Limits::default())
-    };
-    let questions = ["one", "other"].map(question);
-    assert!(read(&questions).is_err(), "each costs more than half of what they may cost together");
-    let [mut definition, other] = questions.map(|question| read(&[question]).unwrap());
-    definition.questions.extend(other.questions);
+async fn a_form_beyond_what_is_accepted_now_goes_on() {
+    let long = |id: &str, more: &str| json!({"id": id, "type": "long_text", "title": "T", "max_length": 60_000, "pattern": format!("{}[ab]*{more}", "(?:[ab]{2000})?".repeat(4))});
+    let matches: Vec<_> = (0..60).map(|number| json!({"tale": {"matches": format!("{number}z$")}})).collect();
+    let includes: Vec<_> =
+        (0..2_000).map(|number| json!({"tale": {"includes": format!("no {number}")}})).collect();
+    let form = json!({"title": "Old", "questions": [
+        long("one", ""), long("other", "c"), long("third", "d"),
+        {"id": "tale", "type": "long_text", "title": "T"},
+        {"id": "why", "type": "rating", "title": "W", "show_if": {"any": matches}},
+        {"id": "how", "type": "rating", "title": "H", "show_if": {"any": includes}},
+    ]});
+    let form = forms::domain::json::parse(&form.to_string()).unwrap();
+    let refused = Definition::read(&form, &Limits::default()).unwrap_err();
+    let codes: Vec<_> = refused.iter().map(|found| found.code.name()).collect();
+    for code in ["invalid_range", "invalid_pattern", "too_many"] {
+        assert!(codes.contains(&code), "{codes:?}");
+    }
     let server = Server::start().await;
-    let form = server.stored(definition).await;
+    let form = server.stored(Definition::read(&form, &Limits::BOUNDLESS).unwrap()).await;
     let server = server.with_index(|_| ()).await;
     let path = format!("/api/v1/forms/{form}");
     let change = json!({"title": "Still", "status": "published"});
     let shown = server.patch(&path, change).send().await.expect(200);
-    assert_eq!(shown["questions"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["questions"].as_array().unwrap().len(), 6);
     assert_eq!(server.get("/api/v1/forms").send().await.expect(200)["forms"][0]["title"], "Still");
     let versions = server.get(format!("{path}/versions")).send().await.expect(200);
     assert_eq!(versions["versions"][0]["questions"], shown["questions"]);
-    server.submit(&form, json!({"one": "ab".repeat(1_000)})).await;
-    let answers = json!({"answers": {"one": "ab".repeat(1_000), "other": "ab"}});
-    let refused = server.post(format!("{path}/submissions"), answers).send().await.expect(422);
-    assert_eq!(refused["errors"][0]["code"], "pattern_mismatch");
+    let tale = |end: &str| format!("{} {end}", "tale".repeat(3_000));
+    server.submit(&form, json!({"one": "ab".repeat(1_000), "tale": tale("59z"), "why": 5})).await;
+    server.submit(&form, json!({"tale": tale("no 1999"), "how": 5})).await;
+    for (answers, code) in [
+        (json!({"other": "ab".repeat(1_000)}), "pattern_mismatch"),
+        (json!({"tale": tale("z59"), "why": 5}), "question_not_visible"),
+    ] {
+        let refused = server.post(format!("{path}/submissions"), json!({"answers": answers})).send().await;
+        assert_eq!(refused.expect(422)["errors"][0]["code"], code);
+    }
 }

@@ -14,14 +14,14 @@ fn escaped(text: &str) -> String {
 }
 
 /// `filter[score][gte]=4` from `score.gte=4`.
-pub(super) fn filter(text: &str) -> String {
+fn filter(text: &str) -> String {
     let (name, value) = text.split_once('=').unwrap();
     let name = name.replacen('.', "][", 1);
     format!("{}={}", escaped(&format!("filter[{name}]")), escaped(value))
 }
 
 /// The `n` that the submissions of a list have in their answers, in the order of the list.
-pub(super) fn numbers(list: &Value) -> Vec<i64> {
+fn numbers(list: &Value) -> Vec<i64> {
     let submissions = list["submissions"].as_array().unwrap();
     submissions.iter().map(|submission| submission["answers"]["n"].as_i64().unwrap()).collect()
 }
@@ -30,7 +30,7 @@ pub(super) fn numbers(list: &Value) -> Vec<i64> {
 async fn answered(server: &Server, answers: &[Value]) -> String {
     let kinds = json!([
         {"id": "n", "type": "number", "title": "N"},
-        {"id": "tale", "type": "long_text", "title": "T"},
+        {"id": "tale", "type": "long_text", "title": "T", "max_length": 1000},
         {"id": "mail", "type": "email", "title": "T"},
         {"id": "count", "type": "number", "title": "T", "min": 0, "max": 10, "step": 0.5},
         {"id": "score", "type": "rating", "title": "T"},
@@ -208,7 +208,7 @@ async fn what_can_never_be_is_refused_and_told() {
         (filter("many=z"), "this can never be true of `many`: Enter a list, not text"),
         (filter("many.includes=z"), "this can never be true of `many`: Choose one of a, b"),
         (filter("day.gt=soon"), "this can never be true of `day`: Enter a date"),
-        (filter("tale.matches=("), "`filter[tale][matches]`: `matches` is no regular expression"),
+        (filter("tale.matches=("), "`filter[tale][matches]`: invalid `matches`: unclosed group"),
         ("filter[]=1".to_owned(), "`filter[]` is no filter; write `filter[question][operator]`"),
         ("filter[score][eq][x]=1".to_owned(), "`filter[score][eq][x]` is no filter"),
         ("filter=1".to_owned(), "this operation takes no parameter `filter`"),
@@ -236,10 +236,8 @@ async fn what_can_never_be_is_refused_and_told() {
 async fn all_that_is_wrong_with_a_query_is_told() {
     let server = Server::start().await;
     let form = server.published(questions()).await;
-    let (parameters, filters) = (
-        "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2",
-        "filter[foo]=1&filter[bar]=1&filter[q3]=x&filter[q2][near]=1",
-    );
+    let parameters = "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2";
+    let filters = "filter[foo]=1&filter[bar]=1&filter[q3]=x&filter[q2][near]=1";
     let told = [
         "`since` expects",
         "`order` expects",
@@ -247,23 +245,122 @@ async fn all_that_is_wrong_with_a_query_is_told() {
         "`filter[]` is no filter",
         "`limit` stands twice",
         "no parameter `nope`, `more`;",
+    ];
+    let told_of_filters = [
         "`filter[bar]`, `filter[foo]` name no question of this form",
         "`filter[q3][eq]`: this can never be true",
         "`filter[q2][near]`: unknown operator",
     ];
     for (query, named) in [
+        (parameters.to_owned(), &told[..]),
+        // The questions are looked up for what can be read.
         (format!("{parameters}&{filters}"), &told[..]),
-        (parameters.to_owned(), &told[..6]),
-        (filters.to_owned(), &told[6..]),
-        ("since=2026&filter[q1]=a".to_owned(), &told[..1]),
+        (filters.to_owned(), &told_of_filters[..]),
         ("trashed=true&limit=x&q=1".to_owned(), &["`limit` expects", "no parameter `q`"]),
     ] {
         let refused = server.get(format!("{}?{query}", path(&form))).send().await;
         let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
-        let is_told = |part: &&str| detail.contains(part);
-        assert!(named.iter().all(is_told), "{query}: {detail}");
-        let others = told.iter().filter(|other| !named.contains(other));
-        assert_eq!(others.filter(|part| is_told(part)).count(), 0, "{query}: {detail}");
+        assert!(named.iter().all(|part| detail.contains(part)), "{query}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_names_questions_of_the_present_version() {
+    let server = Server::start().await;
+    let n = json!({"id": "n", "type": "number", "title": "N"});
+    let asking = |kind: &str, id: &str| json!([n, {"id": "a", "type": kind, "title": "A"}, {"id": id, "type": "rating", "title": "S"}]);
+    let form = server.published(asking("short_text", "score")).await;
+    for (number, text) in ["5", "nine", "2027-01-01", "09:00"].into_iter().enumerate() {
+        server.submit(&form, json!({"n": number, "a": text, "score": 5})).await;
+    }
+    let get =
+        async |text: &str| server.get(format!("{}?order=asc&{}", path(&form), filter(text))).send().await;
+    for (kind, tests) in [
+        ("date", &[("a.gt=2026-12-31", &[2][..]), ("a.lte=2027-01-01", &[2])][..]),
+        ("time", &[("a.gte=08:00", &[3]), ("a=09:00:00", &[3])]),
+        (
+            "rating",
+            &[
+                ("a=5", &[]),
+                ("a.gte=1", &[]),
+                ("a.ne=5", &[0, 1, 2, 3]),
+                ("stars.answered=false", &[0, 1, 2, 3]),
+            ],
+        ),
+    ] {
+        let change = json!({"questions": asking(kind, "stars")});
+        server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
+        for (text, expected) in tests {
+            assert_eq!(numbers(&get(text).await.expect(200)), *expected, "{kind} {text}");
+        }
+    }
+    for (text, told) in [
+        (
+            "score=5",
+            "`filter[score]` names no question of this form that takes an answer; there are n, a, stars",
+        ),
+        ("a=nine", "this can never be true of `a`: Enter a whole number from 1 to 5"),
+    ] {
+        let refused = get(text).await;
+        assert_eq!(refused.code(), "invalid_query", "{text}");
+        assert!(refused.text().contains(told), "{}", refused.text());
+    }
+}
+
+#[tokio::test]
+async fn a_filter_has_ten_tests_and_a_hundred_values_at_most() {
+    let server = Server::start().await;
+    let form = answered(&server, &[json!({"score": 3})]).await;
+    let tests = |count: usize| {
+        let operators = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
+        let tests = ["from", "tale"]
+            .into_iter()
+            .flat_map(|id| operators.map(|operator| format!("{id}.{operator}=1")));
+        let tests = tests.filter(|test| !test.starts_with("tale.matches") && !test.contains("answered"));
+        tests.take(count).map(|test| filter(&test)).collect::<Vec<_>>().join("&")
+    };
+    let values = |count: usize| filter(&format!("count.in={}", vec!["1"; count].join(",")));
+    for (query, refused) in [
+        (tests(10), None),
+        (tests(11), Some("the filter has 11 tests, 10 are allowed")),
+        (values(100), None),
+        (values(101), Some("the filter has 101 values, 100 are allowed")),
+        (format!("{}&{}", values(91), tests(9)), None),
+        (format!("{}&{}", values(92), tests(9)), Some("the filter has 101 values, 100 are allowed")),
+    ] {
+        let found = server.get(format!("{}?{query}", path(&form))).send().await;
+        match refused {
+            None => drop(found.expect(200)),
+            Some(told) => assert_eq!(found.expect(400)["detail"], told),
+        }
+    }
+}
+
+#[tokio::test]
+async fn patterns_of_a_filter_are_held_against_short_texts() {
+    let server = Server::start().await;
+    let form = server
+        .published(json!([
+            {"id": "n", "type": "number", "title": "N"},
+            {"id": "tale", "type": "long_text", "title": "T"},
+            {"id": "page", "type": "url", "title": "T"},
+        ]))
+        .await;
+    for length in [1_000, 1_001] {
+        let page = format!("https://a.example/{}", "x".repeat(length - 18));
+        server.submit(&form, json!({"n": length, "page": page})).await;
+    }
+    let list = server.get(format!("{}?{}", path(&form), filter("page.matches=x$"))).send().await;
+    assert_eq!(numbers(&list.expect(200)), [1_000]);
+    for (text, told) in [
+        ("tale.matches=x", "`filter[tale][matches]`: `matches` needs answers of at most 1000 characters"),
+        ("tale.matches=x", "or use `includes`, which serves longer texts"),
+        (r"page.matches=\w{50}", "`filter[page][matches]`: `matches` compiles to more than 256 KiB"),
+        (&format!("page.matches={}", "x".repeat(1_001)), "more than 1000 characters"),
+    ] {
+        let refused = server.get(format!("{}?{}", path(&form), filter(text))).send().await;
+        let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(told), "{text}: {detail}");
     }
 }
 

@@ -231,7 +231,7 @@ async fn queries_are_taken_only_as_they_are_known() {
             format!("{FORMS}/{form}/submissions?sort=asc"),
             unknown(
                 "sort",
-                "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `count`",
+                "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `where`, `count`",
             ),
         ),
         (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), unknown("notify", "`dry_run`")),

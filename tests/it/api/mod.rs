@@ -16,9 +16,7 @@ mod malformed; // requests that are no HTTP, or that two readers read differentl
 mod negotiation; // types, charsets, tags and defaults that clients send
 mod overload; // large bodies and answers share a bounded memory
 mod paging; // lists followed by their links while things change
-mod past; // lists by what a form asked before
 mod serving; // connections, times, shutdown
-mod slow; // what takes long holds up nobody else
 mod specification; // the specification's bodies, over a socket
 mod starting; // the key file, the address, the end
 mod submission_life; // metadata, edits, history

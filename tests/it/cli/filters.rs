@@ -83,11 +83,10 @@ fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
     let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
     assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
-    // One that there was is no mistake.
+    // A filter is held against the present questions, whatever is stored.
     home.ok(&["--data", "store", "submit", id.trim(), "q1=red"]);
-    for change in ["questions.q1.options=[green, blue]", "questions.q1="] {
+    for (change, exit) in [("questions.q1.options=[green, blue]", 6), ("questions.q1=", 2)] {
         home.ok(&["--data", "store", "edit", id.trim(), "--set", change]);
-        let found = home.ok(&["--data", "store", "responses", id.trim(), "--where", "q1=red", "-o", "jsonl"]);
-        assert_eq!(found.lines().count(), 1, "{change}: {found}");
+        home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=red"]).expect(exit);
     }
 }

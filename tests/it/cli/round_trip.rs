@@ -214,7 +214,7 @@ fn form(definition: &json::Value) -> FormDetail {
     let (id, workspace) = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
     let now = Timestamp::from_millis(1_000);
     let (form, version) = Form::create(id, workspace, definition, now);
-    FormDetail::new(&form, &version, 0, now).unwrap()
+    FormDetail::new(&form, version.written(), 0, now)
 }
 
 /// The form that `definition` makes is the one that its file makes, to the letter.

@@ -1,8 +1,10 @@
 //! Each operator of conditions, decided for single answers.
 
+use forms::domain::budget::Budget;
 use forms::domain::condition::{Answer, Condition, Sense};
 use forms::domain::fields::Fields;
 use forms::domain::json::{self, Value};
+use forms::domain::limits::Limits;
 use forms::domain::question::is_empty;
 
 use super::object;
@@ -11,7 +13,7 @@ fn condition(text: &str) -> Condition {
     let value = json::parse(&format!(r#"{{"show_if":{text}}}"#)).unwrap();
     let mut violations = Vec::new();
     let mut fields = Fields::open(&value, "", "a question", &mut violations).unwrap();
-    let condition = Condition::read(&mut fields, "show_if");
+    let condition = Condition::read(&mut fields, "show_if", &mut Budget::new(&Limits::default()));
     fields.close(&[]);
     assert_eq!(violations, [], "{text}");
     condition.unwrap()
@@ -19,7 +21,7 @@ fn condition(text: &str) -> Condition {
 
 fn holds(condition: &Condition, sense: Sense, answers: &[(String, Value)]) -> bool {
     let given = |id: &str| answers.iter().find(|(key, value)| key == id && !is_empty(value));
-    condition.holds(&|id| given(id).map(|(_, value)| Answer { value, sense }))
+    condition.holds(&|id| given(id).map(|(_, value)| Answer { value, sense, longest: 1_000 }))
 }
 
 /// Holds `test`, what a condition asks of `q`, against each answer to `q`.

@@ -33,16 +33,11 @@ fn table(questions: &str, accepted: &[&str], refused: &[&str]) {
 }
 
 #[test]
-fn what_need_not_be_answered_may_be_empty() {
+fn each_answer_is_held_to_the_rules_of_its_question() {
     table(
         r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"},
            {"id":"s","type":"statement","title":"S"}"#,
-        &[
-            "{}",
-            r#"{"a":null,"b":false,"s":null}"#,
-            r#"{"a":" \u3000\t","b":[]}"#,
-            r#"{"a":{},"b":true,"s":""}"#,
-        ],
+        &["{}", r#"{"a":5,"b":true}"#],
         &[
             r#"{"a":"\u200b"}"#,
             r#"{"a":[0]}"#,
@@ -57,56 +52,56 @@ fn what_need_not_be_answered_may_be_empty() {
            {"id":"b","type":"consent","title":"B","required":true},
            {"id":"h","type":"hidden","default":"web","required":true}"#,
         &[r#"{"a":"x","b":true}"#, r#"{"a":"x","b":true,"h":7}"#],
-        &["{}", r#"{"a":" ","b":true}"#, r#"{"a":"x","b":false}"#, r#"{"a":"x","b":true,"h":null}"#],
+        &["{}", r#"{"a":"x","b":false}"#, r#"{"a":"x","b":true,"h":null}"#],
     );
 }
 
 #[test]
-fn conditions_are_said_in_full_where_that_can_be() {
-    table(
-        r#"{"id":"score","type":"number","title":"S"},
-           {"id":"why","type":"short_text","title":"W","required":true,"show_if":{"score":{"lte":2}}},
-           {"id":"mail","type":"email","title":"M","show_if":{"why":{"answered":true}}},
-           {"id":"more","type":"long_text","title":"M","required_if":{"any":[{"why":"price"},{"not":{"score":{"ne":9}}}]}}"#,
-        &[
-            "{}",
-            r#"{"score":3,"why":" ","mail":null}"#,
-            r#"{"score":1.5,"why":"slow","mail":"a@b.example"}"#,
-            r#"{"score":1,"why":"price","more":"x"}"#,
-        ],
-        &[
-            r#"{"score":2}"#,
-            r#"{"score":2,"why":" "}"#,
-            r#"{"score":2.5,"why":"slow"}"#,
-            r#"{"why":"slow"}"#,
-            r#"{"mail":"a@b.example"}"#,
-            r#"{"score":1,"why":"price"}"#,
-            r#"{"score":9}"#,
-        ],
-    );
-    table(
-        r#"{"id":"many","type":"multiple_choice","title":"M","options":["a","b"]},
-           {"id":"at","type":"time","title":"T"},{"id":"tale","type":"short_text","title":"T"},
-           {"type":"page","title":"P","show_if":{"many":{"includes":"b"}}},
-           {"id":"in_b","type":"rating","title":"B","show_if":{"at":["09:00","10:00:30"]}},
+fn only_empty_values_are_left_out() {
+    let version =
+        version(r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"}"#);
+    for answers in [r#"{"a":null}"#, r#"{"a":" "}"#, r#"{"a":[]}"#, r#"{"a":{}}"#, r#"{"b":false}"#] {
+        assert_eq!(verdicts(&version, answers), (true, false), "{answers}");
+    }
+    let schema: Value =
+        serde_json::from_str(&version.schema("F", UnknownAnswers::Reject).to_string()).unwrap();
+    assert!(schema["description"].as_str().unwrap().contains("count as no answer"));
+}
+
+#[test]
+fn conditions_are_described_in_words_and_refuse_nothing() {
+    let version = version(
+        r#"{"id":"score","type":"number","title":"S","required":true},
+           {"id":"why","type":"short_text","title":"W","description":"Be *frank*.","required":true,"show_if":{"score":{"lte":2}}},
+           {"id":"more","type":"long_text","title":"M","required_if":{"why":"price"}},
+           {"type":"page","title":"P","show_if":{"score":{"gt":7}}},
+           {"id":"who","type":"short_text","title":"W","required":true,"show_if":{"more":{"answered":true}}},
            {"type":"page","title":"P"},
-           {"id":"in_tale","type":"rating","title":"T","show_if":{"tale":{"includes":"(a.b)"}}}"#,
-        &[
-            r#"{"many":["b"],"at":"09:00:00","in_b":1}"#,
-            r#"{"many":["b"],"at":"10:00:30","in_b":1}"#,
-            r#"{"tale":"is (a.b) so","in_tale":1}"#,
-        ],
-        &[
-            r#"{"many":["a"],"at":"09:00:00","in_b":1}"#,
-            r#"{"many":["b"],"at":"10:00","in_b":1}"#,
-            r#"{"tale":"is (aab) so","in_tale":1}"#,
-            r#"{"in_tale":1}"#,
-        ],
+           {"id":"last","type":"rating","title":"L","required":true}"#,
     );
+    let schema: Value =
+        serde_json::from_str(&version.schema("F", UnknownAnswers::Reject).to_string()).unwrap();
+    assert_eq!(schema["required"], json!(["score", "last"]));
+    for (id, expected) in [
+        ("score", Value::Null),
+        ("why", json!("Be *frank*.\n\nAsked only if score is 2 or less.")),
+        ("more", json!("Required if why is price.")),
+        ("who", json!("Asked only if score is more than 7.\n\nAsked only if more is answered.")),
+        ("last", Value::Null),
+    ] {
+        assert_eq!(schema["properties"][id]["description"], expected, "{id}");
+    }
+    for (answers, expected) in [
+        (r#"{"score":2,"why":"slow","last":1}"#, (true, true)),
+        (r#"{"score":2,"last":1}"#, (false, true)),
+        (r#"{"score":3,"why":"slow","last":1}"#, (false, true)),
+    ] {
+        assert_eq!(verdicts(&version, answers), expected, "{answers}");
+    }
 }
 
 #[test]
-fn a_condition_of_a_page_is_said_once_for_all_its_questions() {
+fn a_long_condition_of_a_page_is_cut_in_each_of_its_questions() {
     let tests: Vec<_> = (0..500).map(|number| json!({"n": number})).collect();
     let mut questions = vec![
         json!({"id": "n", "type": "number", "title": "N"}),
@@ -120,59 +115,19 @@ fn a_condition_of_a_page_is_said_once_for_all_its_questions() {
     let text = Value::Array(questions).to_string();
     let schema = version(&text[1..text.len() - 1]).schema("F", UnknownAnswers::Reject).to_string();
     assert!(schema.len() < 10 * text.len(), "{} bytes of schema for {} of form", schema.len(), text.len());
+    assert!(schema.contains("or n is 3") && schema.contains("…."), "{schema}");
 }
 
-#[test]
-fn what_cannot_be_said_refuses_nothing() {
-    for condition in [
-        r#"{"tale":{"matches":"^x"}}"#,
-        r#"{"tale":{"gt":"m"}}"#,
-        r#"{"not":{"tale":{"lt":"m"}}}"#,
-        r#"{"when":"2026-11-20T09:00:00Z"}"#,
-        r#"{"from":"web"}"#,
-    ] {
-        let version = version(&format!(
-            r#"{{"id":"tale","type":"short_text","title":"T"}},{{"id":"when","type":"datetime","title":"W"}},
-               {{"id":"from","type":"hidden","default":"web","show_if":{{"tale":"x"}}}},
-               {{"id":"a","type":"rating","title":"A","required":true,"show_if":{condition}}}"#
-        ));
-        for answers in [
-            "{}",
-            r#"{"a":1}"#,
-            r#"{"tale":"x"}"#,
-            r#"{"tale":"x","a":1}"#,
-            r#"{"tale":"a"}"#,
-            r#"{"when":"2026-11-20T10:00:00+01:00","a":1}"#,
-            r#"{"when":"2026-11-20T10:00:00Z","a":1,"tale":"a"}"#,
-        ] {
-            let (checked, taken) = verdicts(&version, answers);
-            assert!(taken || !checked, "{answers} where {condition}");
-        }
-    }
+/// Whether the check and the schema must agree on these questions: nothing depends on a condition.
+fn is_unconditional(questions: &[Value]) -> bool {
+    let is_free = |question: &Value| question["show_if"].is_null() && question["required_if"].is_null();
+    questions.iter().all(is_free)
 }
 
-/// Whether JSON Schema can say all that these questions ask for.
-fn can_be_said(questions: &[Value]) -> bool {
-    fn comparable(condition: &Value) -> bool {
-        match condition {
-            Value::Object(members) => members.iter().all(|(name, value)| match name.as_str() {
-                "matches" => false,
-                "lt" | "lte" | "gt" | "gte" => value.is_number(),
-                _ => comparable(value),
-            }),
-            Value::Array(items) => items.iter().all(comparable),
-            _ => true,
-        }
-    }
-    let mut page_is_certain = true;
-    questions.iter().all(|question| {
-        if question["type"] == "page" {
-            page_is_certain = question["show_if"].is_null();
-        }
-        let is_certain = page_is_certain && question["show_if"].is_null();
-        let is_sure = question["default"].is_null() || is_certain;
-        is_sure && comparable(&question["show_if"]) && comparable(&question["required_if"])
-    })
+/// Whether an answer is empty, which only the check takes.
+fn has_empty(answers: &Map<String, Value>) -> bool {
+    let empty = [json!(null), json!(" "), json!(""), json!([]), json!({})];
+    answers.values().any(|answer| empty.contains(answer))
 }
 
 /// The same with one answer changed, or one that no question asks for.
@@ -187,16 +142,19 @@ fn spoilt(random: &mut Random, mut answers: Map<String, Value>) -> Map<String, V
 #[test]
 fn random_forms_and_answers_are_judged_alike() {
     let (mut alike, mut accepted, mut vague) = (0, 0, 0);
-    for seed in 3_000..3_200 {
+    for seed in 3_000..3_400 {
         let mut random = Random::new(seed);
         let questions = draw_questions(&mut random);
         let text = Value::Array(questions.clone()).to_string();
         let version = version(&text[1..text.len() - 1]);
         let schema = version.schema("F", UnknownAnswers::Reject);
-        let is_exact = can_be_said(&questions);
+        let is_exact = is_unconditional(&questions);
         for _ in 0..30 {
             let drawn = draw_answers(&mut random, &questions);
             for answers in [drawn.clone(), spoilt(&mut random, drawn)] {
+                if has_empty(&answers) {
+                    continue;
+                }
                 let answers = Value::Object(answers).to_string();
                 let checked = version.check(&object(&answers), &Limits::default(), now()).is_ok();
                 let taken = takes(&schema, &json::parse(&answers).unwrap());
@@ -207,7 +165,7 @@ fn random_forms_and_answers_are_judged_alike() {
             }
         }
     }
-    assert!(alike > 2_000 && vague > 2_000 && accepted > 1_000, "{alike} {vague} {accepted}");
+    assert!(alike > 1_000 && vague > 2_000 && accepted > 1_000, "{alike} {vague} {accepted}");
 }
 
 #[test]
@@ -217,9 +175,11 @@ fn every_kind_of_question_is_in_the_schema_of_its_form() {
     let version = version(&settings.join(","));
     for question in &version.questions {
         let (id, rules) = (question.id.as_deref().unwrap(), question.kind.rules());
+        if !rules.takes_answer() {
+            continue;
+        }
         for (answer, expected) in [
             (rules.example().to_string(), true),
-            ("\" \"".to_owned(), true),
             ("[[]]".to_owned(), false),
             ("{\"nobody\":\"x\"}".to_owned(), false),
         ] {

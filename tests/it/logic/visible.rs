@@ -192,3 +192,20 @@ fn the_default_of_a_hidden_question_is_an_answer_unless_it_is_out_of_sight() {
     assert_eq!(ids(r#"{"from":null}"#), ["shop"]);
     assert_eq!(ids(r#"{"from":"post","shop":null}"#), [""; 0]);
 }
+
+#[test]
+fn a_pattern_is_held_against_a_thousand_characters_at_most() {
+    let questions = r#"{"id":"page","type":"url","title":"P"},{"id":"name","type":"short_text","title":"N","max_length":900},
+        {"id":"a","type":"rating","title":"A","required":true,"show_if":{"page":{"matches":"x$"}}},
+        {"id":"b","type":"rating","title":"B","required":true,"show_if":{"name":{"matches":"x$"}}}"#;
+    let page = |length: usize| format!("https://a.example/{}", "x".repeat(length - 18));
+    table(
+        questions,
+        &[
+            (&format!(r#"{{"page":"{}"}}"#, page(1_000)), &[("a", "required")]),
+            (&format!(r#"{{"page":"{}"}}"#, page(1_001)), &[]),
+            (&format!(r#"{{"name":"{}"}}"#, "x".repeat(900)), &[("b", "required")]),
+            (&format!(r#"{{"name":"{}"}}"#, "x".repeat(901)), &[("name", "too_long")]),
+        ],
+    );
+}

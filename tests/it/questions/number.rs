@@ -1,6 +1,8 @@
 //! Numbers, yes and no.
 
-use super::{define, holds, keeps, refuses};
+use forms::domain::json;
+
+use super::{define, faults, holds, keeps, refuses};
 
 #[test]
 fn number_takes_numbers_between_its_bounds() {
@@ -120,5 +122,16 @@ fn steps_are_in_the_schema_where_every_validator_counts_them_alike() {
         let version = define(&format!(r#""type":"number",{settings}"#)).unwrap();
         let schema = version.questions[0].kind.rules().schema();
         assert_eq!(schema.get("multipleOf").is_some(), said, "{settings}");
+    }
+}
+
+#[test]
+fn a_number_has_400_characters_at_most() {
+    for kind in ["number", "hidden"] {
+        let version = define(&format!(r#""type":"{kind}""#)).unwrap();
+        for (length, expected) in [(400, &[][..]), (401, &["too_long"])] {
+            let number = format!("1.{}", "1".repeat(length - 2));
+            assert_eq!(faults(&version, &json::parse(&number).unwrap()), expected, "{kind} {length}");
+        }
     }
 }

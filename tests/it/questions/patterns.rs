@@ -1,11 +1,10 @@
-//! What the patterns of a form may cost together.
+//! How large patterns may be, and how long the texts they are held against.
 
 use forms::domain::definition::Definition;
-use forms::domain::form::Version;
-use forms::domain::json::{self, Value};
+use forms::domain::json;
 use forms::domain::limits::Limits;
 
-use super::{define, holds};
+use super::{define, holds, refuses};
 
 /// The codes, pointers and messages of what is wrong with a form of `questions`.
 fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
@@ -14,117 +13,151 @@ fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
     found.into_iter().map(|found| (found.code.name(), found.pointer, found.message)).collect()
 }
 
+/// Codes and pointers alone.
+fn places(questions: &str) -> Vec<(&'static str, String)> {
+    problems(questions).into_iter().map(|(code, pointer, _)| (code, pointer)).collect()
+}
+
 fn question(settings: &str) -> String {
     format!(r#"{{"type":"short_text","title":"T",{settings}}}"#)
 }
 
+fn patterned(pattern: &str) -> String {
+    question(&format!(r#""pattern":"{pattern}""#))
+}
+
 #[test]
-fn a_form_may_have_a_pattern_in_every_question() {
+fn a_form_may_have_many_everyday_patterns() {
     let everyday = [
         r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}",
         r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-        r"\\d{5}",
+        r"[0-9]{5}",
+        r"[^@]+@[^@]+",
         r"\\p{L}+",
-        r"\\d{1,2}/\\d{1,2}/\\d{4}",
     ];
-    let questions: Vec<_> =
-        everyday.iter().cycle().take(500).map(|text| question(&format!(r#""pattern":"{text}""#))).collect();
+    let questions: Vec<_> = everyday.iter().cycle().take(40).map(|pattern| patterned(pattern)).collect();
     assert_eq!(problems(&questions.join(",")), []);
+    assert_eq!(problems(&vec![patterned("[A-Z]{2}[0-9]{4}"); 200].join(",")), []);
 }
 
 #[test]
-fn one_pattern_may_take_only_so_much_and_one_of_a_condition_less() {
-    let own = |pattern: &str| problems(&question(&format!(r#""pattern":"{pattern}""#)));
+fn one_pattern_has_the_room_of_all() {
+    let named = r#"{"id":"name","type":"short_text","title":"T"}"#;
     let asked = |pattern: &str| {
-        let condition = format!(r#""show_if":{{"name":{{"matches":"{pattern}"}}}}"#);
-        let named = r#"{"id":"name","type":"long_text","title":"T"}"#;
-        problems(&format!("{named},{}", question(&condition)))
+        format!("{named},{}", question(&format!(r#""show_if":{{"name":{{"matches":"{pattern}"}}}}"#)))
     };
-    let only = |found: Vec<(&'static str, String, String)>| {
-        let [(code, _, message)] = &found[..] else { panic!("{found:?}") };
-        assert_eq!(*code, "invalid_pattern");
-        message.clone()
-    };
-    assert_eq!(own(r"\\w{9}"), []);
-    let message = only(own(r"\\w{60}"));
-    assert!(message.ends_with("it is too large; say lengths by `max_length`"), "{message}");
-    let message = only(asked(r"\\w{9}"));
-    assert!(message.ends_with("it is too large"), "it has no `max_length`: {message}");
+    for pattern in [r"\\w{9}", "[ab]{3000}", "(a(b(c)))"] {
+        assert_eq!(problems(&patterned(pattern)), [], "{pattern}");
+        assert_eq!(problems(&asked(pattern)), [], "{pattern}");
+    }
+    let own = problems(&patterned(r"\\w{20}"));
+    let [(code, pointer, message)] = &own[..] else { panic!("{own:?}") };
+    assert_eq!((*code, pointer.as_str()), ("invalid_pattern", "/questions/0/pattern"));
+    assert!(message.starts_with("`pattern` compiles to more than 256 KiB; set `max_length`"), "{message}");
+    let expected = [("invalid_pattern", "/questions/1/show_if/name/matches".to_owned())];
+    assert_eq!(places(&asked(r"\\w{20}")), expected);
 }
 
 #[test]
-fn the_patterns_of_a_form_cost_only_so_much() {
-    let large = question(r#""pattern":"[ab]{4000}""#);
-    assert_eq!(problems(&vec![large.as_str(); 40].join(",")), []);
-    let [(code, pointer, message)] = &problems(&vec![large.as_str(); 100].join(","))[..] else {
-        panic!("it is told once")
-    };
-    assert_eq!((*code, pointer.as_str()), ("invalid_pattern", "/questions/43"));
+fn the_patterns_of_a_form_compile_to_256_kib_at_most() {
+    let large = patterned("[ab]{2000}");
+    assert_eq!(problems(&[large.as_str(); 3].join(",")), []);
+    let found = problems(&vec![large.as_str(); 100].join(","));
+    let [(code, pointer, message)] = &found[..] else { panic!("it is reported once: {found:?}") };
+    assert_eq!(*code, "invalid_pattern");
+    assert!(pointer.ends_with("/pattern") && message.contains("more than 256 KiB"), "{pointer}: {message}");
     assert!(message.contains("`max_length`") && message.contains("[0-9]"), "{message}");
+    // Those of conditions count too.
+    let conditional = question(r#""show_if":{"q1":{"matches":"[ab]{2000}"}}"#);
+    let form =
+        |count| format!("{},{}", [large.as_str(); 2].join(","), vec![conditional.as_str(); count].join(","));
+    assert_eq!(places(&form(1)), []);
+    assert_eq!(places(&form(20)).len(), 1);
 }
 
 #[test]
-fn what_else_is_wrong_is_told_beside_too_costly_patterns() {
-    let large = question(r#""pattern":"[ab]{4000}""#);
+fn word_boundaries_count_four_times() {
+    // 18 KiB each, and 24 KiB.
+    let (boundary, without) = (patterned(r"(?:a\\b){100}"), patterned("a{1000}"));
+    assert_eq!(problems(&[boundary.as_str(); 3].join(",")), []);
+    assert_eq!(problems(&[without.as_str(); 4].join(",")), []);
+    let found = places(&[boundary.as_str(); 4].join(","));
+    assert_eq!(found, [("invalid_pattern", "/questions/3/pattern".to_owned())]);
+}
+
+#[test]
+fn the_patterns_of_a_form_have_10_000_characters_at_most() {
+    // Written at length, and compiled to next to nothing.
+    let long = format!("a{}", r"(?:\\pL){0}".repeat(90));
+    assert_eq!(problems(&vec![patterned(&long); 10].join(",")), []);
+    let found = problems(&vec![patterned(&long); 500].join(","));
+    let [(code, pointer, message)] = &found[..] else { panic!("it is reported once: {found:?}") };
+    assert_eq!((*code, pointer.as_str()), ("invalid_pattern", "/questions/11/pattern"));
+    assert!(message.contains("more than 10000 characters"), "{message}");
+}
+
+#[test]
+fn what_else_is_wrong_is_reported_beside_too_large_patterns() {
+    let large = patterned("[ab]{2000}");
     let mut questions = vec![large.as_str(); 50];
     questions.push(r#"{"type":"rating"}"#);
-    let found: Vec<_> = problems(&questions.join(",")).into_iter().map(|(code, ..)| code).collect();
+    let found: Vec<_> = places(&questions.join(",")).into_iter().map(|(code, _)| code).collect();
     assert_eq!(found, ["invalid_pattern", "missing_field"]);
 }
 
 #[test]
-fn a_pattern_for_long_answers_costs_more() {
-    let long = |pattern: &str, longest: u32| {
-        let found = problems(&format!(
-            r#"{{"type":"long_text","title":"T","pattern":"{pattern}","max_length":{longest}}}"#
-        ));
-        found.into_iter().map(|(code, pointer, _)| (code, pointer)).collect::<Vec<_>>()
-    };
-    assert_eq!(long("[ab]{4000}", 20_000), []);
-    assert_eq!(long("[ab]{4000}", 65_536), [("invalid_pattern", "/questions/0".to_owned())]);
-    assert_eq!(long(r"[\\w\\s.,]*", 65_536), []);
+fn a_text_with_a_pattern_has_1000_characters_at_most() {
+    refuses(&[
+        (r#""type":"long_text","pattern":"a*","max_length":1000"#, &[]),
+        (r#""type":"long_text","pattern":"a*""#, &[]),
+        (r#""type":"long_text","pattern":"a*","max_length":1001"#, &["invalid_range/max_length"]),
+        (r#""type":"short_text","pattern":"a*","max_length":5000"#, &["invalid_range/max_length"]),
+        (r#""type":"long_text","pattern":"a*","min_length":1001"#, &["invalid_range/min_length"]),
+    ]);
+    let text = |length| format!("\"{}\"", "a".repeat(length));
+    for kind in ["short_text", "long_text"] {
+        holds(
+            &format!(r#""type":"{kind}","pattern":"a*""#),
+            &[(&text(1_000), &[]), (&text(1_001), &["too_long"])],
+        );
+    }
+    holds(r#""type":"long_text""#, &[(&text(20_000), &[]), (&text(20_001), &["too_long"])]);
 }
 
 #[test]
-fn the_patterns_of_conditions_count_too() {
-    let matches = r#"{"name":{"matches":"a[ab]{500}"}}"#;
-    let condition = format!(r#"{{"any":[{}]}}"#, [matches; 10].join(","));
-    let asked = question(&format!(r#""show_if":{condition}"#));
-    let form = |times: usize| {
-        let found = problems(&format!(
-            "{},{}",
-            r#"{"id":"name","type":"long_text","title":"T"}"#,
-            vec![asked.as_str(); times].join(",")
-        ));
-        found.into_iter().map(|(code, pointer, _)| (code, pointer)).collect::<Vec<_>>()
-    };
-    assert_eq!(form(1), []);
-    assert_eq!(form(2), [("invalid_pattern", "/questions/2".to_owned())]);
-}
-
-#[test]
-fn a_text_that_is_much_too_long_is_not_held_against_the_pattern() {
-    let text = |length: usize| format!("\"{}\"", "c".repeat(length));
+fn every_broken_rule_of_a_text_is_reported_as_long_as_it_is_short() {
+    let long = format!("\"{}\"", "b".repeat(1_001));
     holds(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
         &[
+            ("\"b123\"", &["too_long", "pattern_mismatch"]),
             ("\"b1\"", &["pattern_mismatch"]),
-            (&text(1_000), &["too_long", "pattern_mismatch"]),
-            (&text(1_001), &["too_long"]),
+            ("\"b12\"", &[]),
+            (&long, &["too_long"]),
         ],
     );
 }
 
 #[test]
-fn a_version_weighs_what_its_patterns_do_and_works_as_much_for_each_byte() {
+fn a_pattern_is_anchored_whatever_it_is() {
+    holds(
+        r#""type":"short_text","pattern":"(?x) a | b # either""#,
+        &[("\"a\"", &[]), ("\"b\"", &[]), ("\"ab\"", &["pattern_mismatch"])],
+    );
+    holds(
+        r#""type":"long_text","pattern":"(?m)^a$""#,
+        &[("\"a\"", &[]), (r#""a\na""#, &["pattern_mismatch"])],
+    );
+    refuses(&[(r#""type":"short_text","pattern":"a)|(b""#, &["invalid_pattern/pattern"])]);
+}
+
+#[test]
+fn a_version_knows_what_its_patterns_weigh_and_whether_it_searches() {
     let version = |settings: &str| define(&format!(r#""type":"short_text"{settings}"#)).unwrap();
     let (none, little) = (version(""), version(r#","pattern":"a""#));
-    let large = version(r#","pattern":"[ab]{4000}""#);
-    let work = |version: &Version, text: &str| version.work(&[("q1".into(), Value::String(text.into()))]);
-    assert_eq!((none.pattern_bytes(), work(&none, "a")), (0, 0));
-    assert!((1..20_000).contains(&little.pattern_bytes()) && (1..20_000).contains(&work(&little, "a")));
-    // Four thousand states, of 24 bytes at least.
-    let states = 96_000..400_000;
-    assert!(states.contains(&large.pattern_bytes()) && states.contains(&work(&large, "a")));
-    assert_eq!(work(&large, "é"), 2 * work(&large, "a"));
+    let large = version(r#","pattern":"[ab]{3000}""#);
+    assert_eq!((none.pattern_bytes(), none.searches()), (0, false));
+    assert!((1..20_000).contains(&little.pattern_bytes()) && little.searches());
+    // Three thousand states, of 24 bytes at least.
+    assert!((72_000..300_000).contains(&large.pattern_bytes()));
 }

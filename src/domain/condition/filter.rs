@@ -1,79 +1,22 @@
 //! A condition out of texts, as the filters of a list are sent: question, operator, value.
 
 use std::collections::BTreeMap;
-use std::slice;
 
-use super::possible::{INSTEAD, is_text, misfit, not_included};
+use super::lint::{INSTEAD, misfit, not_included};
 use super::read::UNANSWERED;
 use super::{Asked, Condition, refuse_impossible};
+use crate::domain::budget::Budget;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::{Question, Rules, is_empty};
+use crate::domain::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
+use crate::domain::question::{Question, Rules};
 use crate::domain::violation::Violation;
 
-/// Which test of which question's answer.
+/// The question and the operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
+pub struct FilterKey {
     pub question: String,
     pub operator: String,
-}
-
-impl Wanted {
-    /// The values in `text`: several where the answer is to be one of them.
-    pub(in crate::domain) fn values(&self, text: &str) -> Vec<String> {
-        match self.operator.as_str() {
-            "in" => text.split(',').map(str::to_owned).collect(),
-            _ => vec![text.to_owned()],
-        }
-    }
-
-    /// What `text`, one of several values or the only one, stands for among the answers to `question`, if it can be asked
-    /// of them.
-    pub(in crate::domain) fn read(&self, text: &str, question: &Question) -> Option<Value> {
-        let rules = question.kind.rules();
-        match self.operator.as_str() {
-            _ if !rules.takes_answer() => None,
-            // There may be very many of them: a condition for each would take too long.
-            "in" => {
-                Some(equal(rules, text)).filter(|value| !is_empty(value) && misfit(rules, value).is_none())
-            }
-            // A pattern takes long to read, and very many versions may ask for what is no text.
-            "matches" if !is_text(rules) => None,
-            operator => {
-                let test = [(self.clone(), text.to_owned())].into();
-                let fits = Condition::wanted(&test, slice::from_ref(question)).is_ok();
-                fits.then(|| operand(rules, operator, text))
-            }
-        }
-    }
-
-    /// The condition that answers are tested for `values`, several or the only one; `None` if none can be so.
-    pub(in crate::domain) fn condition(&self, mut values: Vec<Value>) -> Option<Condition> {
-        let operand = if self.operator == "in" { Value::Array(values) } else { values.pop()? };
-        let test = Value::Object(vec![(self.operator.clone(), operand)]);
-        let mut violations = Vec::new();
-        let condition = written(vec![(self.question.clone(), test)], &mut violations);
-        condition.filter(|_| violations.is_empty())
-    }
-
-    /// Whether `text` may fit a question: none where there is no such operator, or it takes no such text of any.
-    pub(in crate::domain) fn may_fit(&self, text: &str) -> bool {
-        let values = match (self.operator.as_str(), text) {
-            ("answered", "true" | "false") => vec![true.into()],
-            _ => self.values(text).into_iter().map(Value::String).collect(),
-        };
-        self.condition(values).is_some()
-    }
-}
-
-/// Whether `tests` look through answers more often than one condition may, whatever is asked.
-pub(in crate::domain) fn search_too_often(tests: &BTreeMap<Wanted, String>) -> bool {
-    let searches = tests.keys().map(|wanted| match wanted.operator.as_str() {
-        "includes" => 1,
-        "matches" => Condition::PATTERN,
-        _ => 0,
-    });
-    searches.sum::<usize>() > Condition::MAX_SEARCHES
 }
 
 /// Names and problems that are told at once.
@@ -82,13 +25,17 @@ const FEW: usize = 20;
 /// What the condition is called where it is read.
 const NAME: &str = "filter";
 
+/// Characters of all patterns in a filter: compiling them takes up to 50 ms.
+const MAX_PATTERN_TEXT: usize = 1_000;
+
 impl Condition {
-    /// The condition that holds where all the tests do. Their values are read by the types of the questions.
+    /// The condition that holds where all `tests` do. Their values are read by the types of `questions`.
     ///
     /// # Errors
-    /// What is wrong, and what would be right: a question that there is not, an operator, a value that does not fit or
-    /// that no answer can have.
-    pub fn wanted(tests: &BTreeMap<Wanted, String>, questions: &[Question]) -> Result<Self, String> {
+    /// Everything that is wrong, and what would be right: too many tests or values, an unknown question or operator, a
+    /// value that does not fit or that no answer can have.
+    pub fn from_filter(tests: &BTreeMap<FilterKey, String>, questions: &[Question]) -> Result<Self, String> {
+        refuse_many(tests)?;
         let (members, unknown) = write(tests, questions);
         let mut faults: Vec<_> =
             (!unknown.is_empty()).then(|| nobody(&unknown, questions)).into_iter().collect();
@@ -102,25 +49,37 @@ impl Condition {
     }
 }
 
+fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), String> {
+    let count = |(key, text): (&FilterKey, &String)| match key.operator.as_str() {
+        "in" => text.split(',').count(),
+        _ => 1,
+    };
+    let values: usize = tests.iter().map(count).sum();
+    for (found, allowed, of) in
+        [(tests.len(), MAX_FILTER_TESTS, "tests"), (values, MAX_FILTER_VALUES, "values")]
+    {
+        if found > allowed {
+            return Err(format!("the filter has {found} {of}, {allowed} are allowed"));
+        }
+    }
+    Ok(())
+}
+
 /// The condition that is written as `members`.
 fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
-    let condition = written(members, violations)?;
+    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
+    let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
+    let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME, &mut budget)?;
     let unconditional = |question| Asked { conditions: Vec::new(), ..Question::asked(question) };
     let filter = Asked { id: None, kind: None, conditions: vec![(NAME, &condition)] };
     refuse_impossible(questions.iter().map(unconditional).chain([filter]), violations);
     Some(condition)
 }
 
-/// The same, whatever the questions are.
-fn written(members: Object, violations: &mut Vec<Violation>) -> Option<Condition> {
-    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
-    Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME)
-}
-
 /// The tests as a condition is written, `{"q3": {"gte": 4}}`, and the ids that are of no question.
-fn write<'a>(tests: &'a BTreeMap<Wanted, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
+fn write<'a>(tests: &'a BTreeMap<FilterKey, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
     let (mut members, mut unknown) = (Object::new(), Vec::new());
-    for (Wanted { question: id, operator }, text) in tests {
+    for (FilterKey { question: id, operator }, text) in tests {
         let mut answered = answered(questions);
         let Some((_, rules)) = answered.find(|(known, _)| *known == Some(id)) else {
             unknown.push(id.as_str());
