@@ -51,6 +51,9 @@ fn a_full_disk_heals_when_room_returns() {
 /// Rounds with each setting, where `FORMS_FILLS` says nothing else.
 const FILLS: u64 = 3;
 
+/// Rounds after which a new store is begun: the file system must not be filled by what is stored.
+const ROUNDS_OF_A_STORE: usize = 10;
+
 /// Connections that store until there is no room.
 const CONNECTIONS: u64 = 64;
 
@@ -62,38 +65,51 @@ fn a_disk_that_others_fill_under_load_never_ends_the_server() {
     let rounds = std::env::var("FORMS_FILLS").map_or(FILLS, |text| text.parse().unwrap());
     // The less is kept free, the likelier the index has no room for what the journal has taken.
     for settings in [&[][..], &["--min-free", "256KiB"]] {
-        let folder = settings::folder().unwrap();
-        let data = folder.path().join("store");
-        fs::create_dir(&data).unwrap();
-        block_on(async {
-            let mut server = Server::start(&mut serve_on_small_disk(&data, LARGER_SIZE, settings)).unwrap();
-            let seen = seen_by(&server, &data);
-            let mut witness = Witness::new(&server, &seen).await.of_large_answers();
-            for round in 0..rounds {
-                let filler = seen.join("filler");
-                let removed = filler.clone();
-                let enough = 100 + 97 * (round as usize % 10);
-                // Beside the load, which ends as soon as there is no room for more of it.
-                let begin = |server| (server, thread::spawn(move || fill(&filler)));
-                let filled = witness.store_from(CONNECTIONS, server, enough, begin).await;
-                server = filled.0;
-                filled.1.join().unwrap();
-                for _ in 0..20 {
-                    let (status, problem) = witness.store_one(&server).await;
-                    assert_eq!(status, 503, "round {round}: {problem}");
-                }
-                fs::remove_file(&removed).unwrap();
-                wait_until_ready(&server).await;
-                assert_eq!(witness.store_one(&server).await.0, 201, "round {round}");
-                witness.verify(&server).await;
-            }
-            println!("{settings:?}: {rounds} rounds, {} stored", witness.count());
-            assert_eq!(server.stop().unwrap().code(), Some(0));
-            let log = fs::read_to_string(data.with_extension("log")).unwrap();
-            println!("without room for the index: {}", log.matches("NoRoom").count());
-            assert!(!log.contains("Rebuilding"), "want of room is not damage: {log}");
-        });
+        let starts = (0..rounds).step_by(ROUNDS_OF_A_STORE);
+        let (mut stored, mut without_room) = (0, 0);
+        for start in starts {
+            let (more, times) =
+                fill_again_and_again(settings, rounds.min(start + ROUNDS_OF_A_STORE as u64) - start);
+            (stored, without_room) = (stored + more, without_room + times);
+        }
+        println!(
+            "{settings:?}: {rounds} rounds, {stored} stored, {without_room} times without room for the index"
+        );
     }
+}
+
+/// Runs rounds on a store of their own; returns how much was stored, and how often the index had no room.
+fn fill_again_and_again(settings: &[&str], rounds: u64) -> (usize, usize) {
+    let folder = settings::folder().unwrap();
+    let data = folder.path().join("store");
+    fs::create_dir(&data).unwrap();
+    let stored = block_on(async {
+        let mut server = Server::start(&mut serve_on_small_disk(&data, LARGER_SIZE, settings)).unwrap();
+        let seen = seen_by(&server, &data);
+        let mut witness = Witness::new(&server, &seen).await.of_large_answers();
+        for round in 0..rounds {
+            let filler = seen.join("filler");
+            let removed = filler.clone();
+            // Beside the load, which ends as soon as there is no room for more of it.
+            let begin = |server| (server, thread::spawn(move || fill(&filler)));
+            let filled = witness.store_from(CONNECTIONS, server, 100 + 97 * round as usize, begin).await;
+            server = filled.0;
+            filled.1.join().unwrap();
+            for _ in 0..20 {
+                let (status, problem) = witness.store_one(&server).await;
+                assert_eq!(status, 503, "round {round}: {problem}");
+            }
+            fs::remove_file(&removed).unwrap();
+            wait_until_ready(&server).await;
+            assert_eq!(witness.store_one(&server).await.0, 201, "round {round}");
+            witness.verify(&server).await;
+        }
+        assert_eq!(server.stop().unwrap().code(), Some(0));
+        witness.count()
+    });
+    let log = fs::read_to_string(data.with_extension("log")).unwrap();
+    assert!(!log.contains("Rebuilding"), "want of room is not damage: {log}");
+    (stored, log.matches("NoRoom").count())
 }
 
 /// Writes to `filler` until there is no room at all.
