@@ -28,6 +28,7 @@
 //! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
 //! | [`process`] | how many files this process may open, whether another still lives | everything else |
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
+//! | [`keyed_semaphore`] | how many of something an id may have at a time | everything else |
 //! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |
 //! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
@@ -87,6 +88,7 @@ pub mod cpu_pool;
 pub mod domain;
 pub mod http;
 pub mod id;
+pub mod keyed_semaphore;
 pub mod process;
 pub mod secret;
 pub mod server;

@@ -137,11 +137,12 @@ impl App {
         found.ok_or_else(|| AppError::NotFound(What::Form(form.id.to_string())))
     }
 
-    /// The JSON Schema of the form's answers.
-    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<Value, AppError> {
+    /// The text of the JSON Schema of the form's answers.
+    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, AppError> {
         require_sight(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
-        Ok(version.schema(&form.title, form.settings.unknown_answers()))
+        let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
+        self.run_job(caller, write).await
     }
 
     /// A page of the workspace's forms.

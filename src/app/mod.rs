@@ -5,7 +5,6 @@
 
 mod cursor;
 mod forms;
-mod keyed_semaphore;
 mod keys;
 mod submission_life;
 mod submissions;
@@ -17,7 +16,6 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use self::keyed_semaphore::KeyedSemaphore;
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -28,6 +26,7 @@ use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
+use crate::keyed_semaphore::KeyedSemaphore;
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 

@@ -3,12 +3,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::problem::Failure;
 use crate::api::Code;
 use crate::cpu_pool::CpuPool;
+use crate::keyed_semaphore::KeyedSemaphore;
 use crate::secret::KeyId;
 
 /// Bytes up to which a body or an answer needs no reservation; nearly all are smaller.
@@ -30,9 +33,9 @@ pub(super) struct Budgets {
     /// Large answers, until they are sent.
     pub(super) answers: Arc<ByteBudget>,
     /// Places for processing large bodies.
-    pub(super) large: Arc<Semaphore>,
+    pub(super) large: Places,
     /// Places for changing an object and answering with it.
-    pub(super) changes: Arc<Semaphore>,
+    pub(super) changes: Places,
     /// Where large answers are compressed.
     pub(super) pool: CpuPool,
 }
@@ -42,8 +45,8 @@ impl Budgets {
         Self {
             bodies: ByteBudget::new(TOTAL),
             answers: ByteBudget::new(TOTAL),
-            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
-            changes: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
+            large: Places::new(LARGE_AT_ONCE),
+            changes: Places::new(CHANGES_AT_ONCE),
             pool,
         }
     }
@@ -69,6 +72,33 @@ impl ProvedKey {
 /// The failure of what no budget has room for.
 pub(super) fn overloaded() -> Failure {
     Failure::new(Code::Overloaded).retry_after(1)
+}
+
+/// Longest wait for a place.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Places for work, of which one holder has at most a quarter.
+pub(super) struct Places {
+    all: Arc<Semaphore>,
+    of_holder: KeyedSemaphore<Holder>,
+}
+
+/// A place, free again when dropped.
+pub(super) type Place = [OwnedSemaphorePermit; 2];
+
+impl Places {
+    fn new(count: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(count)), of_holder: KeyedSemaphore::new(count.div_ceil(4)) }
+    }
+
+    /// Waits for a place, behind the holder's own others first.
+    pub(super) async fn acquire(&self, holder: Holder) -> Result<Place, Failure> {
+        let acquire = async {
+            let own = self.of_holder.acquire(holder).await;
+            [own, Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")]
+        };
+        timeout(MAX_WAIT, acquire).await.map_err(|_elapsed| overloaded())
+    }
 }
 
 /// Bytes to share, of which one holder has at most a quarter.

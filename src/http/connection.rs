@@ -79,7 +79,12 @@ async fn exchange(
             phase = &mut overdue => return give_up(phase, http.into_parts().io.into_inner().into_inner()),
             () = connection.close_requested() => {
                 // Without a request under way nobody waits, and a request sent now is as late as a new connection.
-                if deadlines.idle_since().is_some() {
+                if deadlines.is_evicted() || !deadlines.is_answering() {
+                    let stream = http.into_parts().io.into_inner().into_inner();
+                    if deadlines.is_answering() {
+                        // What the client did not read is thrown away, or the system would keep it for minutes.
+                        stream.set_zero_linger().ok();
+                    }
                     return None;
                 }
                 Pin::new(&mut http).graceful_shutdown();

@@ -112,7 +112,8 @@ impl Open {
         has_room.then_some(Pool::Health)
     }
 
-    /// Closes the connection idle longest of those in pools that `is_candidate` picks; returns whether there was one.
+    /// Closes the connection that has kept the server waiting longest, of those in pools that `is_candidate` picks: for its
+    /// next request, or by not reading an answer. Returns whether there was one.
     fn evict(&mut self, is_candidate: impl Fn(Pool) -> bool) -> bool {
         loop {
             let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.pool));

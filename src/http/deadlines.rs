@@ -97,9 +97,15 @@ impl ConnectionDeadlines {
         self.set_phase(Phase::Sending);
     }
 
-    /// Microseconds from the epoch to the end of the last request; `None` while one is under way.
+    /// Microseconds from the epoch to when the server began to wait for the client: for its next request, or to read an
+    /// answer. `None` while a request is handled.
     pub(super) fn idle_since(&self) -> Option<u64> {
-        Some(self.idle_since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)
+        Some(self.idle_since.load(Ordering::Relaxed)).filter(|since| *since < EVICTED)
+    }
+
+    /// Whether the connection gave way to another.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.idle_since.load(Ordering::Relaxed) == EVICTED
     }
 
     /// Whether the client has closed its side.
@@ -156,6 +162,9 @@ impl ConnectionDeadlines {
         if self.is_answering() && self.deadline.load(Ordering::Relaxed) == NEVER {
             self.deadline.store(self.now() + micros(READ_GRACE), Ordering::Relaxed);
         }
+        if self.phase() == Phase::Sending {
+            self.replace_idle_since(NEVER, self.now());
+        }
     }
 
     /// Notes that the system has all that hyper had to send.
@@ -170,12 +179,15 @@ impl ConnectionDeadlines {
     /// Begins to wait for the client, with no request under way.
     fn rest(&self, phase: Phase, time: Duration) {
         let now = self.now();
-        self.idle_since.store(now, Ordering::Relaxed);
+        let idle_since = self.idle_since.load(Ordering::Relaxed);
+        if idle_since != EVICTED {
+            self.replace_idle_since(idle_since, now);
+        }
         self.deadline.store(now.saturating_add(micros(time)), Ordering::Relaxed);
         self.set_phase(phase);
     }
 
-    fn is_answering(&self) -> bool {
+    pub(super) fn is_answering(&self) -> bool {
         matches!(self.phase(), Phase::Handling | Phase::Sending)
     }
 

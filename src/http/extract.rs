@@ -1,8 +1,5 @@
 //! What handlers take out of a request; whatever does not fit is a problem document.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -10,13 +7,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
 
 use super::Shared;
 use super::accept::JSON;
 use super::body::read_body;
-use super::budget::{ProvedKey, Reservation, overloaded};
+use super::budget::{Place, ProvedKey, Reservation, overloaded};
 use super::problem::Failure;
 use crate::api::Code;
 use crate::app::AppError;
@@ -67,11 +62,8 @@ fn is_idempotency_key(text: &str) -> bool {
 pub(super) struct JsonText {
     bytes: Bytes,
     _reservation: Reservation,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
 }
-
-/// Longest wait of a body for its place.
-const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// How much an operation may answer with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,10 +100,7 @@ impl JsonText {
             Echo::Body => None,
         };
         let place = match places {
-            Some(places) => {
-                let place = timeout(MAX_WAIT, Arc::clone(places).acquire_owned()).await;
-                Some(place.map_err(|_elapsed| overloaded())?.expect("the semaphore is never closed"))
-            }
+            Some(places) => Some(places.acquire(holder).await?),
             None => None,
         };
         if place.is_some() && budgets.answers.is_exhausted(holder) {

@@ -312,7 +312,7 @@ pub(super) async fn get_schema(
     Parameters(Nothing {}): Parameters<Nothing>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let mut response = written(shared.app.get_schema(&caller, &form).await?.to_string());
+    let mut response = written(shared.app.get_schema(&caller, &form).await?);
     if accepts(&headers, SCHEMA) {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SCHEMA));
     }

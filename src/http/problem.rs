@@ -102,8 +102,9 @@ impl Failure {
     }
 
     fn log(&self, request_id: &str) {
-        // Overload is no failure of the server's, and a line for each request of it would fill the log.
-        if self.problem.status < 500 || self.problem.code == Code::Overloaded {
+        // Neither is a failure of the server, and a line for each request would fill the log. The store reports once that it
+        // has no room.
+        if self.problem.status < 500 || matches!(self.problem.code, Code::Overloaded | Code::StorageFull) {
             return;
         }
         let code = self.problem.code.name();
@@ -158,8 +159,7 @@ impl From<AppError> for Failure {
                 Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
             }
             AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
-            AppError::Contended => Self::new(Code::StoreUnavailable).retry_after(1).caused_by(error),
-            AppError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
+            AppError::Contended | AppError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
             AppError::Store(error) => error.into(),
         }
     }

@@ -35,7 +35,9 @@ async fn server(max_connections: usize, per_address: Option<usize>) -> (Wire, Ga
         "hello"
     });
     let hello = || get(async || "hello");
-    let router = Router::new().route("/slow", slow);
+    // More than the system holds for a client that does not read.
+    let large = get(async || "x".repeat(16 << 20));
+    let router = Router::new().route("/slow", slow).route("/large", large);
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
     let limits =
         HttpLimits { max_connections, max_connections_per_address: per_address, ..Default::default() };
@@ -170,4 +172,19 @@ async fn a_request_does_not_begin_on_a_connection_that_has_given_way() {
     let refused = answer(&closed(&mut late).await);
     assert_eq!((refused.code().as_str(), refused.header("connection")), ("overloaded", Some("close")));
     assert_eq!(gate.begun.available_permits(), 0);
+}
+
+#[tokio::test]
+async fn one_that_does_not_read_its_answer_gives_way_before_one_that_rests() {
+    let (wire, _gate) = server(2, None).await;
+    let mut unread = wire.connect_from(ONE).await;
+    unread.write_all(request("/large").as_bytes()).await.unwrap();
+    unread.readable().await.unwrap();
+    // By now the server waits for it to read: what it has read no more of is with the system.
+    let mut resting = rested(&wire, OTHER).await;
+    let _next = rested(&wire, OTHER).await;
+    rest(&mut resting).await;
+    let mut seen = Vec::new();
+    let cut = timeout(PATIENCE, unread.read_to_end(&mut seen)).await.expect("it is cut off");
+    assert!(cut.is_err() || seen.len() < 16 << 20, "all of the answer was sent");
 }

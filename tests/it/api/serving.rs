@@ -253,7 +253,7 @@ async fn a_handler_that_panics_takes_nothing_down() {
 async fn half_a_head_does_not_cut_off_the_answer_before_it() {
     let large = "x".repeat(32 << 20);
     let router = Router::new().route("/", get(async move || large.clone()));
-    let limits = HttpLimits { head_timeout: SHORT, max_connections: 1, ..Default::default() };
+    let limits = HttpLimits { head_timeout: SHORT, ..Default::default() };
     let wire = Wire::listen(router, limits).await;
     let mut stream = wire.connect().await;
     let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
@@ -262,8 +262,6 @@ async fn half_a_head_does_not_cut_off_the_answer_before_it() {
     stream.write_all(half).await.unwrap();
     let mut silent = wire.connect().await;
     assert!(timeout(SHORT * 4, silent.read(&mut [0])).await.is_err(), "a head has as long as this");
-    let next = answer(&wire.exchange(REQUEST).await);
-    assert_eq!(next.code(), "overloaded", "the first connection is still served");
     let mut seen = vec![0; 32 << 20];
     stream.read_exact(&mut seen).await.unwrap();
     stream.write_all(rest).await.unwrap();

@@ -181,25 +181,26 @@ impl Writer {
         self.journal.append(&mut self.state, changes, totals)?;
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
-        self.apply(changes);
-        Ok(())
+        self.apply(changes)
     }
 
-    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it. An
-    /// index that is damaged is built anew from the journal, which has these changes.
-    fn apply(&mut self, changes: &[CellChange]) {
-        let Some(index) = &self.index else { return };
+    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it.
+    fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
+        let Some(index) = &self.index else { return Ok(()) };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
         match replay::apply(&**index, changes, applied) {
-            Ok(()) => {
-                if let Some(prover) = &mut self.prover {
-                    changes.iter().for_each(|change| prover.follow(change));
-                }
+            Ok(()) => {}
+            Err(IndexError::NoRoom) => {
+                self.lose_room();
+                return Ok(());
             }
-            Err(IndexError::NoRoom) => self.lose_room(),
-            Err(error) => self.replace_index(&error.to_string()),
+            Err(error) => return Err(error.into()),
         }
+        if let Some(prover) = &mut self.prover {
+            changes.iter().for_each(|change| prover.follow(change));
+        }
+        Ok(())
     }
 
     /// Whether damage to the last frame could be taken for a write that was cut short.
@@ -211,7 +212,7 @@ impl Writer {
     /// Seals the journal.
     pub fn seal(&mut self) {
         let sealed = self.journal.seal(&mut self.state, self.totals).map_err(Failure::from);
-        match sealed.map(|()| self.apply(&[])) {
+        match sealed.and_then(|()| self.apply(&[])) {
             // Without room for a segment there is none for a seal; what is durable stays so.
             Ok(()) | Err(Failure::NoRoom) => {}
             Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
@@ -230,7 +231,7 @@ impl Writer {
         match index.flush() {
             Ok(()) => {}
             Err(IndexError::NoRoom) => self.lose_room(),
-            Err(error) => self.replace_index(&error.to_string()),
+            Err(error) => self.fail(&error.to_string(), true),
         }
     }
 
@@ -336,5 +337,11 @@ impl From<JournalError> for Failure {
                 Failure::Fatal { why: format!("cannot {doing}: {source}"), distrust: true }
             }
         }
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        Failure::Fatal { why: error.to_string(), distrust: true }
     }
 }

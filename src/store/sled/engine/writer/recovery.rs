@@ -110,6 +110,10 @@ impl Writer {
     pub(super) fn measure_room(&mut self) {
         // A file system that does not say how much is free is not taken for a full one.
         self.free = self.place.disk.free_space().unwrap_or(u64::MAX);
-        self.status.set(if self.is_short_of_room() { Health::Full } else { Health::Ready });
+        let is_short = self.is_short_of_room();
+        if is_short && self.status.get() == Health::Ready {
+            (self.place.report)(Event::NoRoom);
+        }
+        self.status.set(if is_short { Health::Full } else { Health::Ready });
     }
 }

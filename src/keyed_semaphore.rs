@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Semaphores by id, each kept as long as somebody holds a permit or waits for one.
-pub(super) struct KeyedSemaphore<Id> {
+pub struct KeyedSemaphore<Id> {
     permits: usize,
     semaphores: Mutex<HashMap<Id, Weak<Semaphore>>>,
 }
 
 impl<Id: Eq + Hash> KeyedSemaphore<Id> {
     /// Gives each id so many permits.
-    pub(super) fn new(permits: usize) -> Self {
+    pub fn new(permits: usize) -> Self {
         Self { permits, semaphores: Mutex::default() }
     }
 
     /// Acquires a permit of `id`, first come first served.
-    pub(super) async fn acquire(&self, id: Id) -> OwnedSemaphorePermit {
+    pub async fn acquire(&self, id: Id) -> OwnedSemaphorePermit {
         self.semaphore(id).acquire_owned().await.expect("the semaphore is never closed")
     }
 
