@@ -18,6 +18,16 @@ pub struct Budget {
     matches: Remaining,
     includes: Remaining,
     values: Remaining,
+    largest: Option<Largest>,
+}
+
+/// The largest pattern so far.
+#[derive(Debug, Clone)]
+struct Largest {
+    /// The beginning of the pattern.
+    text: String,
+    /// Bytes it takes of the budget.
+    cost: usize,
 }
 
 /// A broken rule and its message; `None` where an earlier question was reported for the same.
@@ -46,6 +56,7 @@ impl Budget {
             matches: all(limits.matches),
             includes: all(limits.includes),
             values: all(limits.values),
+            largest: None,
         }
     }
 
@@ -58,7 +69,8 @@ impl Budget {
     pub(super) fn count_matches(&mut self) -> Result<(), Refused> {
         let most = self.limits.matches;
         self.matches.take(1, || {
-            (Rule::TooMany, format!("too many `matches` in the conditions of this form: {most} are allowed"))
+            let advice = "use `in` or `includes` for some, or split the form";
+            (Rule::TooMany, format!("the conditions of this form have more than {most} `matches`: {advice}"))
         })
     }
 
@@ -66,7 +78,8 @@ impl Budget {
     pub(super) fn count_includes(&mut self) -> Result<(), Refused> {
         let most = self.limits.includes;
         self.includes.take(1, || {
-            (Rule::TooMany, format!("too many `includes` in the conditions of this form: {most} are allowed"))
+            let advice = "use `eq` or `in` for some, or split the form";
+            (Rule::TooMany, format!("the conditions of this form have more than {most} `includes`: {advice}"))
         })
     }
 
@@ -74,7 +87,8 @@ impl Budget {
     pub(super) fn count_value(&mut self) -> Result<(), Refused> {
         let most = self.limits.values;
         self.values.take(1, || {
-            (Rule::TooMany, format!("too many values in the conditions of this form: {most} are allowed"))
+            let advice = "compare with fewer, or split the form";
+            (Rule::TooMany, format!("the conditions of this form have more than {most} values: {advice}"))
         })
     }
 
@@ -82,36 +96,69 @@ impl Budget {
     pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, Refused> {
         let most = self.limits.pattern_text;
         self.pattern_text.take(text.chars().count(), || {
-            let message =
-                format!("the patterns of this form have more than {most} characters, up to this one");
-            (Rule::InvalidPattern, message)
+            let message = format!("all patterns up to this one have more than {most} characters together");
+            (Rule::InvalidPattern, format!("{message}: shorten this one or an earlier one"))
         })?;
         let left = self.pattern_bytes.0.ok_or(None)?;
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost());
+                if self.largest.as_ref().is_none_or(|largest| largest.cost < pattern.cost()) {
+                    self.largest = Some(Largest { text: short(text), cost: pattern.cost() });
+                }
                 Ok(pattern)
             }
             Err(PatternError::Syntax(why)) => {
                 Err(Some((Rule::InvalidPattern, format!("invalid `{name}`: {why}"))))
             }
-            Err(PatternError::TooLarge) => Err(Some((Rule::InvalidPattern, self.too_large(name, left)))),
+            Err(PatternError::TooLarge) => {
+                Err(Some((Rule::InvalidPattern, self.too_large(name, text, left))))
+            }
         }
     }
 
-    /// What is wrong with a pattern that does not compile to the bytes `left`. One that is too large by itself leaves them to
+    /// Describes a pattern that does not compile to the bytes `left`. One that is too large by itself leaves them to
     /// others.
-    fn too_large(&mut self, name: &str, left: usize) -> String {
-        let most = self.limits.patterns.min(MAX_COMPILED);
-        let subject = if left < self.limits.patterns {
-            self.pattern_bytes.0 = None;
-            "the patterns of this form, up to this one, compile".to_owned()
-        } else {
-            format!("`{name}` compiles")
+    fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
+        let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
+        let advice = advice(text);
+        let Some(Largest { text, cost }) = self.largest.as_ref().filter(|_| left < self.limits.patterns)
+        else {
+            return format!("`{name}` compiles to more than {most} KiB: {advice}");
         };
+        self.pattern_bytes.0 = None;
         format!(
-            "{subject} to more than {} KiB; set `max_length` instead of `{{1,80}}`, write `[0-9]` for `\\d`",
-            most / 1024
+            "all patterns up to this one compile to more than {most} KiB together; the largest before it is `{text}` \
+             with {} KiB; in this one, {advice}",
+            cost.div_ceil(1024)
         )
     }
+}
+
+/// Elements of patterns that compile to much, and ASCII ones that compile to little.
+const UNICODE: [(&str, &str); 6] = [
+    (r"\w", "[A-Za-z0-9_]"),
+    (r"\d", "[0-9]"),
+    (r"\s", r"[ \t\r\n]"),
+    (r"\p{L}", "[A-Za-z]"),
+    (r"\pL", "[A-Za-z]"),
+    (r"\b", r"(?-u:\b)"),
+];
+
+/// How to make the pattern `text` smaller.
+fn advice(text: &str) -> String {
+    let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
+    let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();
+    if text.split('{').skip(1).any(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) {
+        parts.push(
+            "repeat less, since `{2,30}` takes 30 times the space, and limit lengths by `max_length`"
+                .to_owned(),
+        );
+    }
+    if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
+}
+
+/// Enough of `text` to know it again.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
 }
