@@ -9,7 +9,7 @@ use super::violation::Rule;
 /// Bytes that any pattern may compile to: far beyond what was ever accepted, so that no text takes all memory.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// What is left for the questions of a form that are still to be read.
+/// The budget that is left for the questions of a form that are still to be read.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
@@ -30,18 +30,24 @@ struct Largest {
     cost: usize,
 }
 
-/// A broken rule and its message; `None` where an earlier question was reported for the same.
-pub type Refused = Option<(Rule, String)>;
+/// Why the budget does not allow something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BudgetError {
+    /// The same limit was exceeded, and reported, before.
+    AlreadyReported,
+    /// The broken rule and its message.
+    Exceeded(Rule, String),
+}
 
 /// An amount that is left; `None` once more was asked for, which is reported once.
 #[derive(Debug, Clone, Copy)]
 struct Remaining(Option<usize>);
 
 impl Remaining {
-    fn take(&mut self, amount: usize, report: impl FnOnce() -> (Rule, String)) -> Result<(), Refused> {
-        let Some(left) = self.0 else { return Err(None) };
+    fn take(&mut self, amount: usize, report: impl FnOnce() -> BudgetError) -> Result<(), BudgetError> {
+        let Some(left) = self.0 else { return Err(BudgetError::AlreadyReported) };
         self.0 = left.checked_sub(amount);
-        if self.0.is_some() { Ok(()) } else { Err(Some(report())) }
+        if self.0.is_some() { Ok(()) } else { Err(report()) }
     }
 }
 
@@ -66,40 +72,52 @@ impl Budget {
     }
 
     /// Counts a `matches` test.
-    pub(super) fn count_matches(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_matches(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.matches;
         self.matches.take(1, || {
             let advice = "use `in` or `includes` for some, or split the form";
-            (Rule::TooMany, format!("the conditions of this form have more than {most} `matches`: {advice}"))
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} `matches`: {advice}"),
+            )
         })
     }
 
     /// Counts an `includes` test.
-    pub(super) fn count_includes(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_includes(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.includes;
         self.includes.take(1, || {
             let advice = "use `eq` or `in` for some, or split the form";
-            (Rule::TooMany, format!("the conditions of this form have more than {most} `includes`: {advice}"))
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} `includes`: {advice}"),
+            )
         })
     }
 
     /// Counts a value that answers are compared with.
-    pub(super) fn count_value(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_value(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.values;
         self.values.take(1, || {
             let advice = "compare with fewer, or split the form";
-            (Rule::TooMany, format!("the conditions of this form have more than {most} values: {advice}"))
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} values: {advice}"),
+            )
         })
     }
 
     /// Compiles `text`, the value of the member `name`.
-    pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, Refused> {
+    pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, BudgetError> {
         let most = self.limits.pattern_text;
         self.pattern_text.take(text.chars().count(), || {
             let message = format!("all patterns up to this one have more than {most} characters together");
-            (Rule::InvalidPattern, format!("{message}: shorten this one or an earlier one"))
+            BudgetError::Exceeded(
+                Rule::InvalidPattern,
+                format!("{message}: shorten this one or an earlier one"),
+            )
         })?;
-        let left = self.pattern_bytes.0.ok_or(None)?;
+        let left = self.pattern_bytes.0.ok_or(BudgetError::AlreadyReported)?;
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost());
@@ -109,10 +127,10 @@ impl Budget {
                 Ok(pattern)
             }
             Err(PatternError::Syntax(why)) => {
-                Err(Some((Rule::InvalidPattern, format!("invalid `{name}`: {why}"))))
+                Err(BudgetError::Exceeded(Rule::InvalidPattern, format!("invalid `{name}`: {why}")))
             }
             Err(PatternError::TooLarge) => {
-                Err(Some((Rule::InvalidPattern, self.too_large(name, text, left))))
+                Err(BudgetError::Exceeded(Rule::InvalidPattern, self.too_large(name, text, left)))
             }
         }
     }

@@ -539,6 +539,6 @@ async fn where_is_another_way_to_write_a_filter() {
         assert_eq!(refused.code(), "invalid_query", "{query}");
         assert!(refused.json()["detail"].as_str().unwrap().contains(detail), "{}", refused.text());
         let count = |text: &str| text.matches("more than once").count();
-        assert_eq!(count(&refused.text()), count(detail), "{query}");
+        assert_eq!(count(refused.text()), count(detail), "{query}");
     }
 }
