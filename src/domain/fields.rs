@@ -104,7 +104,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         read_text(value, &pointer, name, max, self.violations)
     }
 
-    /// What `read` makes of the member `name`; a `type_mismatch` that asks for what is `wanted` if it makes nothing of it.
+    /// Reads the member `name` by `read`; reports a `type_mismatch` that names what is `wanted` where that returns `None`.
     pub fn typed<T>(
         &mut self,
         name: &'static str,

@@ -1,6 +1,6 @@
 //! The JSON Schema (2020-12) of the answers to a form, for clients that check them before they are sent.
 //!
-//! It takes all that the form takes, but for empty values: each question by its own rules. Conditions are described in
+//! The schema accepts all answers that the form accepts, but for empty values: each question by its own rules. Conditions are described in
 //! words: only the server decides them.
 
 use super::condition::Condition;

@@ -53,7 +53,7 @@ rules! {
     NotAnswerable "not_answerable" "Statements and pages are shown and not asked: they take no answer.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
-    InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
+    InvalidEmail "invalid_email" "The text is not an email address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
     SchemeNotAllowed "scheme_not_allowed" "The question takes addresses with certain schemes only.";
     InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";
