@@ -3,8 +3,8 @@
 //! Who holds a store and which servers run is told in files that outlive who wrote them: so it is asked whether they
 //! still live.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -15,6 +15,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub fn has_ended(pid: u32) -> bool {
     let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     !has_memory && Path::new("/proc/self").exists()
+}
+
+/// Bytes that are free for this user on the disk of `folder`.
+pub fn free_space(folder: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Raises the number of files that this process may have open to the most it is allowed, and returns it.

@@ -299,7 +299,7 @@ async fn renew_key(store: &SledStore, path: &Path, now: Timestamp) -> Result<Key
     Ok(key)
 }
 
-/// What lies where the operator key belongs.
+/// State of the file with the operator key.
 enum KeyFile {
     Key(KeyText),
     Missing,

@@ -98,7 +98,7 @@ codes! {
     ValidationFailed "validation_failed" 422 "What was sent was not accepted"
         "Each entry of `errors` names a place in the body by JSON pointer, a code and what would be right. All problems are listed, or the first 100; nothing was stored.";
     IdempotencyKeyReused "idempotency_key_reused" 422 "The idempotency key was used for another request"
-        "An `Idempotency-Key` stands for one request with one body for 24 hours. Use a new key for a new request.";
+        "An `Idempotency-Key` belongs to one request for 24 hours, whose body must be the same byte for byte. Use a new key for a new request.";
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
         "A form needs at least one question before it can be published.";
     RateLimited "rate_limited" 429 "Too many requests"
@@ -110,9 +110,9 @@ codes! {
     StoreUnavailable "store_unavailable" 503 "The store is not available at the moment"
         "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` tells in how many seconds to try again.";
     StorageFull "storage_full" 503 "The server's disk is full"
-        "Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
+        "Less is free on the server's disk than `--min-free` keeps (128 MiB by default). Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
     Overloaded "overloaded" 503 "The server is overloaded"
-        "Other requests take all the memory, connections or processor time that such requests may have. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read answers as they come: one key has at most a quarter of the memory for large bodies, and of that for large answers.";
+        "One of these is used up by other requests: the connections, the memory for large bodies, the memory for large answers, or the queue of long work such as searches. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read answers as they come: one key has at most a quarter of the memory for large bodies, and of that for large answers.";
 }
 
 impl Code {

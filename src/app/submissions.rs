@@ -95,7 +95,7 @@ impl App {
         Ok(Tried { form: current.form.id, sent, dropped })
     }
 
-    /// What was sent as it is kept, and the keys that are left out.
+    /// The submission as it would be stored, and the keys that are left out.
     async fn check(
         &self,
         caller: &Caller,
@@ -266,8 +266,8 @@ pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
         || version.searches() && (bytes > SEARCHED_BODY || version.pattern_bytes() > LARGE_PATTERNS)
 }
 
-/// What the body holds as it is kept, and the keys that are left out. Whether the form takes any answers comes before
-/// what they are.
+/// Returns the submission in `body` as it is stored, and the keys that are left out. Whether the form takes any answers
+/// is decided before the answers are checked.
 fn evaluate(
     current: &Current,
     body: &str,

@@ -4,12 +4,12 @@ use super::App;
 use crate::domain::trash::{ClockRecord, horizon};
 use crate::store::StoreError;
 
-/// What a round of maintenance has done.
+/// The outcome of a round of maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maintained {
-    /// So many forms and submissions were erased.
+    /// Number of forms and submissions erased.
     Erased(usize),
-    /// The clock has jumped ahead: nothing is erased for so many milliseconds of uptime.
+    /// The clock has jumped ahead: nothing is erased for `millis` milliseconds of uptime.
     Waiting { millis: i64 },
 }
 

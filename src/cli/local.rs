@@ -6,8 +6,9 @@ use std::io;
 use std::path::Path;
 
 use crate::cli::exit::CliError;
+use crate::process::free_space;
 use crate::server::ServerError;
-use crate::store::{OpenError, holds_store};
+use crate::store::{OpenError, StoreError, holds_store};
 
 /// Why the store in `data` cannot be served, as the command line tells it; `if_in_use` is the help if another process
 /// holds it.
@@ -24,6 +25,7 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
         ServerError::Open(OpenError::Io { source, .. }) if is_mistake(source.kind()) => {
             no_folder(data, &source)
         }
+        ServerError::Store(StoreError::Full) => no_space(data),
         ServerError::Listen { .. } => failure(error.to_string(), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
@@ -61,6 +63,16 @@ fn no_folder(data: &Path, error: &io::Error) -> CliError {
     } else {
         format!("{shown} is not a folder")
     })
+}
+
+fn no_space(data: &Path) -> CliError {
+    let free = free_space(data).map_or_else(|_| "little".to_owned(), |bytes| format!("{} MiB", bytes >> 20));
+    let cause = format!("cause: its disk has {free} free, less than `--min-free` keeps (128 MiB by default)");
+    let advice = "free some space, or start the server with a lower `--min-free`".to_owned();
+    CliError::Failed {
+        what: format!("cannot use the store in {}", data.display()),
+        causes: vec![cause, advice],
+    }
 }
 
 fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {

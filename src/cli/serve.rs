@@ -138,7 +138,7 @@ fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
     move |text| {
         let (least_value, most_value) = (read(least)?, read(most)?);
         let value = read(text).ok().filter(|value| least_value <= *value && *value <= most_value);
-        value.ok_or_else(|| format!("expected {least} to {most}, got `{text}`"))
+        value.ok_or_else(|| format!("expected {least} to {most}"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::violation::Rule;
 /// Bytes that any pattern may compile to: far beyond what was ever accepted, so that no text takes all memory.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// What is left for the questions of a form that are still to be read.
+/// The budget that is left for the questions of a form that are still to be read.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
@@ -18,20 +18,36 @@ pub struct Budget {
     matches: Remaining,
     includes: Remaining,
     values: Remaining,
+    largest: Option<Largest>,
 }
 
-/// A broken rule and its message; `None` where an earlier question was reported for the same.
-pub type Refused = Option<(Rule, String)>;
+/// The largest pattern so far.
+#[derive(Debug, Clone)]
+struct Largest {
+    /// The beginning of the pattern.
+    text: String,
+    /// Bytes it takes of the budget.
+    cost: usize,
+}
+
+/// Why the budget does not allow something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BudgetError {
+    /// The same limit was exceeded, and reported, before.
+    AlreadyReported,
+    /// The broken rule and its message.
+    Exceeded(Rule, String),
+}
 
 /// An amount that is left; `None` once more was asked for, which is reported once.
 #[derive(Debug, Clone, Copy)]
 struct Remaining(Option<usize>);
 
 impl Remaining {
-    fn take(&mut self, amount: usize, report: impl FnOnce() -> (Rule, String)) -> Result<(), Refused> {
-        let Some(left) = self.0 else { return Err(None) };
+    fn take(&mut self, amount: usize, report: impl FnOnce() -> BudgetError) -> Result<(), BudgetError> {
+        let Some(left) = self.0 else { return Err(BudgetError::AlreadyReported) };
         self.0 = left.checked_sub(amount);
-        if self.0.is_some() { Ok(()) } else { Err(Some(report())) }
+        if self.0.is_some() { Ok(()) } else { Err(report()) }
     }
 }
 
@@ -46,6 +62,7 @@ impl Budget {
             matches: all(limits.matches),
             includes: all(limits.includes),
             values: all(limits.values),
+            largest: None,
         }
     }
 
@@ -55,63 +72,111 @@ impl Budget {
     }
 
     /// Counts a `matches` test.
-    pub(super) fn count_matches(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_matches(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.matches;
         self.matches.take(1, || {
-            (Rule::TooMany, format!("too many `matches` in the conditions of this form: {most} are allowed"))
+            let advice = "use `in` or `includes` for some, or split the form";
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} `matches`: {advice}"),
+            )
         })
     }
 
     /// Counts an `includes` test.
-    pub(super) fn count_includes(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_includes(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.includes;
         self.includes.take(1, || {
-            (Rule::TooMany, format!("too many `includes` in the conditions of this form: {most} are allowed"))
+            let advice = "use `eq` or `in` for some, or split the form";
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} `includes`: {advice}"),
+            )
         })
     }
 
     /// Counts a value that answers are compared with.
-    pub(super) fn count_value(&mut self) -> Result<(), Refused> {
+    pub(super) fn count_value(&mut self) -> Result<(), BudgetError> {
         let most = self.limits.values;
         self.values.take(1, || {
-            (Rule::TooMany, format!("too many values in the conditions of this form: {most} are allowed"))
+            let advice = "compare with fewer, or split the form";
+            BudgetError::Exceeded(
+                Rule::TooMany,
+                format!("the conditions of this form have more than {most} values: {advice}"),
+            )
         })
     }
 
     /// Compiles `text`, the value of the member `name`.
-    pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, Refused> {
+    pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, BudgetError> {
         let most = self.limits.pattern_text;
         self.pattern_text.take(text.chars().count(), || {
-            let message =
-                format!("the patterns of this form have more than {most} characters, up to this one");
-            (Rule::InvalidPattern, message)
+            let message = format!("all patterns up to this one have more than {most} characters together");
+            BudgetError::Exceeded(
+                Rule::InvalidPattern,
+                format!("{message}: shorten this one or an earlier one"),
+            )
         })?;
-        let left = self.pattern_bytes.0.ok_or(None)?;
+        let left = self.pattern_bytes.0.ok_or(BudgetError::AlreadyReported)?;
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost());
+                if self.largest.as_ref().is_none_or(|largest| largest.cost < pattern.cost()) {
+                    self.largest = Some(Largest { text: short(text), cost: pattern.cost() });
+                }
                 Ok(pattern)
             }
             Err(PatternError::Syntax(why)) => {
-                Err(Some((Rule::InvalidPattern, format!("invalid `{name}`: {why}"))))
+                Err(BudgetError::Exceeded(Rule::InvalidPattern, format!("invalid `{name}`: {why}")))
             }
-            Err(PatternError::TooLarge) => Err(Some((Rule::InvalidPattern, self.too_large(name, left)))),
+            Err(PatternError::TooLarge) => {
+                Err(BudgetError::Exceeded(Rule::InvalidPattern, self.too_large(name, text, left)))
+            }
         }
     }
 
-    /// What is wrong with a pattern that does not compile to the bytes `left`. One that is too large by itself leaves them to
+    /// Describes a pattern that does not compile to the bytes `left`. One that is too large by itself leaves them to
     /// others.
-    fn too_large(&mut self, name: &str, left: usize) -> String {
-        let most = self.limits.patterns.min(MAX_COMPILED);
-        let subject = if left < self.limits.patterns {
-            self.pattern_bytes.0 = None;
-            "the patterns of this form, up to this one, compile".to_owned()
-        } else {
-            format!("`{name}` compiles")
+    fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
+        let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
+        let advice = advice(text);
+        let Some(Largest { text, cost }) = self.largest.as_ref().filter(|_| left < self.limits.patterns)
+        else {
+            return format!("`{name}` compiles to more than {most} KiB: {advice}");
         };
+        self.pattern_bytes.0 = None;
         format!(
-            "{subject} to more than {} KiB; set `max_length` instead of `{{1,80}}`, write `[0-9]` for `\\d`",
-            most / 1024
+            "all patterns up to this one compile to more than {most} KiB together; the largest before it is `{text}` \
+             with {} KiB; in this one, {advice}",
+            cost.div_ceil(1024)
         )
     }
+}
+
+/// Elements of patterns that compile to much, and ASCII ones that compile to little.
+const UNICODE: [(&str, &str); 6] = [
+    (r"\w", "[A-Za-z0-9_]"),
+    (r"\d", "[0-9]"),
+    (r"\s", r"[ \t\r\n]"),
+    (r"\p{L}", "[A-Za-z]"),
+    (r"\pL", "[A-Za-z]"),
+    (r"\b", r"(?-u:\b)"),
+];
+
+/// How to make the pattern `text` smaller.
+fn advice(text: &str) -> String {
+    let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
+    let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();
+    if text.split('{').skip(1).any(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) {
+        parts.push(
+            "repeat less, since `{2,30}` takes 30 times the space, and limit lengths by `max_length`"
+                .to_owned(),
+        );
+    }
+    if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
+}
+
+/// Enough of `text` to know it again.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
 }

@@ -104,7 +104,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         read_text(value, &pointer, name, max, self.violations)
     }
 
-    /// What `read` makes of the member `name`; a `type_mismatch` that asks for what is `wanted` if it makes nothing of it.
+    /// Reads the member `name` by `read`; reports a `type_mismatch` that names what is `wanted` where that returns `None`.
     pub fn typed<T>(
         &mut self,
         name: &'static str,
@@ -170,7 +170,14 @@ impl<'a, 'v> Fields<'a, 'v> {
             }
             let pointer = join(&self.pointer, key);
             self.violations.push(if read_only.contains(&key.as_str()) {
-                Violation::new(pointer, Rule::ReadOnlyField, format!("`{key}` is set by the server"))
+                let message = match key.as_str() {
+                    "status" => {
+                        let patch = "PATCH with `{\"status\":\"published\"}`";
+                        format!("a new form is a draft: `forms publish` or {patch} publishes it")
+                    }
+                    _ => format!("`{key}` is set by the server"),
+                };
+                Violation::new(pointer, Rule::ReadOnlyField, message)
             } else {
                 Violation::new(pointer, Rule::UnknownField, format!("unknown field `{key}` in {}", self.what))
                     .instead(self.known.iter().copied())

@@ -95,7 +95,7 @@ impl SubmissionFilter {
     /// Prepares `query` for a form that asks `questions`.
     ///
     /// # Errors
-    /// What is wrong with it, if it can take no submission.
+    /// Why no submission can match it, if that is so.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
         // There is one status, so whatever was asked for is what every submission has.
         let SubmissionQuery { since, until, status: _, text, answers } = query;

@@ -1,6 +1,6 @@
 //! The JSON Schema (2020-12) of the answers to a form, for clients that check them before they are sent.
 //!
-//! It takes all that the form takes, but for empty values: each question by its own rules. Conditions are described in
+//! The schema accepts all answers that the form accepts, but for empty values: each question by its own rules. Conditions are described in
 //! words: only the server decides them.
 
 use super::condition::Condition;
@@ -10,9 +10,8 @@ use super::question::Question;
 use super::question::json::object;
 use super::settings::UnknownAnswers;
 
-/// What the schema leaves out, so that the type of each answer is one type.
-const EMPTY_VALUES: &str =
-    "`null`, blank text, `[]` and `{}` count as no answer; the server takes them for any question.";
+/// The description of what the schema leaves out, so that the type of each answer is one type.
+const EMPTY_VALUES: &str = "`null`, blank text, `[]` and `{}` count as no answer: the server accepts them wherever an answer may be left out.";
 
 impl Version {
     /// The schema of a submission's `answers`, for the form called `title`.

@@ -43,7 +43,7 @@ pub struct Settings {
     pub language: Option<String>,
 }
 
-/// What becomes of an answer to what is no question of the form.
+/// How to treat an answer under a key that is not the id of a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownAnswers {
@@ -74,7 +74,7 @@ impl Settings {
         self.closed.unwrap_or(false)
     }
 
-    /// What becomes of an answer to what is no question of the form.
+    /// How to treat an answer under a key that is not the id of a question.
     pub fn unknown_answers(&self) -> UnknownAnswers {
         self.unknown_answers.unwrap_or_default()
     }

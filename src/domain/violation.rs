@@ -38,7 +38,7 @@ rules! {
     TooLong "too_long" "The text has more characters or bytes than allowed; the message says how many are.";
     TooMany "too_many" "There are more items than allowed; the message says how many are.";
     InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other. With a `pattern`, and where a condition has a `matches`, `max_length` is at most 1000; `includes` serves longer texts.";
-    InvalidPattern "invalid_pattern" "`pattern` or `matches` is not a valid regular expression in the syntax of Rust's `regex`, or too large: all of a form compile to at most 256 KiB, where one with word boundaries counts four times. Limit lengths by `max_length`, not by `{1,80}`, and write `[0-9]` for `\\d`. Look-around and back-references do not exist: matching takes linear time.";
+    InvalidPattern "invalid_pattern" "`pattern` or `matches` is not a valid regular expression in the syntax of Rust's `regex`, or too large: one has at most 1,000 characters; all of a form have at most 10,000 together and compile to at most 256 KiB, where one with `\\b` takes four times its size. Unicode classes are large, and a repeat such as `{2,30}` takes 30 times the space: write `[A-Za-z0-9_]` for `\\w`, `[0-9]` for `\\d`, `[A-Za-z]` for `\\p{L}`, `(?-u:\\b)` for `\\b`, and limit lengths by `max_length`. Look-around and back-references do not exist: matching takes linear time.";
     UnknownQuestionType "unknown_question_type" "The question's `type` is none of those there are. The message lists them.";
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
@@ -53,7 +53,7 @@ rules! {
     NotAnswerable "not_answerable" "Statements and pages are shown and not asked: they take no answer.";
     InvalidCharacter "invalid_character" "The text holds a control character, or a line break where one line is asked for.";
     PatternMismatch "pattern_mismatch" "The text does not match the question's pattern.";
-    InvalidEmail "invalid_email" "The text is no e-mail address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
+    InvalidEmail "invalid_email" "The text is not an email address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
     SchemeNotAllowed "scheme_not_allowed" "The question takes addresses with certain schemes only.";
     InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";

@@ -76,7 +76,7 @@ const DROPPED_BYTES: usize = 1_000;
 /// Characters of a key that are named.
 const KEY_CHARS: usize = 80;
 
-/// What is no character of a token of HTTP (RFC 9110 §5.6.2), and `%` itself.
+/// Characters to percent-encode: those that a token of HTTP (RFC 9110 §5.6.2) may not have, and `%` itself.
 const NO_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')

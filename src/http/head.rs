@@ -21,7 +21,7 @@ const SINGLE: [HeaderName; 8] = [
     IDEMPOTENCY_KEY,
 ];
 
-/// Refuses headers that stand twice, codings of a body besides `chunked`, and conditions that are not evaluated.
+/// Refuses headers given more than once, codings of a body besides `chunked`, and conditions that are not evaluated.
 pub(super) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
     check_single(headers)?;
     if headers.get(TRANSFER_ENCODING).is_some_and(|coding| !is(coding, "chunked")) {
@@ -44,7 +44,7 @@ fn check_single(headers: &HeaderMap) -> Result<(), Failure> {
         return Ok(());
     }
     match SINGLE.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
-        Some(name) => Err(invalid(format!("the header `{name}` stands twice; send it once"))),
+        Some(name) => Err(invalid(format!("the header `{name}` given more than once"))),
         None => Ok(()),
     }
 }

@@ -58,7 +58,7 @@ impl Failure {
     /// A form takes no answers; its author's own `message` says it better.
     fn shut(why: Shut, message: Option<String>) -> Self {
         let detail = match why {
-            Shut::Draft => "publish the form before it takes answers",
+            Shut::Draft => "the form is a draft: publish it, by PATCH with `{\"status\":\"published\"}`",
             Shut::Closed => "the form was closed and takes no answers",
             Shut::NotOpenYet => "the form takes no answers before `opens_at`",
             Shut::Expired => "the form takes no answers after `closes_at`",

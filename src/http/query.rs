@@ -15,7 +15,7 @@ use crate::domain::condition::FilterKey;
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
 
-/// Problems that are told of one query.
+/// Problems reported of one query.
 const MAX_FAULTS: usize = 20;
 
 /// A request's query, with no parameter besides those of `T`.
@@ -179,8 +179,13 @@ impl Query {
     /// All that is wrong: also that a parameter is left.
     fn end(mut self) -> Vec<String> {
         self.faults.extend(self.unknown());
-        self.faults.truncate(MAX_FAULTS);
-        self.faults
+        let mut faults = Vec::new();
+        for fault in self.faults {
+            if faults.len() < MAX_FAULTS && !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        faults
     }
 
     fn unknown(&self) -> Option<String> {
@@ -217,7 +222,7 @@ fn no_utf8(pair: &str) -> String {
 }
 
 fn twice(name: &str) -> String {
-    format!("`{}` stands twice; send it once", short(name))
+    format!("`{}` given more than once", short(name))
 }
 
 fn invalid(detail: String) -> Failure {

@@ -286,7 +286,7 @@ pub trait Upkeep: Send + Sync {
     /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
 
-    /// What maintenance noted of the clock; nothing before the first time.
+    /// Returns what maintenance noted of the clock; `None` before the first time.
     async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
 
     /// Notes it for the next time.

@@ -97,7 +97,7 @@ pub struct NewForm {
     pub retry: Option<Retry>,
 }
 
-/// What an edit makes of a form.
+/// The result of an edit of a form.
 #[derive(Debug, Clone)]
 pub struct FormUpdate {
     /// The revision that the edit was computed from.

@@ -51,7 +51,7 @@ pub(super) struct List {
     /// Only those before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only those with this answer: colour=red, score.gte=4
+    /// Only those with this answer: colour=red, score.gte=4; may be repeated, each question and operator once
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
     tests: Vec<filter::Test>,
     /// Those in the trash

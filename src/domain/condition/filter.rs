@@ -19,7 +19,7 @@ pub struct FilterKey {
     pub operator: String,
 }
 
-/// Names and problems that are told at once.
+/// Names and problems in one message.
 const FEW: usize = 20;
 
 /// What the condition is called where it is read.
@@ -38,13 +38,17 @@ impl Condition {
         refuse_many(tests)?;
         let (members, unknown) = write(tests, questions);
         let mut faults: Vec<_> =
-            (!unknown.is_empty()).then(|| nobody(&unknown, questions)).into_iter().collect();
+            (!unknown.is_empty()).then(|| unknown_questions(&unknown, questions)).into_iter().collect();
         if members.is_empty() {
             return Err(faults.concat());
         }
         let mut violations = Vec::new();
         let condition = read(members, questions, &mut violations);
-        faults.extend(violations.iter().take(FEW).map(|found| told(&found.pointer, &found.message)));
+        for fault in violations.iter().map(|found| render_fault(&found.pointer, &found.message)) {
+            if faults.len() < FEW && !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
         condition.filter(|_| faults.is_empty()).ok_or_else(|| faults.join("; "))
     }
 }
@@ -101,8 +105,8 @@ fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &d
     rules.filter(|(_, rules)| rules.takes_answer())
 }
 
-/// What to say of `unknown` ids.
-fn nobody(unknown: &[&str], questions: &[Question]) -> String {
+/// The message about `unknown` ids.
+fn unknown_questions(unknown: &[&str], questions: &[Question]) -> String {
     let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", short(id))).collect();
     let verb = if unknown.len() == 1 { "names" } else { "name" };
     let ids = listed(answered(questions).filter_map(|(id, _)| id.map(String::as_str)));
@@ -140,7 +144,7 @@ fn chosen(
 }
 
 /// `message`, about what `pointer` names in the condition.
-fn told(pointer: &str, message: &str) -> String {
+fn render_fault(pointer: &str, message: &str) -> String {
     let path = pointer.split_once(NAME).map_or("", |(_, path)| path);
     let mut names = path.split('/').skip(1).take(2).map(|name| format!("[{}]", short(name)));
     let (question, operator) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());

@@ -21,8 +21,8 @@ pub struct Asked<'a> {
 
 /// Reports what is wrong with the conditions of `questions`, the questions of a form in their order.
 ///
-/// That is a reference to anything but an earlier question, a `matches` about long texts, and a test that can never be
-/// true, or by a slip always is. Once there are more violations than are reported, no further ones are looked for.
+/// Reported are references to anything but earlier questions, a `matches` about long texts, and tests that can never be
+/// true, or by a slip always are. Once there are more violations than are reported, no further ones are looked for.
 pub fn refuse_impossible<'a>(
     questions: impl IntoIterator<Item = Asked<'a>>,
     violations: &mut Vec<Violation>,
@@ -75,7 +75,7 @@ impl Linter<'_, '_> {
 
     fn refuse_reference(&mut self, about: &About) {
         let id = about.question.chars().take(80).collect::<String>();
-        let message = format!("`{id}` is no earlier question that takes an answer");
+        let message = format!("`{id}` is not an earlier question that takes an answer");
         let place = format!("{}{}", self.root, about.at);
         self.violations.push(match connective(&id) {
             Some(meant) => {
@@ -200,14 +200,16 @@ fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
 /// Why no answer lies on that side of `value` which `test` asks for.
 fn out_of_range(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
     let [least, greatest] = rules.range();
-    let bound = match test {
-        Test::Lt(_) | Test::Lte(_) => least?,
-        _ => greatest?,
+    let (bound, side) = match test {
+        Test::Lt(_) => (least?, "<"),
+        Test::Lte(_) => (least?, "<="),
+        Test::Gt(_) => (greatest?, ">"),
+        _ => (greatest?, ">="),
     };
     let answer = Answer { value: &bound, sense: rules.sense(), longest: rules.longest() };
     // The bound is the answer nearest to that side: if it does not hold for that, it does for none.
     let holds = answer.order(value).is_none() || test.holds(Some(answer));
-    (!holds).then(|| format!("none is left that is {}", rules.expects()))
+    (!holds).then(|| format!("its answer is {}, never {side} {value}", rules.expects()))
 }
 
 /// Why no answer includes `value`.

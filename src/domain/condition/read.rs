@@ -1,7 +1,7 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
 use super::{About, Clause, Clauses, Condition, Test};
-use crate::domain::budget::{Budget, Refused};
+use crate::domain::budget::{Budget, BudgetError};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::pattern::{Anchor, Pattern};
@@ -35,9 +35,13 @@ struct Reading<'b> {
 
 impl Reading<'_> {
     /// `result`, reported at `at` if it is refused.
-    fn granted<T>(&mut self, at: &str, result: Result<T, Refused>) -> Option<T> {
+    fn granted<T>(&mut self, at: &str, result: Result<T, BudgetError>) -> Option<T> {
         result
-            .map_err(|refused| refused.into_iter().for_each(|(rule, message)| self.report(at, rule, message)))
+            .map_err(|error| {
+                if let BudgetError::Exceeded(rule, message) = error {
+                    self.report(at, rule, message);
+                }
+            })
             .ok()
     }
 

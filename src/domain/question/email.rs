@@ -20,7 +20,7 @@ const EXPRESSION: &str = concat!(
     r"@([A-Za-z0-9.-]|[^\u0000-\u009f])+$"
 );
 
-/// One e-mail address.
+/// One email address.
 ///
 /// A dot-string local part in ASCII, and a host name of at least two labels, which may be an internationalized one as it
 /// is typed. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
@@ -34,7 +34,7 @@ pub struct Email {
 /// A domain that stands for itself and its subdomains.
 #[derive(Debug, Clone)]
 struct Domain {
-    /// As the author wrote it.
+    /// The domain as the author wrote it.
     written: String,
     ascii: String,
 }

@@ -7,7 +7,7 @@ use regex::Regex;
 use super::json::{object, present};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::budget::Budget;
+use crate::domain::budget::{Budget, BudgetError};
 use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
 use crate::domain::limits::MAX_MATCHED;
@@ -61,7 +61,7 @@ impl Lines {
 fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Pattern> {
     let text = fields.text("pattern", 1_000)?;
     let pattern = budget.compile("pattern", &text, Anchor::Both);
-    if let Err(Some((rule, message))) = &pattern {
+    if let Err(BudgetError::Exceeded(rule, message)) = &pattern {
         fields.refuse("pattern", *rule, message);
     }
     pattern.ok()

@@ -11,15 +11,15 @@ use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Remembered};
 use crate::store::{Retry, StoreError};
 
-/// What an earlier request with this idempotency key did, also if that has expired.
+/// Returns the record of the idempotency key of `retry`, also if it has expired.
 pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, StoreError> {
     tx.get(&layout::remembered(retry))?.map(|body| layout::decode_remembered(&body)).transpose()
 }
 
-/// What an earlier request did, and what [`remember`] was given besides.
+/// The record of an earlier request, and the extra bytes that [`remember`] was given.
 type Earlier = (Remembered, Vec<u8>);
 
-/// What an earlier request with the same idempotency key answers to this one; `None` if there was none.
+/// Answers from the record of the same idempotency key; `None` if there is none.
 pub(super) fn earlier(
     tx: &Tx<'_>,
     retry: Option<&Retry>,

@@ -190,7 +190,10 @@ fn what_no_answer_can_be_every_answer_is_other_than() {
     for (test, expected) in [
         (r#"{"eq":9}"#, "this can never be true of `stars`: Enter a whole number from 1 to 5"),
         (r#"{"ne":9}"#, "this is always true of `stars`: Enter a whole number from 1 to 5"),
-        (r#"{"gt":5}"#, "this can never be true of `stars`: none is left that is a whole number from 1 to 5"),
+        (
+            r#"{"gt":5}"#,
+            "this can never be true of `stars`: its answer is a whole number from 1 to 5, never > 5",
+        ),
     ] {
         let questions = format!(r#"{stars},{{"type":"rating","title":"T","show_if":{{"stars":{test}}}}}"#);
         let message = &read(&questions).unwrap_err()[0].message;
@@ -212,7 +215,7 @@ fn what_was_meant_by_a_condition_is_told() {
         (r#"{"m":{"includes":"pink"}}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
         (r#"{"m":"pink"}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
         (r#"{"c":["a","pink"]}"#, r#"write `{"c": {"eq": {"other":"pink"}}}`"#),
-        (r#"{"or":[{"s":"x"}]}"#, "`or` is no earlier question that takes an answer; write `any`"),
+        (r#"{"or":[{"s":"x"}]}"#, "`or` is not an earlier question that takes an answer; write `any`"),
         (r#"{"and":[{"s":"x"}]}"#, "; write `all`"),
     ] {
         let violations = read(&format!("{earlier}{condition}}}")).unwrap_err();

@@ -33,12 +33,12 @@ struct Waiting {
     writer_sleeps: bool,
 }
 
-/// How a store is let go of.
+/// How a store ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// The next start is to trust the index.
     Clean,
-    /// It was dropped.
+    /// The store was dropped without being closed.
     Abandoned,
 }
 
