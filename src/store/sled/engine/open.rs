@@ -243,14 +243,14 @@ const PEEKING: &str = "peek.tmp";
 /// Reads how far the index has come. One that was mangled may hang sled: after a while it is not waited for any more.
 fn peek(place: &Place) -> Result<Option<Vec<u8>>, IndexError> {
     let patience = PEEK + Duration::from_secs(place.indexes.size(INDEX) / PEEKED_A_SECOND);
-    let (tell, told) = mpsc::channel();
+    let (sender, result) = mpsc::channel();
     let indexes = Arc::clone(&place.indexes);
     let peeking = thread::Builder::new().name("peek".to_owned()).spawn(move || {
-        let _nobody_waits = tell.send(indexes.peek(INDEX, applied::KEY));
+        let _nobody_waits = sender.send(indexes.peek(INDEX, applied::KEY));
     });
     let hangs = |_| Err(IndexError::Failed("it does not answer".to_owned()));
     match peeking {
-        Ok(_detached) => told.recv_timeout(patience).unwrap_or_else(hangs),
+        Ok(_detached) => result.recv_timeout(patience).unwrap_or_else(hangs),
         Err(error) => Err(IndexError::Failed(error.to_string())),
     }
 }
