@@ -83,6 +83,10 @@ pub trait OpenIndex: Send + Sync {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 }
 
+/// How long sled's lock may linger after its holder has died or closed it: a child process that is being started holds a
+/// copy of the descriptor until it runs its own program.
+const LOCK_LINGERS: Duration = Duration::from_secs(2);
+
 /// Indexes of sled.
 pub struct SledIndexes {
     root: PathBuf,
@@ -93,13 +97,13 @@ pub struct SledIndexes {
 impl SledIndexes {
     /// Indexes in the folder of a store, each keeping `cache_size` bytes in memory.
     pub fn at(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
-        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: Duration::ZERO })
+        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: LOCK_LINGERS })
     }
 
-    /// Sets how long to wait for an index that another process holds: the lock of one that has just died may linger.
+    /// Sets how long to wait for an index that another process holds.
     #[must_use]
     pub fn waiting(self, lock_wait: Duration) -> SledIndexes {
-        SledIndexes { lock_wait, ..self }
+        SledIndexes { lock_wait: lock_wait.max(LOCK_LINGERS), ..self }
     }
 
     fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
