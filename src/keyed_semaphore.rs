@@ -13,7 +13,7 @@ pub struct KeyedSemaphore<Id> {
 }
 
 impl<Id: Eq + Hash> KeyedSemaphore<Id> {
-    /// Gives each id so many permits.
+    /// Creates semaphores with `permits` permits for each id.
     pub fn new(permits: usize) -> Self {
         Self { permits, semaphores: Mutex::default() }
     }

@@ -1,4 +1,4 @@
-//! Maintenance: what is done once an hour, whoever sends which requests.
+//! Hourly maintenance.
 
 use super::App;
 use crate::domain::trash::{ClockRecord, horizon};

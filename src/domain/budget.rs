@@ -33,7 +33,7 @@ struct Largest {
 /// Why the budget does not allow something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetError {
-    /// The same limit was exceeded, and reported, before.
+    /// An earlier question exceeded the limit, and was reported.
     AlreadyReported,
     /// The broken rule and its message.
     Exceeded(Rule, String),

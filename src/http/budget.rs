@@ -136,7 +136,7 @@ impl ByteBudget {
         Reservation { budget: Arc::clone(self), holder, bytes: 0 }
     }
 
-    /// Whether there is no room for another byte.
+    /// Whether the budget, or the share of `holder`, is used up.
     pub(super) fn is_exhausted(&self, holder: Holder) -> bool {
         !self.has_room(&self.lock(), holder, 0, 1)
     }

@@ -48,7 +48,7 @@ impl Connection {
         self.close.notified().await;
     }
 
-    /// Whether it serves only health checks, since there is no room for more.
+    /// Whether it serves only health checks, because all other connections are taken.
     pub(super) fn is_health_only(&self) -> bool {
         self.pool == Pool::Health
     }

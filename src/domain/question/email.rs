@@ -31,7 +31,7 @@ pub struct Email {
     deny_domains: Option<Vec<Domain>>,
 }
 
-/// A domain that stands for itself and its subdomains.
+/// A domain in `allow_domains` or `deny_domains`; it includes its subdomains.
 #[derive(Debug, Clone)]
 struct Domain {
     /// The domain as the author wrote it.

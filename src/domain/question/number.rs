@@ -79,7 +79,7 @@ impl Rules for Quantity {
     fn schema(&self) -> Value {
         let kind = if self.is_whole() { "integer" } else { "number" };
         let number = |number: &Number| Value::Number(number.clone());
-        // Validators divide as `f64`, where 0.3 is no multiple of 0.1.
+        // Validators divide as `f64`, where 0.3 is not a multiple of 0.1.
         let multiple = |(step, steps): &&(Number, Steps)| steps.reach_zero() && step.integer().is_some();
         let multiple = self.step.as_ref().filter(multiple);
         object([
