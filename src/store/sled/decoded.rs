@@ -1,24 +1,40 @@
-//! Rows that every request reads, decoded once for each body they have.
+//! Rows that every request reads, decoded once until a row of their kinds changes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::store::StoreError;
 
-/// Bytes of bodies kept. Decoded they take several times as much.
+/// Bytes of bodies whose rows are kept. Decoded they take several times as much.
 const CAPACITY: u64 = 16 << 20;
 
 /// Entries expected; the cache grows past it.
 const EXPECTED: usize = 1_000;
 
-/// Decoded rows by their keys, each with the body it was decoded from. Nothing is ever invalidated: a row whose body
-/// differs is decoded again.
-pub(super) struct DecodedRows<T>(Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>);
+/// Counts the changes of decoded kinds of rows: what was read before one may be out of date.
+#[derive(Clone, Default)]
+pub(super) struct Changes(Arc<AtomicU64>);
+
+impl Changes {
+    /// Notes a change that readers of the index can see from now on.
+    pub(super) fn count(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Decoded rows by their keys.
+pub(super) struct DecodedRows<T> {
+    changes: Changes,
+    rows: Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>,
+}
 
 struct Decoded<T> {
-    body: Vec<u8>,
+    /// How many changes there had been before the row was read.
+    changes: u64,
+    body_bytes: usize,
     row: Arc<T>,
 }
 
@@ -27,62 +43,82 @@ struct BodySize;
 
 impl<T> Weighter<Vec<u8>, Arc<Decoded<T>>> for BodySize {
     fn weight(&self, key: &Vec<u8>, decoded: &Arc<Decoded<T>>) -> u64 {
-        (key.len() + decoded.body.len()) as u64
-    }
-}
-
-impl<T> Default for DecodedRows<T> {
-    fn default() -> Self {
-        Self(Cache::with_weighter(EXPECTED, CAPACITY, BodySize))
+        (key.len() + decoded.body_bytes) as u64
     }
 }
 
 impl<T> DecodedRows<T> {
-    /// Returns what `body`, read under `key`, decodes to.
+    pub(super) fn new(changes: &Changes) -> Self {
+        Self { changes: changes.clone(), rows: Cache::with_weighter(EXPECTED, CAPACITY, BodySize) }
+    }
+
+    /// Returns the row under `key`. It is read and decoded unless that was done since the last change.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// Those of `read` and `decode`.
     pub(super) fn get(
         &self,
         key: &[u8],
-        body: Vec<u8>,
+        read: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
         decode: fn(&[u8]) -> Result<T, StoreError>,
-    ) -> Result<Arc<T>, StoreError> {
-        if let Some(known) = self.0.get(key).filter(|known| known.body == body) {
-            return Ok(Arc::clone(&known.row));
+    ) -> Result<Option<Arc<T>>, StoreError> {
+        // Counted before the row is read: a change meanwhile makes this entry out of date, never the other way round.
+        let changes = self.changes.0.load(Ordering::Acquire);
+        if let Some(known) = self.rows.get(key).filter(|known| known.changes == changes) {
+            return Ok(Some(Arc::clone(&known.row)));
         }
+        let Some(body) = read()? else { return Ok(None) };
         let row = Arc::new(decode(&body)?);
-        self.0.insert(key.to_vec(), Arc::new(Decoded { body, row: Arc::clone(&row) }));
-        Ok(row)
+        let decoded = Decoded { changes, body_bytes: body.len(), row: Arc::clone(&row) };
+        self.rows.insert(key.to_vec(), Arc::new(decoded));
+        Ok(Some(row))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CAPACITY, DecodedRows, StoreError};
+    use super::{CAPACITY, Changes, DecodedRows, StoreError};
 
     fn length(body: &[u8]) -> Result<usize, StoreError> {
         Ok(body.len())
     }
 
-    fn unreachable(_: &[u8]) -> Result<usize, StoreError> {
-        Err(StoreError::Busy)
+    /// The row under `key`, if it is kept or there is a body of so many bytes.
+    fn get(rows: &DecodedRows<usize>, key: &[u8], body_bytes: Option<usize>) -> Option<usize> {
+        let row = rows.get(key, || Ok(body_bytes.map(|bytes| vec![1; bytes])), length).unwrap();
+        row.as_deref().copied()
     }
 
     #[test]
-    fn a_row_is_decoded_once_for_each_body() {
-        let rows = DecodedRows::default();
-        assert_eq!(*rows.get(b"a", vec![1; 3], length).unwrap(), 3);
-        assert_eq!(*rows.get(b"a", vec![1; 3], unreachable).unwrap(), 3);
-        assert_eq!(*rows.get(b"a", vec![1; 4], length).unwrap(), 4);
-        rows.get(b"b", vec![1; 4], unreachable).unwrap_err();
+    fn a_row_is_read_once_until_something_changes() {
+        let changes = Changes::default();
+        let rows = DecodedRows::new(&changes);
+        assert_eq!(get(&rows, b"a", None), None, "absence is not kept");
+        assert_eq!(get(&rows, b"a", Some(3)), Some(3));
+        assert_eq!(get(&rows, b"a", Some(4)), Some(3));
+        assert_eq!(get(&rows, b"b", Some(5)), Some(5));
+        changes.count();
+        assert_eq!(get(&rows, b"a", Some(4)), Some(4));
+        assert_eq!(get(&rows, b"b", None), None);
+    }
+
+    #[test]
+    fn a_change_during_the_read_is_seen_by_the_next() {
+        let changes = Changes::default();
+        let rows = DecodedRows::new(&changes);
+        let outrun = || {
+            changes.count();
+            Ok(Some(vec![1; 3]))
+        };
+        rows.get(b"a", outrun, length).unwrap();
+        assert_eq!(get(&rows, b"a", Some(4)), Some(4));
     }
 
     #[test]
     fn bodies_larger_than_the_capacity_are_not_kept() {
-        let rows = DecodedRows::default();
-        let large = vec![0; CAPACITY as usize + 1];
-        rows.get(b"a", large.clone(), length).unwrap();
-        rows.get(b"a", large, unreachable).unwrap_err();
+        let rows = DecodedRows::new(&Changes::default());
+        let large = CAPACITY as usize + 1;
+        assert_eq!(get(&rows, b"a", Some(large)), Some(large));
+        assert_eq!(get(&rows, b"a", None), None);
     }
 }

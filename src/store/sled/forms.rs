@@ -163,8 +163,7 @@ impl SledStore {
     /// The form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
         let key = layout::form(workspace, form);
-        let body = self.engine.get(&key)?;
-        body.map(|body| self.forms.get(&key, body, layout::decode_form)).transpose()
+        self.forms.get(&key, || self.engine.get(&key), layout::decode_form)
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {

@@ -55,8 +55,7 @@ impl Keys for SledStore {
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {
         let key = layout::api_key(id);
-        let body = self.engine.get(&key)?;
-        body.map(|body| self.keys.get(&key, body, layout::decode_api_key)).transpose()
+        self.keys.get(&key, || self.engine.get(&key), layout::decode_api_key)
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {

@@ -60,6 +60,11 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
+/// Whether the row under `key` is of a kind that [`DecodedRows`](super::decoded::DecodedRows) keep.
+pub(super) fn is_decoded(key: &[u8]) -> bool {
+    matches!(key.first(), Some(b'F' | b'K'))
+}
+
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
     key(b'w', &[&form.to_bytes()])
 }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::decoded::DecodedRows;
+use self::decoded::{Changes, DecodedRows};
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
@@ -77,10 +77,19 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: Report,
     ) -> Result<Self, OpenError> {
-        let options =
-            Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
+        let changes = Changes::default();
+        let (forms, keys) = (Arc::new(DecodedRows::new(&changes)), Arc::new(DecodedRows::new(&changes)));
+        let options = Options {
+            check: Arc::new(start::check),
+            recount: Arc::new(recount::recount),
+            changed: Arc::new(move |key| {
+                if layout::is_decoded(key) {
+                    changes.count();
+                }
+            }),
+            ..options
+        };
         let engine = Engine::open_path(path, options, report)?;
-        let (forms, keys) = Default::default();
         let store = Self { engine, random, sweeper: Sweeper::new(), pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;

@@ -238,11 +238,11 @@ fn accept(
     now: Timestamp,
 ) -> Result<Step<SubmissionId>, StoreError> {
     let key = layout::form(workspace, new.form);
-    let Some(body) = tx.get(&key)? else { return Ok(Step::Missing) };
-    let form = forms.get(&key, body, layout::decode_form)?;
-    if form.deleted_at.is_some() {
-        return Ok(Step::Missing);
-    }
+    let form = match tx.is_staged(&key) {
+        true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose()?,
+        false => forms.get(&key, || tx.get(&key), layout::decode_form)?,
+    };
+    let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(Step::Missing) };
     let earlier = match &new.retry {
         Some(retry) => idempotency::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
         None => None,

@@ -39,6 +39,8 @@ pub struct Options {
     /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
     /// totals, before anybody reads the index.
     pub recount: Arc<Recount>,
+    /// Is told the key of each row that changed, before whoever changed it is answered.
+    pub changed: Arc<Changed>,
     /// Is told why, once, when nothing more can be promised. The default ends the process.
     pub fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -57,6 +59,7 @@ impl Default for Options {
             instance: random_instance(),
             check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
+            changed: Arc::new(|_| ()),
             fatal: Arc::new(end_process),
         }
     }
@@ -64,6 +67,9 @@ impl Default for Options {
 
 /// See [`Options::check`].
 pub type Check = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
+
+/// See [`Options::changed`].
+pub type Changed = dyn Fn(&[u8]) + Send + Sync;
 
 /// See [`Options::recount`].
 pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;

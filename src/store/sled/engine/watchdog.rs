@@ -28,6 +28,8 @@ const LOOKS: u32 = 3;
 const BYTES_A_TICK: u64 = 20 << 20;
 /// Calls watched at once. More are let through unwatched: if sled hangs, those that are watched hang, too.
 const SLOTS: usize = 256;
+/// Slots in a line of the processor's cache: those of different threads are not to share one.
+const SLOTS_IN_A_LINE: usize = 8;
 
 /// The calls under way.
 struct Calls {
@@ -97,7 +99,7 @@ impl Drop for Call<'_> {
 fn first_slot() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS;
+        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) * SLOTS_IN_A_LINE % SLOTS;
     }
     FIRST.with(|first| *first)
 }

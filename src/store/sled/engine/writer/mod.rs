@@ -181,7 +181,9 @@ impl Writer {
         self.journal.append(&mut self.state, changes, totals)?;
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
-        self.apply(changes)
+        let applied = self.apply(changes);
+        changes.iter().for_each(|change| (self.place.options.changed)(&change.key));
+        applied
     }
 
     /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it.
