@@ -107,7 +107,7 @@ impl App {
             }
             return Ok((form, version, replayed));
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
@@ -204,7 +204,7 @@ impl App {
                 return self.view(form, version).await;
             }
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Computes on the pool what `change` makes of a form; `None` if it is that way already.

@@ -13,9 +13,6 @@ mod versions;
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
-
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -26,7 +23,7 @@ use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
-use crate::keyed_semaphore::KeyedSemaphore;
+use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 
@@ -45,8 +42,8 @@ pub struct App {
     limits: Limits,
     pool: CpuPool,
     versions: VersionCache,
-    /// Jobs on the pool that one API key may have at a time, so that it never keeps out all others.
-    key_jobs: KeyedSemaphore<KeyId>,
+    /// The jobs on the pool, by API key: one never keeps out all others.
+    jobs: FairSemaphore<KeyId>,
     /// Edits are checked off the store's writer thread, which may take long, and written only if nothing has changed
     /// since. Those of one form or submission are made one after the other: each succeeds at its first try.
     form_edits: KeyedSemaphore<FormId>,
@@ -84,11 +81,8 @@ pub enum AppError {
     /// What a list is asked for can never be; this says what can.
     #[error("{0}")]
     InvalidQuery(String),
-    /// The form or the submission kept changing while the answers were checked.
-    #[error("the form or the submission is changing too fast")]
-    Contended,
-    /// Too much work is queued; the same request may succeed in a moment.
-    #[error("too much work is queued")]
+    /// Too much work is queued, or the form or submission kept changing; the same request may succeed in a moment.
+    #[error("too much work is queued, or the form or submission is changing too fast")]
     Overloaded,
     /// The store failed.
     #[error(transparent)]
@@ -127,7 +121,7 @@ impl App {
             clock,
             random,
             limits,
-            key_jobs: KeyedSemaphore::new(pool.limits().jobs.div_ceil(4)),
+            jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
             pool,
             versions: VersionCache::default(),
             form_edits: KeyedSemaphore::new(1),
@@ -172,9 +166,8 @@ impl App {
     }
 
     /// Waits until the caller may have one more job on the pool.
-    async fn job_permit(&self, caller: &Caller) -> Result<OwnedSemaphorePermit, AppError> {
-        let permit = timeout(self.pool.limits().max_wait, self.key_jobs.acquire(caller.id)).await;
-        permit.map_err(|_elapsed| AppError::Overloaded)
+    async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, AppError> {
+        self.jobs.acquire(caller.id).await.ok_or(AppError::Overloaded)
     }
 
     /// The form that `text` names, in the caller's workspace and outside the trash, with its questions.
@@ -239,7 +232,7 @@ fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
         Step::Done(value) => Ok((value, false)),
         Step::Replayed(value) => Ok((value, true)),
         Step::Refused(why) => Err(AppError::Refused(why)),
-        Step::Recheck => Err(AppError::Contended),
+        Step::Recheck => Err(AppError::Overloaded),
         Step::Missing => Err(AppError::NotFound(missing)),
     }
 }

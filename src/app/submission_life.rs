@@ -49,7 +49,7 @@ impl App {
                 return Ok(edited);
             }
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Changes the submission as it is now, unless it is edited meanwhile. Gives with it the keys that were left out.

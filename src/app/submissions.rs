@@ -84,7 +84,7 @@ impl App {
                 }
             };
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Checks the body as storing it would, and stores nothing.

@@ -1,7 +1,7 @@
 //! Forms over HTTP.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use super::answer::{counted, created, json, page, replayed, written};
 use super::auth::{Signed, SignedForSchema};
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
-use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments};
+use super::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
@@ -106,8 +106,9 @@ pub(super) async fn create_form(
     Parameters(Trying { dry_run }): Parameters<Trying>,
     IdempotencyKey(key): IdempotencyKey,
     uri: Uri,
-    DefinitionText(body): DefinitionText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_json(request, shared.limits.max_definition, &shared).await?;
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormTried::new(&form, &version)?);
@@ -180,8 +181,9 @@ pub(super) async fn update_form(
     Segments(form): Segments<String>,
     Parameters(Trying { dry_run }): Parameters<Trying>,
     IfMatch(expected): IfMatch,
-    PatchText(body): PatchText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_patch(request, shared.limits.max_definition, &shared).await?;
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The form is not at the revision that the tag would name.
@@ -229,8 +231,9 @@ pub(super) async fn restore_form(
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody(body): NoBody,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_nothing(request, &shared).await?;
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
     Ok(replayed(shown(restored, at)?, again))

@@ -1,7 +1,7 @@
 //! What becomes of a submission after it was stored, over HTTP.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
@@ -11,7 +11,7 @@ use super::answer::{dropped, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::IfMatch;
 use super::document::AnyProblem;
-use super::extract::{EditText, IdempotencyKey, NoBody, Segments};
+use super::extract::{IdempotencyKey, Segments, read_nothing, read_patch};
 use super::forms::Purging;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
@@ -40,8 +40,9 @@ pub(super) async fn edit_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IfMatch(expected): IfMatch,
-    EditText(body): EditText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_patch(request, shared.limits.max_body, &shared).await?;
     let (edited, keys) =
         shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
     Ok(dropped(shown(&edited), &keys))
@@ -86,8 +87,9 @@ pub(super) async fn restore_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody(body): NoBody,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_nothing(request, &shared).await?;
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
     Ok(replayed(shown(&restored), again))
