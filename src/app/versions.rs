@@ -92,3 +92,21 @@ fn compile(written: &WrittenVersion) -> Result<Compiled, AppError> {
     let version = written.read().ok_or_else(unreadable)?;
     Ok(Compiled::new(Arc::new(version), written.questions.get().len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{CAPACITY, Compiled, VersionCache};
+    use crate::clock::Timestamp;
+    use crate::domain::form::Version;
+    use crate::id::FormId;
+
+    #[test]
+    fn a_version_that_takes_most_of_the_capacity_is_kept() {
+        let (cache, key) = (VersionCache::default(), (FormId::from_bytes([7; 8]), 1));
+        let version = Arc::new(Version::new(1, Timestamp::from_millis(0), Vec::new()));
+        cache.0.insert(key, Compiled { version, bytes: CAPACITY as usize / 4 * 3 });
+        assert!(cache.0.get(&key).is_some());
+    }
+}
