@@ -3,7 +3,7 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
-use super::json::{object, present};
+use super::json::object;
 use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -219,11 +219,6 @@ impl Rules for Calendar {
             ("format", format.map(Value::from)),
             ("pattern", Some(pattern.into())),
         ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let text = |bound: &Bound| bound.text.as_str().into();
-        present([("min", self.min.as_ref().map(text)), ("max", self.max.as_ref().map(text))])
     }
 
     fn example(&self) -> Value {

@@ -1,11 +1,10 @@
 //! A question as its author sent it: what is common to all kinds is read here.
 
-use super::{Kind, Question};
+use super::{Kind, Question, Settings};
 use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
 /// A question as its author sent it: the id may be missing.
@@ -20,6 +19,7 @@ pub struct QuestionDraft {
     required: bool,
     show_if: Option<Condition>,
     required_if: Option<Condition>,
+    settings: Settings,
 }
 
 impl QuestionDraft {
@@ -47,12 +47,14 @@ impl QuestionDraft {
             required_if = Condition::read(&mut fields, "required_if", budget);
         }
         if kind.is_none() {
-            expect_all_settings(&mut fields);
+            // Nobody can say which settings belong to it; what no type has is misspelt all the same.
+            fields.expect(&SETTINGS);
         }
+        let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
         let kind = kind?;
         let required = required.unwrap_or(false);
-        Some(Self { id, kind, title, description, required, show_if, required_if })
+        Some(Self { id, kind, title, description, required, show_if, required_if, settings })
     }
 
     /// Whether it needs an id: answers are kept under it.
@@ -62,9 +64,9 @@ impl QuestionDraft {
 
     /// The question under its final id.
     pub fn named(self, id: Option<String>) -> Question {
-        let Self { kind, title, description, required, show_if, required_if, .. } = self;
+        let Self { id: _, kind, title, description, required, show_if, required_if, settings } = self;
         let title = title.or_else(|| id.clone()).unwrap_or_default();
-        Question { id, kind, title, description, required, show_if, required_if }
+        Question { id, kind, title, description, required, show_if, required_if, settings }
     }
 
     /// The question under the id it has; `None` if it needs one and has none.
@@ -73,6 +75,38 @@ impl QuestionDraft {
         (id.is_some() || !self.takes_answer()).then(|| self.named(id))
     }
 }
+
+/// The settings of all kinds, in canonical order.
+const SETTINGS: [&str; 28] = [
+    "options",
+    "display",
+    "min_selected",
+    "max_selected",
+    "allow_other",
+    "rank_all",
+    "rows",
+    "columns",
+    "multiple",
+    "required_rows",
+    "nps",
+    "min",
+    "max",
+    "step",
+    "integer",
+    "labels",
+    "min_length",
+    "max_length",
+    "pattern",
+    "pattern_message",
+    "placeholder",
+    "allow_domains",
+    "deny_domains",
+    "schemes",
+    "default_country",
+    "default",
+    "from_url",
+    "text",
+];
 
 /// Characters a description may have.
 pub const MAX_DESCRIPTION: usize = 10_000;
@@ -90,16 +124,6 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
         fields.report(violation.instead(Kind::NAMES));
     }
     kind
-}
-
-/// Of an unknown type nobody can say which settings belong to it; what no type has is misspelt all the same.
-fn expect_all_settings(fields: &mut Fields<'_, '_>) {
-    let (nothing, mut ignored) = (Value::Object(Vec::new()), Vec::new());
-    let Some(mut any) = Fields::open(&nothing, "", "", &mut ignored) else { return };
-    for name in Kind::NAMES {
-        Kind::read(name, &mut any, &mut Budget::new(&Limits::default()));
-    }
-    fields.expect_those_of(&any);
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {

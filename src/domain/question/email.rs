@@ -3,7 +3,7 @@
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
-use super::json::{object, present};
+use super::json::object;
 use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
@@ -80,14 +80,6 @@ impl Rules for Email {
             ("type", Some("string".into())),
             ("pattern", Some(EXPRESSION.into())),
             ("maxLength", Some(MAX_LENGTH.into())),
-        ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |domains: &Vec<Domain>| domains.iter().map(|domain| &*domain.written).collect();
-        present([
-            ("allow_domains", self.allow_domains.as_ref().map(list)),
-            ("deny_domains", self.deny_domains.as_ref().map(list)),
         ])
     }
 

@@ -35,7 +35,9 @@ impl Options {
         let pointer = fields.at(name);
         let (rule, message) = match value {
             Value::Array(items) if (1..=limits.options).contains(&items.len()) => {
-                return Self::read_items(name, items, &pointer, fields.violations());
+                let options = Self::read_items(name, items, &pointer, fields.violations());
+                fields.normalize(name, options.to_json());
+                return options;
             }
             Value::Array(items) if items.is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
             Value::Array(items) => {
@@ -102,8 +104,8 @@ impl Options {
         format!("one of {}{rest}", named.join(", "))
     }
 
-    /// The list as it was defined.
-    pub(super) fn to_json(&self) -> Value {
+    /// The list in canonical form: an option without a label is its value alone.
+    fn to_json(&self) -> Value {
         self.choices.iter().map(Choice::to_json).collect()
     }
 

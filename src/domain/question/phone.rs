@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use phonelib::{ParseError, PhoneNumber, country_by_code};
 
-use super::json::{object, present};
+use super::json::object;
 use super::text::{Lines, one_line};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
@@ -68,10 +68,6 @@ impl Rules for Phone {
 
     fn schema(&self) -> Value {
         object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([("default_country", self.default_country.as_deref().map(Value::from))])
     }
 
     fn example(&self) -> Value {

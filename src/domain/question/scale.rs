@@ -3,21 +3,17 @@
 use std::ops::RangeInclusive;
 
 use super::entered::json_or_text;
-use super::json::{object, present};
+use super::json::object;
 use super::{Fault, Rules, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
-use crate::domain::json::{Number, Object, Value};
+use crate::domain::json::{Number, Value};
 use crate::domain::violation::Rule;
 
 /// A whole number from a small range, whose ends and steps between may have labels.
 #[derive(Debug, Clone)]
 pub struct Scale {
     range: RangeInclusive<i64>,
-    nps: Option<bool>,
-    min: Option<i64>,
-    max: Option<i64>,
-    labels: Option<Object>,
 }
 
 impl Scale {
@@ -25,8 +21,8 @@ impl Scale {
     pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Self {
         let max = fields.integer("max", 2..=10);
         let range = 1..=max.unwrap_or(5);
-        let labels = read_labels(fields, &range);
-        Self { range, nps: None, min: None, max, labels }
+        check_labels(fields, &range);
+        Self { range }
     }
 
     /// From `min`, which is 0 or 1, to `max`, which is 10. `nps` asks for the scale of the net promoter score, 0 to 10.
@@ -42,14 +38,14 @@ impl Scale {
                 "`nps` asks on a scale from 0 to 10; leave out `min` and `max`",
             );
         }
-        let labels = read_labels(fields, &range);
-        Self { range, nps, min, max, labels }
+        check_labels(fields, &range);
+        Self { range }
     }
 }
 
-fn read_labels(fields: &mut Fields<'_, '_>, range: &RangeInclusive<i64>) -> Option<Object> {
+fn check_labels(fields: &mut Fields<'_, '_>, range: &RangeInclusive<i64>) {
     let values: Vec<_> = range.clone().map(|number| number.to_string()).collect();
-    labels::read(fields, &values)
+    labels::check(fields, &values);
 }
 
 impl Rules for Scale {
@@ -72,15 +68,6 @@ impl Rules for Scale {
             ("type", Some("integer".into())),
             ("minimum", Some((*self.range.start()).into())),
             ("maximum", Some((*self.range.end()).into())),
-        ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([
-            ("nps", self.nps.map(Value::from)),
-            ("min", self.min.map(Value::from)),
-            ("max", self.max.map(Value::from)),
-            ("labels", self.labels.clone().map(Value::Object)),
         ])
     }
 

@@ -18,10 +18,6 @@ impl Rules for Silent {
         false.into()
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        Vec::new()
-    }
-
     fn example(&self) -> Value {
         Value::Null
     }

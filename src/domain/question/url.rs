@@ -2,7 +2,7 @@
 
 use ::url::Url as Parsed;
 
-use super::json::{object, present};
+use super::json::object;
 use super::text::one_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
@@ -81,11 +81,6 @@ impl Rules for Url {
 
     fn schema(&self) -> Value {
         object([("type", Some("string".into())), ("pattern", Some(EXPRESSION.into()))])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |schemes: &Vec<String>| schemes.iter().map(String::as_str).collect();
-        present([("schemes", self.schemes.as_ref().map(list))])
     }
 
     fn example(&self) -> Value {
