@@ -11,6 +11,7 @@ use super::problem::Failure;
 use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
+use crate::domain::violation::shortened;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -130,7 +131,8 @@ impl Query {
         self.known.extend(["filter[question][operator]", "where"]);
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
             let Some(key) = filter_key(&name) else {
-                let fault = format!("`{}` is no filter; write `filter[question][operator]`", short(&name));
+                let fault =
+                    format!("`{}` is no filter; write `filter[question][operator]`", shortened(&name));
                 self.faults.push(fault);
                 continue;
             };
@@ -141,7 +143,7 @@ impl Query {
         for (_, text) in self.left.extract_if(.., |(name, _)| name == "where") {
             let Some((key, value)) = clause(&text) else {
                 let expected = "a question, an operator and a value, such as score.gte=4";
-                self.faults.push(format!("`where` expects {expected}, got `{}`", short(&text)));
+                self.faults.push(format!("`where` expects {expected}, got `{}`", shortened(&text)));
                 continue;
             };
             let name = format!("{}.{}", key.question, key.operator);
@@ -171,7 +173,7 @@ impl Query {
         expected: impl FnOnce() -> String,
     ) -> Option<T> {
         if found.is_none() {
-            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), short(value)));
+            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), shortened(value)));
         }
         found
     }
@@ -193,7 +195,7 @@ impl Query {
             [] => "it takes none".to_owned(),
             known => format!("it takes `{}`", known.join("`, `")),
         };
-        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", short(name)));
+        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", shortened(name)));
         let names = names.collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| format!("this operation takes no parameter {names}; {there}"))
     }
@@ -218,18 +220,13 @@ fn clause(text: &str) -> Option<(FilterKey, &str)> {
 
 fn no_utf8(pair: &str) -> String {
     let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
-    format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))
+    format!("`{}` is no UTF-8 once it is percent-decoded", shortened(&name))
 }
 
 fn twice(name: &str) -> String {
-    format!("`{}` given more than once", short(name))
+    format!("`{}` given more than once", shortened(name))
 }
 
 fn invalid(detail: String) -> Failure {
     Failure::because(Code::InvalidQuery, detail)
-}
-
-/// Enough of `text` to know it again.
-fn short(text: &str) -> String {
-    text.chars().take(80).collect()
 }
