@@ -3,7 +3,7 @@
 use crate::cli::output::visible;
 use crate::cli::similar::similar;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::Question;
 use crate::domain::violation::Rule;
 
 /// An option of a question: what is sent, and what people read.
@@ -26,8 +26,7 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
     let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
-            let order =
-                if matches!(question.kind, Kind::Ranking(_)) { ", the most preferred first" } else { "" };
+            let order = if question.kind.name() == "ranking" { ", the most preferred first" } else { "" };
             format!("give it once for each{order}: {}{other}", repeated(question, id, wrong))
         }
         example @ Value::Object(_) => {

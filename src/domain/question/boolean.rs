@@ -10,7 +10,7 @@ use crate::domain::violation::Rule;
 
 /// Yes or no, which may be called otherwise.
 #[derive(Debug, Clone)]
-pub struct Boolean;
+pub(super) struct Boolean;
 
 impl Boolean {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
@@ -49,7 +49,7 @@ impl Rules for Boolean {
 
 /// Agreement to a text. Whoever does not agree has not answered.
 #[derive(Debug, Clone)]
-pub struct Consent;
+pub(super) struct Consent;
 
 impl Consent {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {

@@ -14,7 +14,7 @@ use crate::domain::violation::Rule;
 
 /// A day, a time of day or a moment.
 #[derive(Debug, Clone)]
-pub struct Calendar {
+pub(super) struct Calendar {
     unit: Unit,
     min: Option<Bound>,
     max: Option<Bound>,

@@ -126,7 +126,7 @@ fn other_schema() -> Value {
 
 /// One of the options.
 #[derive(Debug, Clone)]
-pub struct SingleChoice {
+pub(super) struct SingleChoice {
     offer: Offer,
 }
 
@@ -168,12 +168,13 @@ impl Rules for SingleChoice {
     }
 }
 
-/// Several of the options, none twice.
+/// Several of the options, none twice; of a ranking in order, the most preferred first.
 #[derive(Debug, Clone)]
-pub struct MultipleChoice {
+pub(super) struct MultipleChoice {
     offer: Offer,
     fewest: usize,
     most: usize,
+    is_ranking: bool,
 }
 
 impl MultipleChoice {
@@ -192,7 +193,14 @@ impl MultipleChoice {
         }
         let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
         let (fewest, most) = (count(min_selected).unwrap_or(0), count(max_selected).unwrap_or(offer.len()));
-        Self { offer, fewest, most }
+        Self { offer, fewest, most, is_ranking: false }
+    }
+
+    pub(super) fn read_ranking(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let offer = Offer::plain(Options::read(fields, "options", limits));
+        let most = offer.len();
+        let fewest = if fields.flag("rank_all") == Some(true) { most } else { 0 };
+        Self { offer, fewest, most, is_ranking: true }
     }
 }
 
@@ -206,7 +214,8 @@ impl Rules for MultipleChoice {
     }
 
     fn example(&self) -> Value {
-        self.offer.options.values().take(1).collect()
+        let count = if self.is_ranking { self.most } else { 1 };
+        self.offer.options.values().take(count).collect()
     }
 
     fn entered(&self, text: &str) -> Value {
@@ -214,47 +223,11 @@ impl Rules for MultipleChoice {
     }
 
     fn expects(&self) -> String {
-        format!("a list, each {}", self.offer.options.listed())
+        let order = if self.is_ranking { " in order of preference" } else { "" };
+        format!("a list{order}, each {}", self.offer.options.listed())
     }
 
     fn takes_other(&self) -> bool {
         self.offer.takes_other
-    }
-}
-
-/// Options in order, the most preferred first.
-#[derive(Debug, Clone)]
-pub struct Ranking {
-    offer: Offer,
-    fewest: usize,
-}
-
-impl Ranking {
-    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let offer = Offer::plain(Options::read(fields, "options", limits));
-        let fewest = if fields.flag("rank_all") == Some(true) { offer.len() } else { 0 };
-        Self { offer, fewest }
-    }
-}
-
-impl Rules for Ranking {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        self.offer.check_list(answer, self.fewest, self.offer.len())
-    }
-
-    fn schema(&self) -> Value {
-        self.offer.list_schema(self.fewest, self.offer.len())
-    }
-
-    fn example(&self) -> Value {
-        self.offer.options.values().collect()
-    }
-
-    fn entered(&self, text: &str) -> Value {
-        json_or_text(text, |value| matches!(value, Value::Array(_)))
-    }
-
-    fn expects(&self) -> String {
-        format!("a list in order of preference, each {}", self.offer.options.listed())
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::violation::{Rule, Violation, shortened};
 
 /// A question as its author sent it: the id may be missing.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
     } else {
         format!(
             "`{}` is not a question id: use a letter, then letters, digits and _, lower case, 64 at most",
-            id.chars().take(80).collect::<String>()
+            shortened(id)
         )
     };
     fields.refuse("id", Rule::InvalidQuestionId, message);

@@ -26,7 +26,7 @@ const EXPRESSION: &str = concat!(
 /// is typed. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
 /// mistakes.
 #[derive(Debug, Clone, Default)]
-pub struct Email {
+pub(super) struct Email {
     allow_domains: Option<Vec<Domain>>,
     deny_domains: Option<Vec<Domain>>,
 }

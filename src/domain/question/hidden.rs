@@ -13,7 +13,7 @@ const MAX_DEFAULT: usize = 1_000;
 
 /// A text, a number or a boolean that nobody is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden {
+pub(super) struct Hidden {
     default: Option<Value>,
 }
 

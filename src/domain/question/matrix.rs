@@ -13,7 +13,7 @@ use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
 #[derive(Debug, Clone)]
-pub struct Matrix {
+pub(super) struct Matrix {
     rows: Options,
     columns: Offer,
     takes_several: bool,

@@ -1,7 +1,7 @@
 //! Questions: what may be asked, with which settings, and which answers fit.
 //!
-//! A kind of question is a file that implements [`Rules`], a variant of [`Kind`], and an arm in each of its
-//! matches; the compiler names them.
+//! A kind of question is a file that implements [`Rules`], a row in the table of [`Kind`]s, and its settings' places in
+//! the canonical order.
 
 mod boolean;
 mod calendar;
@@ -25,6 +25,8 @@ mod url;
 pub use draft::{MAX_DESCRIPTION, QuestionDraft};
 pub use kind::Kind;
 
+use std::fmt;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -37,7 +39,7 @@ use super::violation::{Rule, join};
 use crate::clock::Timestamp;
 
 /// What the kinds of question have in common.
-pub trait Rules {
+pub trait Rules: fmt::Debug + Send + Sync {
     /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits. `now` is for bounds such as
     /// `today`; without it they are left out, and what remains is wrong on every day.
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault>;

@@ -1,5 +1,7 @@
 //! `number`: any number, or one of those between two bounds and at certain steps.
 
+use std::ops::RangeInclusive;
+
 use super::entered::json_or_text;
 use super::json::object;
 use super::{Fault, Rules};
@@ -10,11 +12,12 @@ use crate::domain::violation::Rule;
 
 /// A number. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
 #[derive(Debug, Clone)]
-pub struct Quantity {
+pub(super) struct Quantity {
     min: Option<Number>,
     max: Option<Number>,
     step: Option<(Number, Steps)>,
     is_whole: bool,
+    example: i64,
 }
 
 impl Quantity {
@@ -35,7 +38,13 @@ impl Quantity {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);
         }
-        Self { min, max, step, is_whole }
+        Self { min, max, step, is_whole, example: 42 }
+    }
+
+    /// A whole number within `range`.
+    pub(super) fn whole(range: RangeInclusive<i64>) -> Self {
+        let (min, max) = range.into_inner();
+        Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min }
     }
 }
 
@@ -87,7 +96,7 @@ impl Rules for Quantity {
     }
 
     fn example(&self) -> Value {
-        42.into()
+        self.example.into()
     }
 
     fn range(&self) -> [Option<Value>; 2] {

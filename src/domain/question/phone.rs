@@ -17,7 +17,7 @@ use crate::domain::violation::Rule;
 /// Possible is what has a known calling code and as many digits as numbers there have. Whether a number is in use nobody
 /// can tell, and ranges are opened every week.
 #[derive(Debug, Clone)]
-pub struct Phone {
+pub(super) struct Phone {
     default_country: Option<String>,
 }
 

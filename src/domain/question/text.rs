@@ -16,7 +16,7 @@ use crate::domain::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub(super) struct Text {
     lines: Lines,
     min_length: i64,
     max_length: i64,

@@ -18,7 +18,7 @@ const EXPRESSION: &str = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\u0000-\u0020\u007f-\u00a0
 
 /// An absolute address, of the web if the author names no other schemes.
 #[derive(Debug, Clone)]
-pub struct Url {
+pub(super) struct Url {
     schemes: Option<Vec<String>>,
 }
 
