@@ -13,6 +13,7 @@ mod versions;
 
 use std::sync::Arc;
 
+use self::cursor::Cursors;
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -27,11 +28,9 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 
-pub use cursor::Cursors;
-pub use forms::{FormPage, FormView, FormsWanted, VersionPage};
+pub use forms::{FormView, FormsWanted};
 pub use keys::{add_operator_key, bootstrap};
-pub use submission_life::HistoryPage;
-pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
+pub use submissions::{Accepted, SubmissionsWanted, Tried};
 pub use upkeep::Maintained;
 
 /// Everything a use case needs.
@@ -55,6 +54,16 @@ pub struct App {
 pub struct Current {
     pub form: Arc<Form>,
     pub version: Arc<Version>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub struct ListPage<T> {
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+    /// How many items all pages have together, if that was asked for and counting them did not take too long.
+    pub total: Option<u64>,
 }
 
 /// Why a use case did not do what it was asked.
@@ -129,10 +138,10 @@ impl App {
         }
     }
 
-    /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out
+    /// Signs positions in `list`. The key is read anew each time: the store draws another one when positions given out
     /// before would mislead.
-    async fn cursors(&self) -> Result<Cursors, AppError> {
-        Ok(Cursors::new(&self.store.signing_key().await?))
+    async fn cursors(&self, list: String) -> Result<Cursors, AppError> {
+        Ok(Cursors::new(&self.store.signing_key().await?, list))
     }
 
     /// The store, for what concerns it as a whole.
@@ -179,9 +188,8 @@ impl App {
 
     /// The form that `text` names, in the caller's workspace and outside the trash.
     async fn form(&self, caller: &Caller, text: &str) -> Result<Arc<Form>, AppError> {
-        let missing = || AppError::NotFound(What::Form(text.to_owned()));
         let id = self.form_id(caller, text).await?;
-        self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
+        self.store.find_form(caller.workspace, id).await?.ok_or_else(|| no_form(text))
     }
 
     /// The id that `text` is, or that of the form which has it as its slug.
@@ -193,7 +201,7 @@ impl App {
             true => self.store.find_slug(caller.workspace, text).await?,
             false => None,
         };
-        found.ok_or_else(|| AppError::NotFound(What::Form(text.to_owned())))
+        found.ok_or_else(|| no_form(text))
     }
 }
 
@@ -235,6 +243,11 @@ fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
         Step::Recheck => Err(AppError::Overloaded),
         Step::Missing => Err(AppError::NotFound(missing)),
     }
+}
+
+/// The form that `text` names is not there.
+fn no_form(text: &str) -> AppError {
+    AppError::NotFound(What::Form(text.to_owned()))
 }
 
 fn require(caller: &Caller, scope: Scope) -> Result<(), AppError> {

@@ -6,7 +6,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::time::timeout;
 
-use super::{App, AppError, What};
+use super::{App, AppError, no_form};
 use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::StoreError;
@@ -66,7 +66,7 @@ impl App {
         let key = (form, number);
         let compiled = self.versions.0.get_or_insert_async(&key, async {
             let found = self.store.find_version(workspace, form, number).await?;
-            let written = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_string())))?;
+            let written = found.ok_or_else(|| no_form(&form.to_string()))?;
             self.pool.run(move || compile(&written)).await?
         });
         // Where one who compiles is refused, the next who waits tries: in all they wait no longer than one job may.

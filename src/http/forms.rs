@@ -10,12 +10,12 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::accept::{SCHEMA, accepts};
 use super::answer::{counted, created, json, page, replayed, written};
-use super::auth::{Signed, SignedForSchema};
+use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
 use super::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
 use super::problem::Failure;
-use super::query::{FromQuery, Nothing, Parameters, Query};
+use super::query::{FromQuery, ListPart, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 use crate::app::{Attempt, FormView, FormsWanted};
 use crate::clock::Timestamp;
@@ -139,7 +139,7 @@ pub(super) async fn list_forms(
     let filter = FormFilter { trashed, status, title: q };
     let found = shared.app.list_forms(&caller, FormsWanted { filter, cursor, limit, count }).await?;
     let now = shared.app.now();
-    let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
+    let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
     let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
     Ok(counted(page, found.total))
 }
@@ -239,29 +239,12 @@ pub(super) async fn restore_form(
     Ok(replayed(shown(restored, at)?, again))
 }
 
-/// Which part of the list of versions.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct VersionsPage {
-    /// How many at most; fewer where they are large.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
-    limit: usize,
-    /// Where to continue: from the header `Link` of the page before.
-    cursor: Option<String>,
-}
-
-impl FromQuery for VersionsPage {
-    fn take(query: &mut Query) -> Self {
-        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
-    }
-}
-
 /// List a form's versions
 ///
 /// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
 /// first. The next page is in the header `Link`.
 #[utoipa::path(
-    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), VersionsPage),
+    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), ListPart),
     responses(
         (status = 200, body = VersionList, description = "a page of versions"),
         AnyProblem
@@ -271,11 +254,11 @@ pub(super) async fn list_versions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(VersionsPage { limit, cursor }): Parameters<VersionsPage>,
+    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
-    let versions = found.versions.into_iter().map(VersionView::from).collect();
+    let versions = found.items.into_iter().map(VersionView::from).collect();
     Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
@@ -310,7 +293,7 @@ pub(super) async fn get_version(
 )]
 pub(super) async fn get_schema(
     State(shared): State<Shared>,
-    SignedForSchema(caller): SignedForSchema,
+    Signed(caller): Signed<true>,
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     headers: HeaderMap,

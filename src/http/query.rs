@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
+use utoipa::IntoParams;
 
 use super::Shared;
 use super::problem::Failure;
@@ -12,6 +13,7 @@ use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::violation::shortened;
+use crate::store::DEFAULT_PAGE;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -45,6 +47,23 @@ pub(super) struct Nothing {}
 impl FromQuery for Nothing {
     fn take(_: &mut Query) -> Self {
         Self {}
+    }
+}
+
+/// Which part of a list that is asked for nothing else.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListPart {
+    /// How many at most; fewer where they are large.
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    pub(super) limit: usize,
+    /// Where to continue: from the header `Link` of the page before.
+    pub(super) cursor: Option<String>,
+}
+
+impl FromQuery for ListPart {
+    fn take(query: &mut Query) -> Self {
+        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
     }
 }
 

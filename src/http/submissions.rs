@@ -159,7 +159,7 @@ pub(super) async fn list_submissions(
         false => app.list_submissions(&caller, &form, asked.into()).await?,
     };
     let next = found.next.as_deref();
-    Ok(page(written(SubmissionList::json(&found.submissions, next, found.total)), &uri, limit, next))
+    Ok(page(written(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
 
 /// Get a submission
