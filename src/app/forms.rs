@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
-use crate::domain::form::{Edit, EditedForm, Form, Retired, Version, WrittenVersion};
+use crate::domain::form::{EditedForm, Form, Retired, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
 use crate::domain::revision::Expected;
@@ -204,13 +204,12 @@ impl App {
             None => Retired::new(),
         };
         let (Current { form, version }, now) = (current.clone(), self.now());
-        let work = move || match form.change(&version, &retired, &change, now) {
-            Ok(Edit::Unchanged) => Ok(None),
-            Ok(Edit::Changed(edited)) => {
+        let work = move || {
+            let edited = form.change(&version, &retired, &change, now).map_err(AppError::Refused)?;
+            Ok(edited.map(|edited| {
                 let written = edited.version.as_ref().map(Version::written);
-                Ok(Some((*edited, written)))
-            }
-            Err(why) => Err(AppError::Refused(why)),
+                (edited, written)
+            }))
         };
         self.run_job(caller, work).await
     }

@@ -154,6 +154,11 @@ impl App {
         &self.pool
     }
 
+    /// Bounds on what a definition or a set of answers may hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

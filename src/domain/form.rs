@@ -96,14 +96,6 @@ pub struct WrittenVersion {
 /// The ids of questions that were removed from a form; none is given to another question.
 pub type Retired = BTreeSet<String>;
 
-/// What a change comes to.
-#[derive(Debug, Clone)]
-pub enum Edit {
-    /// The form is that way already.
-    Unchanged,
-    Changed(Box<EditedForm>),
-}
-
 /// A form after an edit.
 #[derive(Debug, Clone)]
 pub struct EditedForm {
@@ -141,8 +133,8 @@ impl Form {
         (form, Version::new(1, now, questions))
     }
 
-    /// What `change` makes of this form, whose questions are `current`. A change of its questions asks for the ids
-    /// `retired` so far.
+    /// What `change` makes of this form, whose questions are `current`; `None` if it is that way already. A change of its
+    /// questions asks for the ids `retired` so far.
     ///
     /// Refuses ids of questions that were removed earlier, to retire more than [`MAX_RETIRED_IDS`], and to publish what
     /// asks for no answer.
@@ -152,7 +144,7 @@ impl Form {
         retired: &Retired,
         change: &Change,
         now: Timestamp,
-    ) -> Result<Edit, Refusal> {
+    ) -> Result<Option<EditedForm>, Refusal> {
         let mut form = self.clone();
         if let Some(title) = &change.title {
             form.title.clone_from(title);
@@ -184,11 +176,11 @@ impl Form {
         let version = questions.map(|questions| Version::new(self.version + 1, now, questions));
         form.version = version.as_ref().map_or(self.version, |version| version.number);
         if form == *self {
-            return Ok(Edit::Unchanged);
+            return Ok(None);
         }
         form.revision += 1;
         form.updated_at = now;
-        Ok(Edit::Changed(Box::new(EditedForm { form, version, retired })))
+        Ok(Some(EditedForm { form, version, retired }))
     }
 }
 

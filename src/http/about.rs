@@ -51,7 +51,7 @@ pub(super) async fn get_limits(
     Signed(_): Signed,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    json(&limits_view(&shared.limits, &shared.content))
+    json(&limits_view(&shared.limits, shared.app.limits()))
 }
 
 fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
