@@ -235,7 +235,7 @@ impl Version {
     fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
         let ids = give_ids(&wanted, &given);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
         let mut violations = Vec::new();
@@ -283,7 +283,7 @@ fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Ref
     let violations: Vec<_> = drafts
         .iter()
         .enumerate()
-        .filter_map(|(place, draft)| Some((place, draft.id.as_ref()?)))
+        .filter_map(|(place, draft)| Some((place, draft.id()?)))
         .filter(|(_, id)| retired.contains(*id))
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");

@@ -37,7 +37,11 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default());
         let parameters = T::take(&mut query);
         let faults = query.end();
-        if faults.is_empty() { Ok(Self(parameters)) } else { Err(invalid(faults.join("; "))) }
+        if faults.is_empty() {
+            Ok(Self(parameters))
+        } else {
+            Err(Failure::because(Code::InvalidQuery, faults.join("; ")))
+        }
     }
 }
 
@@ -244,8 +248,4 @@ fn no_utf8(pair: &str) -> String {
 
 fn twice(name: &str) -> String {
     format!("`{}` given more than once", shortened(name))
-}
-
-fn invalid(detail: String) -> Failure {
-    Failure::because(Code::InvalidQuery, detail)
 }

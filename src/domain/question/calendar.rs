@@ -4,7 +4,7 @@ use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
 use super::json::object;
-use super::text::one_line;
+use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::{MAX_MOMENT, Sense};
@@ -192,19 +192,13 @@ fn never(min: Point, max: Point) -> bool {
 
 impl Rules for Calendar {
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault> {
-        let text = match one_line(answer) {
-            Ok(text) => text,
-            Err(fault) => return vec![fault],
-        };
-        let Some(point) = self.unit.read(text) else {
-            return vec![Fault::new(self.unit.broken(), format!("Enter {}", self.expects()))];
-        };
-        let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
-        let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
-        match early || late {
-            true => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],
-            false => Vec::new(),
-        }
+        check_line(answer, |text| {
+            let fault = |rule| Fault::new(rule, format!("Enter {}", self.expects()));
+            let point = self.unit.read(text).ok_or_else(|| fault(self.unit.broken()))?;
+            let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
+            let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
+            if early || late { Err(fault(Rule::OutOfRange)) } else { Ok(()) }
+        })
     }
 
     fn schema(&self) -> Value {

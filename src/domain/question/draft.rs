@@ -1,26 +1,15 @@
 //! A question as its author sent it: what is common to all kinds is read here.
 
-use super::{Kind, Question, Settings};
+use super::{Kind, Question};
 use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation, shortened};
 
-/// A question as its author sent it: the id may be missing.
+/// A question as its author sent it: the id may be missing. An empty title stands for the id.
 #[derive(Debug, Clone)]
-pub struct QuestionDraft {
-    /// The id the author chose.
-    pub id: Option<String>,
-    kind: Kind,
-    /// `None` stands for the id.
-    title: Option<String>,
-    description: Option<String>,
-    required: bool,
-    show_if: Option<Condition>,
-    required_if: Option<Condition>,
-    settings: Settings,
-}
+pub struct QuestionDraft(Question);
 
 impl QuestionDraft {
     /// Reads the question at `pointer`, the `place`-th of its form counted from 0, within `budget`, and reports every
@@ -52,26 +41,32 @@ impl QuestionDraft {
         }
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
-        let kind = kind?;
-        let required = required.unwrap_or(false);
-        Some(Self { id, kind, title, description, required, show_if, required_if, settings })
+        let (kind, title, required) = (kind?, title.unwrap_or_default(), required.unwrap_or(false));
+        Some(Self(Question { id, kind, title, description, required, show_if, required_if, settings }))
+    }
+
+    /// The id the author chose.
+    pub fn id(&self) -> Option<&str> {
+        self.0.id.as_deref()
     }
 
     /// Whether it needs an id: answers are kept under it.
     pub fn takes_answer(&self) -> bool {
-        self.kind.rules().takes_answer()
+        self.0.kind.rules().takes_answer()
     }
 
     /// The question under its final id.
     pub fn named(self, id: Option<String>) -> Question {
-        let Self { id: _, kind, title, description, required, show_if, required_if, settings } = self;
-        let title = title.or_else(|| id.clone()).unwrap_or_default();
-        Question { id, kind, title, description, required, show_if, required_if, settings }
+        let Self(mut question) = self;
+        if question.title.is_empty() {
+            question.title = id.clone().unwrap_or_default();
+        }
+        Question { id, ..question }
     }
 
     /// The question under the id it has; `None` if it needs one and has none.
     pub fn kept(self) -> Option<Question> {
-        let id = self.id.clone();
+        let id = self.0.id.clone();
         (id.is_some() || !self.takes_answer()).then(|| self.named(id))
     }
 }

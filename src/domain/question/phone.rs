@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use phonelib::{ParseError, PhoneNumber, country_by_code};
 
 use super::json::object;
-use super::text::{Lines, one_line};
+use super::text::{Lines, check_line};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -59,11 +59,10 @@ fn dialled(text: &str) -> Cow<'_, str> {
 
 impl Rules for Phone {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        match one_line(answer) {
-            Ok(text) if self.is_possible(text) => Vec::new(),
-            Ok(_) => vec![Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))],
-            Err(fault) => vec![fault],
-        }
+        check_line(answer, |text| match self.is_possible(text) {
+            true => Ok(()),
+            false => Err(Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))),
+        })
     }
 
     fn schema(&self) -> Value {

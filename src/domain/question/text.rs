@@ -175,6 +175,11 @@ impl Rules for Text {
     }
 }
 
+/// Checks an answer that is to be one line of text, and whose text is to pass `check`.
+pub(super) fn check_line(answer: &Value, check: impl FnOnce(&str) -> Result<(), Fault>) -> Vec<Fault> {
+    one_line(answer).and_then(check).err().into_iter().collect()
+}
+
 /// The answer as one line of text without control characters.
 pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
     let Value::String(text) = answer else { return Err(no_text(answer)) };
