@@ -43,16 +43,13 @@ const TRIES: usize = 3;
 /// A form after an edit, and its new questions as they are written.
 type WrittenEdit = (EditedForm, Option<WrittenVersion>);
 
-/// How a definition or a change of one is read.
-type Read<T> = fn(&Value, &Limits) -> Result<T, Vec<Violation>>;
-
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
     async fn read_definition<T: Send + 'static>(
         &self,
         caller: &Caller,
         body: &str,
-        read: Read<T>,
+        read: fn(&Value, &Limits) -> Result<T, Vec<Violation>>,
     ) -> Result<T, AppError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || {

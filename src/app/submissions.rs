@@ -63,7 +63,14 @@ impl App {
                 return self.replayed(caller, id, &current, attempt.body).await;
             }
             let (sent, dropped) = self.check(caller, &current, attempt.body).await?;
-            let new = checked(&current, &sent, retry);
+            let new = NewSubmission {
+                form: current.form.id,
+                checked_revision: current.form.revision,
+                checked_version: current.form.version,
+                answers: sent.answers.text(),
+                metadata: sent.metadata.as_deref(),
+                retry,
+            };
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, Step::Recheck) {
                 continue;
@@ -302,18 +309,6 @@ fn fitting(version: &Version, mut sent: Sent, limits: &Limits, now: Timestamp) -
         return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
     }
     Ok(Sent { answers: sent.answers.with(defaults), ..sent })
-}
-
-/// What is to be stored of what fits `current`.
-fn checked<'a>(current: &Current, sent: &'a Sent, retry: Option<Retry>) -> NewSubmission<'a> {
-    NewSubmission {
-        form: current.form.id,
-        checked_revision: current.form.revision,
-        checked_version: current.form.version,
-        answers: sent.answers.text(),
-        metadata: sent.metadata.as_deref(),
-        retry,
-    }
 }
 
 fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {

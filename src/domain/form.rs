@@ -28,11 +28,7 @@ pub enum Status {
 impl Status {
     /// The status called `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "draft" => Some(Self::Draft),
-            "published" => Some(Self::Published),
-            _ => None,
-        }
+        [Self::Draft, Self::Published].into_iter().find(|status| status.name() == text)
     }
 
     /// The status's name.

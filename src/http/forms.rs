@@ -3,13 +3,13 @@
 
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::accept::{SCHEMA, accepts};
-use super::answer::{counted, created, json, page, replayed, written};
+use super::answer::{counted, created, json, page, replayed, with_header, written};
 use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
@@ -298,11 +298,11 @@ pub(super) async fn get_schema(
     Parameters(Nothing {}): Parameters<Nothing>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let mut response = written(shared.app.get_schema(&caller, &form).await?);
-    if accepts(&headers, SCHEMA) {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SCHEMA));
+    let response = written(shared.app.get_schema(&caller, &form).await?);
+    if !accepts(&headers, SCHEMA) {
+        return Ok(response);
     }
-    Ok(response)
+    Ok(with_header(response, CONTENT_TYPE, SCHEMA))
 }
 
 /// A form as it was `at` that moment, whole, with the tag of its revision.
