@@ -7,7 +7,7 @@ use super::AppError;
 /// Signs positions in one list and takes back only its own.
 pub(super) struct Cursors {
     key: hmac::Key,
-    /// What the list is of.
+    /// Name of the list, filters included.
     list: String,
 }
 

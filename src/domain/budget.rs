@@ -30,7 +30,7 @@ struct Largest {
     cost: usize,
 }
 
-/// What is counted in the conditions of a form.
+/// An element of conditions that is counted over a whole form.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Counted {
     /// Tests with `matches`.

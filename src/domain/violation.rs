@@ -122,7 +122,7 @@ pub fn join(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// What `read` returns, if it reports no violation.
+/// Runs `read` and returns its result, or the violations if it reports any.
 pub(super) fn without_violations<T>(
     read: impl FnOnce(&mut Vec<Violation>) -> Option<T>,
 ) -> Result<T, Vec<Violation>> {

@@ -104,8 +104,8 @@ pub(super) async fn read_nothing(request: Request, shared: &Shared) -> Result<Bo
 /// Reads the body, whatever it is declared as. A large one then waits for one of the permits for those, a small one for
 /// one of `small`: where an operation answers with a whole object, however little was sent.
 ///
-/// What needs a permit may be answered with much, and is refused while there is no room for answers: once something is
-/// changed it would be too late.
+/// A request that needs a permit may be answered with much, and is refused while there is no room for answers: once
+/// something is changed it would be too late.
 async fn read_text(
     request: Request,
     limit: usize,

@@ -155,7 +155,7 @@ pub struct Question {
     pub show_if: Option<Condition>,
     /// Where it must have an answer even if it is not `required`.
     pub required_if: Option<Condition>,
-    /// What its author set besides.
+    /// The settings that its kind has besides.
     pub settings: Settings,
 }
 
