@@ -78,7 +78,7 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     let limits = HttpLimits::default();
-    let api = router(app, limits.clone(), Limits::default());
+    let api = router(app, limits.clone());
     serve(&listener, api, &limits, std::future::pending()).await;
     Ok(())
 }

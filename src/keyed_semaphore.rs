@@ -1,12 +1,14 @@
-//! A semaphore for each id: with one permit a mutex, with more a bound of what an id may have at a time.
+//! How many of something an id may have at a time: a semaphore for each id, and one for all of which each id has a share.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-/// Semaphores by id, each kept as long as somebody holds a permit or waits for one.
+/// Semaphores by id, with one permit mutexes; each is kept as long as somebody holds a permit or waits for one.
 pub struct KeyedSemaphore<Id> {
     permits: usize,
     semaphores: Mutex<HashMap<Id, Weak<Semaphore>>>,
@@ -34,9 +36,51 @@ impl<Id: Eq + Hash> KeyedSemaphore<Id> {
     }
 }
 
+/// A semaphore of which one id has at most a quarter of the permits. Nobody waits for long.
+pub struct FairSemaphore<Id> {
+    all: Arc<Semaphore>,
+    shares: KeyedSemaphore<Id>,
+    max_wait: Duration,
+}
+
+/// A permit of a [`FairSemaphore`], given back when dropped.
+pub type FairPermit = [OwnedSemaphorePermit; 2];
+
+impl<Id: Eq + Hash> FairSemaphore<Id> {
+    /// Creates a semaphore with `permits` permits, for which nobody waits longer than `max_wait`.
+    pub fn new(permits: usize, max_wait: Duration) -> Self {
+        let shares = KeyedSemaphore::new(permits.div_ceil(4));
+        Self { all: Arc::new(Semaphore::new(permits)), shares, max_wait }
+    }
+
+    /// Acquires a permit for `id`, behind those who wait for the same id first. `None` if that takes too long.
+    pub async fn acquire(&self, id: Id) -> Option<FairPermit> {
+        let acquire = async {
+            let own = self.shares.acquire(id).await;
+            [own, Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")]
+        };
+        timeout(self.max_wait, acquire).await.ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::KeyedSemaphore;
+    use std::time::Duration;
+
+    use super::{FairSemaphore, KeyedSemaphore};
+
+    #[tokio::test]
+    async fn an_id_has_a_quarter_and_all_have_the_total() {
+        let semaphore = FairSemaphore::new(8, Duration::ZERO);
+        let mut permits = Vec::new();
+        for id in 0..4 {
+            permits.push([semaphore.acquire(id).await.unwrap(), semaphore.acquire(id).await.unwrap()]);
+            assert!(semaphore.acquire(id).await.is_none(), "its quarter is used up");
+        }
+        assert!(semaphore.acquire(4).await.is_none(), "all are used up");
+        permits.pop();
+        assert!(semaphore.acquire(4).await.is_some());
+    }
 
     #[tokio::test]
     async fn an_id_has_its_permits_and_unused_ids_are_forgotten() {

@@ -72,7 +72,7 @@
 //!
 //! | Add | Touch | Who tells you what is missing |
 //! |---|---|---|
-//! | a kind of question | a file in `domain/question/`, a variant and its arms in `kind.rs` | the compiler; the tests over all kinds |
+//! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its settings in `draft.rs` | the tests over all kinds |
 //! | a route | a handler in `http/`, its name in the `routes!` list, a use case in `app/`, a method in `client` once a command needs it | the golden OpenAPI document |
 //! | a command | a variant and an arm in `cli/` | clap's own checks; the help sweep; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |

@@ -239,7 +239,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
     let app = Arc::new(App::new(store, pool, clock, random, config.content));
-    let api = router(Arc::clone(&app), config.http.clone(), config.content);
+    let api = router(Arc::clone(&app), config.http.clone());
     Ok(Local { api, key, app })
 }
 

@@ -2,41 +2,47 @@
 
 use ring::hmac;
 
-/// Signs positions and takes back only its own.
-pub struct Cursors {
+use super::AppError;
+
+/// Signs positions in one list and takes back only its own.
+pub(super) struct Cursors {
     key: hmac::Key,
+    /// Name of the list, filters included.
+    list: String,
 }
 
 impl Cursors {
     /// Bytes of the signature: enough that guessing one is hopeless for what it guards, a place in one's own list.
     const TAG: usize = 8;
 
-    /// Signs with `key`.
-    pub fn new(key: &[u8; 32]) -> Self {
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key) }
+    /// Signs positions in `list` with `key`.
+    pub(super) fn new(key: &[u8; 32], list: String) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key), list }
     }
 
-    /// The text of `position` in the list that `list` names.
-    pub fn write(&self, list: &str, position: &[u8]) -> String {
-        let tag = self.sign(list, position);
+    /// The cursor of `position`.
+    pub(super) fn write(&self, position: &[u8]) -> String {
+        let tag = self.sign(position);
         position.iter().chain(&tag).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The position that `text` gives in the list that `list` names; `None` for any other text.
-    pub fn read(&self, list: &str, text: &str) -> Option<Vec<u8>> {
+    /// The position that `cursor` gives, if there is one.
+    ///
+    /// # Errors
+    /// [`AppError::InvalidCursor`] if it was not given for this list.
+    pub(super) fn read<const N: usize>(&self, cursor: Option<&str>) -> Result<Option<[u8; N]>, AppError> {
+        cursor.map(|text| self.position(text).ok_or(AppError::InvalidCursor)).transpose()
+    }
+
+    fn position<const N: usize>(&self, text: &str) -> Option<[u8; N]> {
         let mut position = from_hex(text)?;
         let tag = position.split_off(position.len().checked_sub(Self::TAG)?);
-        (self.sign(list, &position) == *tag).then_some(position)
+        if self.sign(&position) == *tag { position.try_into().ok() } else { None }
     }
 
-    /// The same, of a position that is a number.
-    pub fn read_number(&self, list: &str, text: &str) -> Option<u32> {
-        self.read(list, text)?.try_into().ok().map(u32::from_be_bytes)
-    }
-
-    fn sign(&self, list: &str, position: &[u8]) -> [u8; Self::TAG] {
+    fn sign(&self, position: &[u8]) -> [u8; Self::TAG] {
         let mut context = hmac::Context::with_key(&self.key);
-        context.update(list.as_bytes());
+        context.update(self.list.as_bytes());
         context.update(&[0]);
         context.update(position);
         context.sign().as_ref()[..Self::TAG].try_into().expect("an HMAC-SHA-256 has 32 bytes")
@@ -56,13 +62,16 @@ mod tests {
 
     #[test]
     fn a_cursor_serves_its_own_list_only() {
-        let cursors = Cursors::new(&[7; 32]);
-        let text = cursors.write("submissions of a", b"position");
-        assert_eq!(cursors.read("submissions of a", &text).unwrap(), b"position");
-        assert_eq!(cursors.read("submissions of b", &text), None);
-        assert_eq!(Cursors::new(&[8; 32]).read("submissions of a", &text), None);
+        let cursors = |key, list: &str| Cursors::new(&[key; 32], list.to_owned());
+        let own = cursors(7, "submissions of a");
+        let text = own.write(b"position");
+        assert_eq!(own.position(&text), Some(*b"position"));
+        assert_eq!(own.position::<7>(&text), None);
+        for other in [cursors(7, "submissions of b"), cursors(8, "submissions of a")] {
+            assert_eq!(other.position::<8>(&text), None);
+        }
         for bad in ["", "zz", "00", &text[1..], &text[2..], &format!("{text}00"), "é"] {
-            assert_eq!(cursors.read("submissions of a", bad), None, "{bad}");
+            assert_eq!(own.position::<8>(bad), None, "{bad}");
         }
     }
 }

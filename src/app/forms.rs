@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
+use super::{App, AppError, Attempt, Current, ListPage, What, no_form, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
-use crate::domain::form::{Edit, EditedForm, Form, Retired, Version, WrittenVersion};
+use crate::domain::form::{EditedForm, Form, Retired, Version, WrittenVersion};
 use crate::domain::json::{self, Value};
 use crate::domain::limits::Limits;
 use crate::domain::revision::Expected;
@@ -15,16 +15,6 @@ use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
-
-/// A page of forms with their numbers of submissions, newest first.
-#[derive(Debug, Clone)]
-pub struct FormPage {
-    pub forms: Vec<(Arc<Form>, u64)>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<String>,
-    /// How many forms all pages have together, if that was asked for.
-    pub total: Option<u64>,
-}
 
 /// Which part of which list of forms.
 #[derive(Debug, Clone)]
@@ -35,14 +25,6 @@ pub struct FormsWanted {
     pub limit: usize,
     /// Whether to count all of the list.
     pub count: bool,
-}
-
-/// A page of a form's versions, newest first.
-#[derive(Debug, Clone)]
-pub struct VersionPage {
-    pub versions: Vec<WrittenVersion>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<String>,
 }
 
 /// A form as it is shown. Its questions are shown as they are written: nothing needs to be compiled for that.
@@ -61,16 +43,13 @@ const TRIES: usize = 3;
 /// A form after an edit, and its new questions as they are written.
 type WrittenEdit = (EditedForm, Option<WrittenVersion>);
 
-/// How a definition or a change of one is read.
-type Read<T> = fn(&Value, &Limits) -> Result<T, Vec<Violation>>;
-
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
     async fn read_definition<T: Send + 'static>(
         &self,
         caller: &Caller,
         body: &str,
-        read: Read<T>,
+        read: fn(&Value, &Limits) -> Result<T, Vec<Violation>>,
     ) -> Result<T, AppError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || {
@@ -107,7 +86,7 @@ impl App {
             }
             return Ok((form, version, replayed));
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
@@ -134,7 +113,7 @@ impl App {
     /// The present version of a form outside the trash, as it is written.
     async fn written_version(&self, form: &Form) -> Result<WrittenVersion, AppError> {
         let found = self.store.find_version(form.workspace, form.id, form.version).await?;
-        found.ok_or_else(|| AppError::NotFound(What::Form(form.id.to_string())))
+        found.ok_or_else(|| no_form(&form.id.to_string()))
     }
 
     /// The text of the JSON Schema of the form's answers.
@@ -145,13 +124,16 @@ impl App {
         self.run_job(caller, write).await
     }
 
-    /// A page of the workspace's forms.
-    pub async fn list_forms(&self, caller: &Caller, wanted: FormsWanted) -> Result<FormPage, AppError> {
+    /// A page of the workspace's forms with their numbers of submissions, newest first.
+    pub async fn list_forms(
+        &self,
+        caller: &Caller,
+        wanted: FormsWanted,
+    ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
         require(caller, Scope::Read)?;
         let FormsWanted { filter, cursor, limit, count } = wanted;
-        let list = format!("forms {} {filter:?}", caller.workspace);
-        let cursors = self.cursors().await?;
-        let after = cursor.map(|text| form_position(&cursors, &list, &text)).transpose()?;
+        let cursors = self.cursors(format!("forms {} {filter:?}", caller.workspace)).await?;
+        let after = cursors.read(cursor.as_deref())?.map(form_position);
         let _permit = match filter.takes_all() && !count {
             true => None,
             false => Some(self.job_permit(caller).await?),
@@ -162,13 +144,13 @@ impl App {
         forms.truncate(length);
         let next = forms.last().filter(|_| more).map(|(last, _)| {
             let moment = filter.moment(last).millis().to_be_bytes();
-            cursors.write(&list, &[&moment[..], &last.id.to_bytes()].concat())
+            cursors.write(&[&moment[..], &last.id.to_bytes()].concat())
         });
         let total = match count {
             true => Some(self.store.count_forms(caller.workspace, &filter).await?),
             false => None,
         };
-        Ok(FormPage { forms, next, total })
+        Ok(ListPage { items: forms, next, total })
     }
 
     /// Changes the form by the merge patch in the body, if it is at the revision expected. A `dry_run` changes nothing:
@@ -204,7 +186,7 @@ impl App {
                 return self.view(form, version).await;
             }
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Computes on the pool what `change` makes of a form; `None` if it is that way already.
@@ -219,13 +201,12 @@ impl App {
             None => Retired::new(),
         };
         let (Current { form, version }, now) = (current.clone(), self.now());
-        let work = move || match form.change(&version, &retired, &change, now) {
-            Ok(Edit::Unchanged) => Ok(None),
-            Ok(Edit::Changed(edited)) => {
+        let work = move || {
+            let edited = form.change(&version, &retired, &change, now).map_err(AppError::Refused)?;
+            Ok(edited.map(|edited| {
                 let written = edited.version.as_ref().map(Version::written);
-                Ok(Some((*edited, written)))
-            }
-            Err(why) => Err(AppError::Refused(why)),
+                (edited, written)
+            }))
         };
         self.run_job(caller, work).await
     }
@@ -294,26 +275,23 @@ impl App {
         Ok((FormView { form, version, responses }, at, replayed))
     }
 
-    /// A page of the form's versions, `limit` at most, from `cursor` on.
+    /// A page of the form's versions, newest first, `limit` at most, from `cursor` on.
     pub async fn list_versions(
         &self,
         caller: &Caller,
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<VersionPage, AppError> {
+    ) -> Result<ListPage<WrittenVersion>, AppError> {
         require(caller, Scope::Read)?;
-        let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id = self.form_id(caller, form).await?;
-        let list = format!("versions {} {id}", caller.workspace);
-        let cursors = self.cursors().await?;
-        let before =
-            cursor.map(|text| cursors.read_number(&list, text).ok_or(AppError::InvalidCursor)).transpose()?;
-        let page =
-            self.store.list_versions(caller.workspace, id, before, limit).await?.ok_or_else(missing)?;
+        let cursors = self.cursors(format!("versions {} {id}", caller.workspace)).await?;
+        let before = cursors.read(cursor)?.map(u32::from_be_bytes);
+        let page = self.store.list_versions(caller.workspace, id, before, limit).await?;
+        let page = page.ok_or_else(|| no_form(form))?;
         let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&list, &last.number.to_be_bytes()));
-        Ok(VersionPage { versions: page.rows, next })
+        let next = last.map(|last| cursors.write(&last.number.to_be_bytes()));
+        Ok(ListPage { items: page.rows, next, total: None })
     }
 
     /// One version of the form's questions.
@@ -329,7 +307,7 @@ impl App {
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
-        let newest = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_owned())))?.rows.pop();
+        let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
         version.ok_or_else(|| AppError::NotFound(What::Version(number.to_owned())))
     }
@@ -351,13 +329,9 @@ fn require_sight(caller: &Caller) -> Result<(), AppError> {
     if caller.may(Scope::Submit) { Ok(()) } else { require(caller, Scope::Read) }
 }
 
-fn form_position(cursors: &Cursors, list: &str, text: &str) -> Result<(Timestamp, FormId), AppError> {
-    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-    let (created, id) = position.split_at_checked(8).ok_or(AppError::InvalidCursor)?;
-    match (created.try_into(), id.try_into()) {
-        (Ok(created), Ok(id)) => {
-            Ok((Timestamp::from_millis(i64::from_be_bytes(created)), FormId::from_bytes(id)))
-        }
-        _ => Err(AppError::InvalidCursor),
-    }
+/// The moment and the id of the form at `position`.
+fn form_position(position: [u8; 16]) -> (Timestamp, FormId) {
+    let position = u128::from_be_bytes(position);
+    let [moment, id] = [position >> 64, position].map(|half| half as u64);
+    (Timestamp::from_millis(moment.cast_signed()), FormId::from_bytes(id.to_be_bytes()))
 }

@@ -13,9 +13,7 @@ mod versions;
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
-
+use self::cursor::Cursors;
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -26,15 +24,13 @@ use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
-use crate::keyed_semaphore::KeyedSemaphore;
+use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 
-pub use cursor::Cursors;
-pub use forms::{FormPage, FormView, FormsWanted, VersionPage};
+pub use forms::{FormView, FormsWanted};
 pub use keys::{add_operator_key, bootstrap};
-pub use submission_life::HistoryPage;
-pub use submissions::{Accepted, SubmissionPage, SubmissionsWanted, Tried};
+pub use submissions::{Accepted, SubmissionsWanted, Tried};
 pub use upkeep::Maintained;
 
 /// Everything a use case needs.
@@ -45,8 +41,8 @@ pub struct App {
     limits: Limits,
     pool: CpuPool,
     versions: VersionCache,
-    /// Jobs on the pool that one API key may have at a time, so that it never keeps out all others.
-    key_jobs: KeyedSemaphore<KeyId>,
+    /// The jobs on the pool, by API key: one never keeps out all others.
+    jobs: FairSemaphore<KeyId>,
     /// Edits are checked off the store's writer thread, which may take long, and written only if nothing has changed
     /// since. Those of one form or submission are made one after the other: each succeeds at its first try.
     form_edits: KeyedSemaphore<FormId>,
@@ -58,6 +54,16 @@ pub struct App {
 pub struct Current {
     pub form: Arc<Form>,
     pub version: Arc<Version>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub struct ListPage<T> {
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+    /// How many items all pages have together, if that was asked for and counting them did not take too long.
+    pub total: Option<u64>,
 }
 
 /// Why a use case did not do what it was asked.
@@ -84,11 +90,8 @@ pub enum AppError {
     /// What a list is asked for can never be; this says what can.
     #[error("{0}")]
     InvalidQuery(String),
-    /// The form or the submission kept changing while the answers were checked.
-    #[error("the form or the submission is changing too fast")]
-    Contended,
-    /// Too much work is queued; the same request may succeed in a moment.
-    #[error("too much work is queued")]
+    /// Too much work is queued, or the form or submission kept changing; the same request may succeed in a moment.
+    #[error("too much work is queued, or the form or submission is changing too fast")]
     Overloaded,
     /// The store failed.
     #[error(transparent)]
@@ -127,7 +130,7 @@ impl App {
             clock,
             random,
             limits,
-            key_jobs: KeyedSemaphore::new(pool.limits().jobs.div_ceil(4)),
+            jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
             pool,
             versions: VersionCache::default(),
             form_edits: KeyedSemaphore::new(1),
@@ -135,10 +138,10 @@ impl App {
         }
     }
 
-    /// Signs positions in lists. The key is read anew each time: the store draws another one when positions given out
+    /// Signs positions in `list`. The key is read anew each time: the store draws another one when positions given out
     /// before would mislead.
-    async fn cursors(&self) -> Result<Cursors, AppError> {
-        Ok(Cursors::new(&self.store.signing_key().await?))
+    async fn cursors(&self, list: String) -> Result<Cursors, AppError> {
+        Ok(Cursors::new(&self.store.signing_key().await?, list))
     }
 
     /// The store, for what concerns it as a whole.
@@ -149,6 +152,11 @@ impl App {
     /// Where work that takes long runs.
     pub fn pool(&self) -> &CpuPool {
         &self.pool
+    }
+
+    /// Bounds on what a definition or a set of answers may hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// What time it is.
@@ -172,9 +180,8 @@ impl App {
     }
 
     /// Waits until the caller may have one more job on the pool.
-    async fn job_permit(&self, caller: &Caller) -> Result<OwnedSemaphorePermit, AppError> {
-        let permit = timeout(self.pool.limits().max_wait, self.key_jobs.acquire(caller.id)).await;
-        permit.map_err(|_elapsed| AppError::Overloaded)
+    async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, AppError> {
+        self.jobs.acquire(caller.id).await.ok_or(AppError::Overloaded)
     }
 
     /// The form that `text` names, in the caller's workspace and outside the trash, with its questions.
@@ -186,9 +193,8 @@ impl App {
 
     /// The form that `text` names, in the caller's workspace and outside the trash.
     async fn form(&self, caller: &Caller, text: &str) -> Result<Arc<Form>, AppError> {
-        let missing = || AppError::NotFound(What::Form(text.to_owned()));
         let id = self.form_id(caller, text).await?;
-        self.store.find_form(caller.workspace, id).await?.ok_or_else(missing)
+        self.store.find_form(caller.workspace, id).await?.ok_or_else(|| no_form(text))
     }
 
     /// The id that `text` is, or that of the form which has it as its slug.
@@ -200,7 +206,7 @@ impl App {
             true => self.store.find_slug(caller.workspace, text).await?,
             false => None,
         };
-        found.ok_or_else(|| AppError::NotFound(What::Form(text.to_owned())))
+        found.ok_or_else(|| no_form(text))
     }
 }
 
@@ -239,9 +245,14 @@ fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
         Step::Done(value) => Ok((value, false)),
         Step::Replayed(value) => Ok((value, true)),
         Step::Refused(why) => Err(AppError::Refused(why)),
-        Step::Recheck => Err(AppError::Contended),
+        Step::Recheck => Err(AppError::Overloaded),
         Step::Missing => Err(AppError::NotFound(missing)),
     }
+}
+
+/// The form that `text` names is not there.
+fn no_form(text: &str) -> AppError {
+    AppError::NotFound(What::Form(text.to_owned()))
 }
 
 fn require(caller: &Caller, scope: Scope) -> Result<(), AppError> {

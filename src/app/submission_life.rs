@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::submissions::{is_costly, submission_id, unreadable};
-use super::{App, AppError, Attempt, Current, What, require, settled};
+use super::{App, AppError, Attempt, Current, ListPage, What, require, settled};
 use crate::domain::admission::Refusal;
 use crate::domain::edit::{Edit, Patch};
 use crate::domain::form::Version;
@@ -16,14 +16,6 @@ use crate::store::{CheckedEdit, Operation, Step};
 
 /// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
 const TRIES: usize = 2;
-
-/// A page of what edits have replaced in a submission, newest first.
-#[derive(Debug, Clone)]
-pub struct HistoryPage {
-    pub history: Vec<Replaced>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<String>,
-}
 
 impl App {
     /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the
@@ -49,7 +41,7 @@ impl App {
                 return Ok(edited);
             }
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Changes the submission as it is now, unless it is edited meanwhile. Gives with it the keys that were left out.
@@ -95,7 +87,7 @@ impl App {
         self.run_job(caller, move || patch.apply(&submission, &version, &limits).map_err(refused)).await
     }
 
-    /// A page of what edits have replaced, `limit` at most, from `cursor` on.
+    /// A page of what edits have replaced, newest first, `limit` at most, from `cursor` on.
     pub async fn list_history(
         &self,
         caller: &Caller,
@@ -103,19 +95,17 @@ impl App {
         id: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<HistoryPage, AppError> {
+    ) -> Result<ListPage<Replaced>, AppError> {
         require(caller, Scope::Read)?;
         let (form, submission) = self.named(caller, form, id).await?;
         let missing = || AppError::NotFound(What::Submission(id.to_owned()));
-        let list = format!("history {} {form} {submission}", caller.workspace);
-        let cursors = self.cursors().await?;
-        let before = cursor.map(|text| cursors.read_number(&list, text).ok_or(AppError::InvalidCursor));
-        let before = before.transpose()?;
+        let cursors = self.cursors(format!("history {} {form} {submission}", caller.workspace)).await?;
+        let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
         let page = page.ok_or_else(missing)?;
         let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&list, &last.number.to_be_bytes()));
-        Ok(HistoryPage { history: page.rows, next })
+        let next = last.map(|last| cursors.write(&last.number.to_be_bytes()));
+        Ok(ListPage { items: page.rows, next, total: None })
     }
 
     /// Moves a submission at the revision expected to the trash, or erases it, which needs `admin`, and takes one from

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{App, AppError, Attempt, Current, Cursors, What, require, settled};
+use super::cursor::Cursors;
+use super::{App, AppError, Attempt, Current, ListPage, What, no_form, require, settled};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Refusal, Shut, accepting};
 use crate::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
@@ -34,16 +35,6 @@ pub struct Tried {
     pub dropped: Vec<String>,
 }
 
-/// A page of submissions.
-#[derive(Debug, Clone)]
-pub struct SubmissionPage {
-    pub submissions: Vec<Submission>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<String>,
-    /// How many submissions all pages have together, if that was asked for and counting them did not take too long.
-    pub total: Option<u64>,
-}
-
 /// Which part of which list of submissions.
 #[derive(Debug, Clone)]
 pub struct SubmissionsWanted {
@@ -72,7 +63,14 @@ impl App {
                 return self.replayed(caller, id, &current, attempt.body).await;
             }
             let (sent, dropped) = self.check(caller, &current, attempt.body).await?;
-            let new = checked(&current, &sent, retry);
+            let new = NewSubmission {
+                form: current.form.id,
+                checked_revision: current.form.revision,
+                checked_version: current.form.version,
+                answers: sent.answers.text(),
+                metadata: sent.metadata.as_deref(),
+                retry,
+            };
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, Step::Recheck) {
                 continue;
@@ -84,7 +82,7 @@ impl App {
                 }
             };
         }
-        Err(AppError::Contended)
+        Err(AppError::Overloaded)
     }
 
     /// Checks the body as storing it would, and stores nothing.
@@ -175,26 +173,24 @@ impl App {
         caller: &Caller,
         form: &str,
         wanted: SubmissionsWanted,
-    ) -> Result<SubmissionPage, AppError> {
+    ) -> Result<ListPage<Submission>, AppError> {
         require(caller, Scope::Read)?;
-        let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let found = self.form(caller, form).await?;
         let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
         let (workspace, id) = (caller.workspace, found.id);
-        let list = format!("submissions {workspace} {id} {query:?} {order:?}");
+        let cursors = self.cursors(format!("submissions {workspace} {id} {query:?} {order:?}")).await?;
         let filter = self.filter(caller, &found, query).await?;
         let _permit = match filter.reads_answers() || count {
             true => Some(self.job_permit(caller).await?),
             false => None,
         };
-        let cursors = self.cursors().await?;
-        let after = cursor.map(|text| submission_position(&cursors, &list, &text)).transpose()?;
+        let after = cursors.read(cursor.as_deref())?.map(SubmissionId::from_bytes);
         let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
         let total = match count {
             true => self.store.count_filtered(workspace, id, &filter).await?,
             false => None,
         };
-        Ok(SubmissionPage { total, ..SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list) })
+        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, total))
     }
 
     /// Prepares `query`. To compile its patterns may take 50 ms.
@@ -220,28 +216,19 @@ impl App {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<SubmissionPage, AppError> {
+    ) -> Result<ListPage<Submission>, AppError> {
         require(caller, Scope::Read)?;
-        let missing = || AppError::NotFound(What::Form(form.to_owned()));
         let id = self.form_id(caller, form).await?;
-        let list = format!("trashed submissions {} {id}", caller.workspace);
-        let cursors = self.cursors().await?;
-        let before = cursor.map(|text| submission_position(&cursors, &list, text)).transpose()?;
+        let cursors = self.cursors(format!("trashed submissions {} {id}", caller.workspace)).await?;
+        let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
         let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
-        Ok(SubmissionPage::new(page.ok_or_else(missing)?, &cursors, &list))
+        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, None))
     }
 }
 
-impl SubmissionPage {
-    fn new(page: SubmissionRows, cursors: &Cursors, list: &str) -> Self {
-        let next = page.next.map(|last| cursors.write(list, &last.to_bytes()));
-        Self { submissions: page.rows, next, total: None }
-    }
-}
-
-fn submission_position(cursors: &Cursors, list: &str, text: &str) -> Result<SubmissionId, AppError> {
-    let position = cursors.read(list, text).ok_or(AppError::InvalidCursor)?;
-    position.try_into().map(SubmissionId::from_bytes).map_err(|_unfit| AppError::InvalidCursor)
+fn list_page(page: SubmissionRows, cursors: &Cursors, total: Option<u64>) -> ListPage<Submission> {
+    let next = page.next.map(|last| cursors.write(&last.to_bytes()));
+    ListPage { items: page.rows, next, total }
 }
 
 /// The submission that `id` names.
@@ -322,18 +309,6 @@ fn fitting(version: &Version, mut sent: Sent, limits: &Limits, now: Timestamp) -
         return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
     }
     Ok(Sent { answers: sent.answers.with(defaults), ..sent })
-}
-
-/// What is to be stored of what fits `current`.
-fn checked<'a>(current: &Current, sent: &'a Sent, retry: Option<Retry>) -> NewSubmission<'a> {
-    NewSubmission {
-        form: current.form.id,
-        checked_revision: current.form.revision,
-        checked_version: current.form.version,
-        answers: sent.answers.text(),
-        metadata: sent.metadata.as_deref(),
-        retry,
-    }
 }
 
 fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {

@@ -6,7 +6,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::time::timeout;
 
-use super::{App, AppError, What};
+use super::{App, AppError, no_form};
 use crate::domain::form::{Form, Version, WrittenVersion};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::StoreError;
@@ -66,7 +66,7 @@ impl App {
         let key = (form, number);
         let compiled = self.versions.0.get_or_insert_async(&key, async {
             let found = self.store.find_version(workspace, form, number).await?;
-            let written = found.ok_or_else(|| AppError::NotFound(What::Form(form.to_string())))?;
+            let written = found.ok_or_else(|| no_form(&form.to_string()))?;
             self.pool.run(move || compile(&written)).await?
         });
         // Where one who compiles is refused, the next who waits tries: in all they wait no longer than one job may.
@@ -91,4 +91,22 @@ fn compile(written: &WrittenVersion) -> Result<Compiled, AppError> {
     let unreadable = || StoreError::Undecodable(format!("the questions of version {}", written.number));
     let version = written.read().ok_or_else(unreadable)?;
     Ok(Compiled::new(Arc::new(version), written.questions.get().len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{CAPACITY, Compiled, VersionCache};
+    use crate::clock::Timestamp;
+    use crate::domain::form::Version;
+    use crate::id::FormId;
+
+    #[test]
+    fn a_version_that_takes_most_of_the_capacity_is_kept() {
+        let (cache, key) = (VersionCache::default(), (FormId::from_bytes([7; 8]), 1));
+        let version = Arc::new(Version::new(1, Timestamp::from_millis(0), Vec::new()));
+        cache.0.insert(key, Compiled { version, bytes: CAPACITY as usize / 4 * 3 });
+        assert!(cache.0.get(&key).is_some());
+    }
 }

@@ -3,7 +3,7 @@
 use crate::cli::output::visible;
 use crate::cli::similar::similar;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::Question;
 use crate::domain::violation::Rule;
 
 /// An option of a question: what is sent, and what people read.
@@ -22,12 +22,11 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
         return format!("a similar option exists: {}", quoted(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
-    let other = wrong.filter(|_| takes_other(question)).map(|text| in_other_words(question, id, text));
+    let other = wrong.filter(|_| rules.takes_other()).map(|text| in_other_words(question, id, text));
     let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
-            let order =
-                if matches!(question.kind, Kind::Ranking(_)) { ", the most preferred first" } else { "" };
+            let order = if question.kind.name() == "ranking" { ", the most preferred first" } else { "" };
             format!("give it once for each{order}: {}{other}", repeated(question, id, wrong))
         }
         example @ Value::Object(_) => {
@@ -98,18 +97,9 @@ fn in_other_words(question: &Question, id: &str, text: &str) -> String {
     format!("; in other words: {}", quoted(&format!("{id}:={answer}")))
 }
 
-fn takes_other(question: &Question) -> bool {
-    setting(question, "allow_other") == Some(Value::Bool(true))
-}
-
 fn choices(question: &Question) -> Vec<Choice> {
-    let Some(Value::Array(options)) = setting(question, "options") else { return Vec::new() };
+    let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
     options.iter().filter_map(Choice::of).collect()
-}
-
-fn setting(question: &Question, name: &str) -> Option<Value> {
-    let settings = question.kind.rules().settings();
-    settings.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 impl Choice {

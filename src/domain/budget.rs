@@ -30,6 +30,17 @@ struct Largest {
     cost: usize,
 }
 
+/// An element of conditions that is counted over a whole form.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Counted {
+    /// Tests with `matches`.
+    Matches,
+    /// Tests with `includes`.
+    Includes,
+    /// Values that answers are compared with.
+    Values,
+}
+
 /// Why the budget does not allow something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetError {
@@ -71,39 +82,17 @@ impl Budget {
         &self.limits
     }
 
-    /// Counts a `matches` test.
-    pub(super) fn count_matches(&mut self) -> Result<(), BudgetError> {
-        let most = self.limits.matches;
-        self.matches.take(1, || {
-            let advice = "use `in` or `includes` for some, or split the form";
-            BudgetError::Exceeded(
-                Rule::TooMany,
-                format!("the conditions of this form have more than {most} `matches`: {advice}"),
-            )
-        })
-    }
-
-    /// Counts an `includes` test.
-    pub(super) fn count_includes(&mut self) -> Result<(), BudgetError> {
-        let most = self.limits.includes;
-        self.includes.take(1, || {
-            let advice = "use `eq` or `in` for some, or split the form";
-            BudgetError::Exceeded(
-                Rule::TooMany,
-                format!("the conditions of this form have more than {most} `includes`: {advice}"),
-            )
-        })
-    }
-
-    /// Counts a value that answers are compared with.
-    pub(super) fn count_value(&mut self) -> Result<(), BudgetError> {
-        let most = self.limits.values;
-        self.values.take(1, || {
-            let advice = "compare with fewer, or split the form";
-            BudgetError::Exceeded(
-                Rule::TooMany,
-                format!("the conditions of this form have more than {most} values: {advice}"),
-            )
+    /// Counts one more of `what`.
+    pub(super) fn count(&mut self, what: Counted) -> Result<(), BudgetError> {
+        let Limits { matches, includes, values, .. } = self.limits;
+        let (left, most, name, advice) = match what {
+            Counted::Matches => (&mut self.matches, matches, "`matches`", "use `in` or `includes` for some"),
+            Counted::Includes => (&mut self.includes, includes, "`includes`", "use `eq` or `in` for some"),
+            Counted::Values => (&mut self.values, values, "values", "compare with fewer"),
+        };
+        left.take(1, || {
+            let found = format!("the conditions of this form have more than {most} {name}");
+            BudgetError::Exceeded(Rule::TooMany, format!("{found}: {advice}, or split the form"))
         })
     }
 

@@ -9,7 +9,7 @@ use super::json::Value;
 use super::limits::Limits;
 use super::question::{Fault, Question, too_large};
 use super::submission::Answers;
-use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use super::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
 use crate::clock::Timestamp;
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -105,8 +105,7 @@ impl Version {
     ) {
         let ids: HashSet<&str> = self.ids().collect();
         for key in keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1) {
-            let message =
-                format!("`{}` is no question of this form", key.chars().take(80).collect::<String>());
+            let message = format!("`{}` is no question of this form", shortened(key));
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
             violations.push(violation.instead(ids.iter().copied()));
         }

@@ -11,7 +11,7 @@ use super::limits::Limits;
 use super::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use super::settings::Settings;
 use super::slug::is_slug;
-use super::violation::{Rule, Violation, join};
+use super::violation::{Rule, Violation, join, without_violations};
 
 /// Members of a form that only the server sets.
 const READ_ONLY: [&str; 8] = [
@@ -38,12 +38,7 @@ pub struct Definition {
 impl Definition {
     /// Reads the body of a create request; all problems are reported.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        let mut violations = Vec::new();
-        let definition = Self::read_into(body, limits, &mut violations);
-        match definition {
-            Some(definition) if violations.is_empty() => Ok(definition),
-            _ => Err(violations),
-        }
+        without_violations(|violations| Self::read_into(body, limits, violations))
     }
 
     fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
@@ -105,12 +100,7 @@ impl<T: Clone> Patch<T> {
 impl Change {
     /// Reads the body of a PATCH request, a JSON merge patch; all problems are reported.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        let mut violations = Vec::new();
-        let change = Self::read_into(body, limits, &mut violations);
-        match change {
-            Some(change) if violations.is_empty() => Ok(change),
-            _ => Err(violations),
-        }
+        without_violations(|violations| Self::read_into(body, limits, violations))
     }
 
     fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {

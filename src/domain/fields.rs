@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use serde_json::value::{RawValue, to_raw_value};
+
 use super::json::{Number, Object, Value};
 use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
@@ -13,6 +15,8 @@ pub struct Fields<'a, 'v> {
     pointer: String,
     what: String,
     known: Vec<&'static str>,
+    /// Members whose canonical form is another than what was sent.
+    normalized: Vec<(&'static str, Value)>,
     violations: &'v mut Vec<Violation>,
 }
 
@@ -34,7 +38,7 @@ impl<'a, 'v> Fields<'a, 'v> {
             ));
             return None;
         };
-        Some(Self { members, pointer, what, known: Vec::new(), violations })
+        Some(Self { members, pointer, what, known: Vec::new(), normalized: Vec::new(), violations })
     }
 
     /// The pointer to the member `name`.
@@ -42,9 +46,22 @@ impl<'a, 'v> Fields<'a, 'v> {
         join(&self.pointer, name)
     }
 
-    /// Takes members with the names that `other` was asked for as asked for here too.
-    pub fn expect_those_of(&mut self, other: &Fields<'_, '_>) {
-        self.known.extend(&other.known);
+    /// Takes members called `names` as asked for.
+    pub fn expect(&mut self, names: &[&'static str]) {
+        self.known.extend(names);
+    }
+
+    /// Notes that the member `name` means the same as `value`, which is its canonical form.
+    pub fn normalize(&mut self, name: &'static str, value: Value) {
+        self.normalized.push((name, value));
+    }
+
+    /// The member `name` as it is kept: in [canonical form](Self::normalize), else as it was sent.
+    pub fn canonical(&self, name: &str) -> Option<Box<RawValue>> {
+        let normalized = self.normalized.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let sent = self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let value = normalized.or(sent).filter(|value| **value != Value::Null)?;
+        Some(to_raw_value(value).expect("what was read as JSON can be written"))
     }
 
     /// Reports that the member `name` breaks `rule`.
@@ -140,7 +157,7 @@ impl<'a, 'v> Fields<'a, 'v> {
                 format!("`{name}` must be a whole number from {from} to {to}, not {}", number.text());
             self.refuse(name, Rule::InvalidRange, message);
         }
-        integer
+        integer.inspect(|integer| self.normalize(name, (*integer).into()))
     }
 
     /// A list of texts of 1 to `max` characters each.

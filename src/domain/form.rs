@@ -28,11 +28,7 @@ pub enum Status {
 impl Status {
     /// The status called `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "draft" => Some(Self::Draft),
-            "published" => Some(Self::Published),
-            _ => None,
-        }
+        [Self::Draft, Self::Published].into_iter().find(|status| status.name() == text)
     }
 
     /// The status's name.
@@ -96,14 +92,6 @@ pub struct WrittenVersion {
 /// The ids of questions that were removed from a form; none is given to another question.
 pub type Retired = BTreeSet<String>;
 
-/// What a change comes to.
-#[derive(Debug, Clone)]
-pub enum Edit {
-    /// The form is that way already.
-    Unchanged,
-    Changed(Box<EditedForm>),
-}
-
 /// A form after an edit.
 #[derive(Debug, Clone)]
 pub struct EditedForm {
@@ -141,8 +129,8 @@ impl Form {
         (form, Version::new(1, now, questions))
     }
 
-    /// What `change` makes of this form, whose questions are `current`. A change of its questions asks for the ids
-    /// `retired` so far.
+    /// What `change` makes of this form, whose questions are `current`; `None` if it is that way already. A change of its
+    /// questions asks for the ids `retired` so far.
     ///
     /// Refuses ids of questions that were removed earlier, to retire more than [`MAX_RETIRED_IDS`], and to publish what
     /// asks for no answer.
@@ -152,7 +140,7 @@ impl Form {
         retired: &Retired,
         change: &Change,
         now: Timestamp,
-    ) -> Result<Edit, Refusal> {
+    ) -> Result<Option<EditedForm>, Refusal> {
         let mut form = self.clone();
         if let Some(title) = &change.title {
             form.title.clone_from(title);
@@ -184,11 +172,11 @@ impl Form {
         let version = questions.map(|questions| Version::new(self.version + 1, now, questions));
         form.version = version.as_ref().map_or(self.version, |version| version.number);
         if form == *self {
-            return Ok(Edit::Unchanged);
+            return Ok(None);
         }
         form.revision += 1;
         form.updated_at = now;
-        Ok(Edit::Changed(Box::new(EditedForm { form, version, retired })))
+        Ok(Some(EditedForm { form, version, retired }))
     }
 }
 
@@ -243,7 +231,7 @@ impl Version {
     fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
         let ids = give_ids(&wanted, &given);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
         let mut violations = Vec::new();
@@ -291,7 +279,7 @@ fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Ref
     let violations: Vec<_> = drafts
         .iter()
         .enumerate()
-        .filter_map(|(place, draft)| Some((place, draft.id.as_ref()?)))
+        .filter_map(|(place, draft)| Some((place, draft.id()?)))
         .filter(|(_, id)| retired.contains(*id))
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::Fields;
 use super::json::{self, Value};
-use super::violation::{Rule, Violation};
+use super::violation::{Rule, Violation, shortened, without_violations};
 use crate::clock::Timestamp;
 
 /// Characters that a message has at most.
@@ -83,13 +83,9 @@ impl Settings {
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
-        let mut violations = Vec::new();
         match json::parse(&merged).expect("what was written as JSON can be read") {
             Value::Null => Ok(Self::default()),
-            merged => match Self::read(&merged, &mut violations) {
-                Some(settings) if violations.is_empty() => Ok(settings),
-                _ => Err(violations),
-            },
+            merged => without_violations(|violations| Self::read(&merged, violations)),
         }
     }
 
@@ -125,8 +121,7 @@ impl UnknownAnswers {
             "reject" => Some(Self::Reject),
             "drop" => Some(Self::Drop),
             other => {
-                let other: String = other.chars().take(80).collect();
-                let message = format!("`unknown_answers` is `reject` or `drop`, not `{other}`");
+                let message = format!("`unknown_answers` is `reject` or `drop`, not `{}`", shortened(other));
                 fields.refuse("unknown_answers", Rule::InvalidRange, message);
                 None
             }

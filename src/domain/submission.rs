@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::json::{self, Object, SyntaxError, Value};
 use super::limits::Limits;
 use super::metadata;
-use super::violation::{Rule, Violation, join};
+use super::violation::{Rule, Violation, join, shortened};
 use crate::clock::Timestamp;
 use crate::id::{FormId, SubmissionId};
 
@@ -224,6 +224,6 @@ pub(super) fn no_object(name: &str, value: &Value) -> Violation {
 
 /// A body has a member that no submission has.
 pub(super) fn unknown_field(name: &str) -> Violation {
-    let message = format!("unknown field `{}`", name.chars().take(80).collect::<String>());
+    let message = format!("unknown field `{}`", shortened(name));
     Violation::new(join("", name), Rule::UnknownField, message).instead(["answers", "metadata"])
 }

@@ -121,3 +121,16 @@ impl Violation {
 pub fn join(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
+
+/// Runs `read` and returns its result, or the violations if it reports any.
+pub(super) fn without_violations<T>(
+    read: impl FnOnce(&mut Vec<Violation>) -> Option<T>,
+) -> Result<T, Vec<Violation>> {
+    let mut violations = Vec::new();
+    read(&mut violations).filter(|_| violations.is_empty()).ok_or(violations)
+}
+
+/// The first 80 characters of `text`, enough to recognize it.
+pub fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}

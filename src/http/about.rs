@@ -1,14 +1,12 @@
 //! What the server tells about itself, its caller and its problems.
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde_json::json as value;
 
 use super::Shared;
-use super::answer::json;
+use super::answer::{json, written};
 use super::auth::Signed;
 use super::document::AnyProblem;
 use super::extract::Segments;
@@ -51,7 +49,7 @@ pub(super) async fn get_limits(
     Signed(_): Signed,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Result<Response, Failure> {
-    json(&limits_view(&shared.limits, &shared.content))
+    json(&limits_view(&shared.limits, shared.app.limits()))
 }
 
 fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
@@ -91,9 +89,7 @@ pub(super) async fn get_openapi(
     Signed(_): Signed,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Response {
-    let mut response = Body::from(shared.openapi.clone()).into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    written(shared.openapi.clone())
 }
 
 /// Explain a problem

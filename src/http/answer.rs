@@ -15,41 +15,45 @@ pub(super) fn json(body: &impl Serialize) -> Result<Response, Failure> {
 }
 
 /// `text`, which is JSON.
-pub(super) fn written(text: String) -> Response {
-    let mut response = Response::new(Body::from(text));
+pub(super) fn written(text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     // With room for those that every answer bears.
     response.headers_mut().reserve(8);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
+/// `response` with the header `name`, if `value` can be the value of one.
+pub(super) fn with_header(
+    mut response: Response,
+    name: HeaderName,
+    value: impl TryInto<HeaderValue>,
+) -> Response {
+    if let Ok(value) = value.try_into() {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
 /// `response` as 201, and where to find what was made; `replayed` if an earlier attempt had made it.
 pub(super) fn created(mut response: Response, location: String, replayed: bool) -> Response {
     *response.status_mut() = StatusCode::CREATED;
-    if let Ok(location) = HeaderValue::try_from(location) {
-        response.headers_mut().insert(LOCATION, location);
-    }
-    self::replayed(response, replayed)
+    self::replayed(with_header(response, LOCATION, location), replayed)
 }
 
 /// `response`, which tells whether an earlier attempt had done it.
-pub(super) fn replayed(mut response: Response, replayed: bool) -> Response {
-    if replayed {
-        let name = HeaderName::from_static("idempotency-replayed");
-        response.headers_mut().insert(name, HeaderValue::from_static("true"));
+pub(super) fn replayed(response: Response, replayed: bool) -> Response {
+    if !replayed {
+        return response;
     }
-    response
+    with_header(response, HeaderName::from_static("idempotency-replayed"), "true")
 }
 
 /// `response`, a page of the list at `uri`, with a link to the one that begins at `next`.
-pub(super) fn page(mut response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
-    if let Some(cursor) = next {
-        let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query_of(uri, limit, cursor));
-        if let Ok(link) = HeaderValue::try_from(link) {
-            response.headers_mut().insert(LINK, link);
-        }
-    }
-    response
+pub(super) fn page(response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
+    let Some(cursor) = next else { return response };
+    let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query_of(uri, limit, cursor));
+    with_header(response, LINK, link)
 }
 
 /// The query of `uri` with another cursor: a cursor serves the list that it was given for. What was counted for the first
@@ -63,11 +67,9 @@ fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
 }
 
 /// `response`, a page of a list of `total` items, if those were counted.
-pub(super) fn counted(mut response: Response, total: Option<u64>) -> Response {
-    if let Some(total) = total {
-        response.headers_mut().insert(HeaderName::from_static("forms-total"), HeaderValue::from(total));
-    }
-    response
+pub(super) fn counted(response: Response, total: Option<u64>) -> Response {
+    let Some(total) = total else { return response };
+    with_header(response, HeaderName::from_static("forms-total"), total)
 }
 
 /// Bytes that the header with the keys that were left out has at most: as many keys as fit.
@@ -94,7 +96,10 @@ const NO_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// `response`, which tells the `keys` of the answers that were left out.
-pub(super) fn dropped(mut response: Response, keys: &[String]) -> Response {
+pub(super) fn dropped(response: Response, keys: &[String]) -> Response {
+    if keys.is_empty() {
+        return response;
+    }
     let mut list = String::new();
     for key in keys {
         let name: String = key.chars().take(KEY_CHARS).collect();
@@ -105,8 +110,5 @@ pub(super) fn dropped(mut response: Response, keys: &[String]) -> Response {
         list.push_str(if list.is_empty() { "" } else { "," });
         list.push_str(&name);
     }
-    if let (false, Ok(list)) = (keys.is_empty(), HeaderValue::try_from(list)) {
-        response.headers_mut().insert(HeaderName::from_static("forms-dropped"), list);
-    }
-    response
+    with_header(response, HeaderName::from_static("forms-dropped"), list)
 }

@@ -12,28 +12,15 @@ use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::workspace::Caller;
 
-/// The caller, by the key in `Authorization: Bearer <key>`.
-pub(super) struct Signed(pub(super) Caller);
+/// The caller, by the key in `Authorization: Bearer <key>`, of an operation that sends JSON, and perhaps a JSON Schema.
+pub(super) struct Signed<const SENDS_SCHEMA: bool = false>(pub(super) Caller);
 
-impl FromRequestParts<Shared> for Signed {
+impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Signed<SENDS_SCHEMA> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
         let caller = authenticate(parts, shared).await?;
-        check_accept(&parts.headers, &[])?;
-        Ok(Self(caller))
-    }
-}
-
-/// The caller of an operation that sends a JSON Schema.
-pub(super) struct SignedForSchema(pub(super) Caller);
-
-impl FromRequestParts<Shared> for SignedForSchema {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
-        let caller = authenticate(parts, shared).await?;
-        check_accept(&parts.headers, &[SCHEMA])?;
+        check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
         Ok(Self(caller))
     }
 }

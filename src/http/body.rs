@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::budget::{Reservation, SMALL, overloaded};
+use super::budget::{Reservation, SMALL};
 use super::problem::Failure;
 use crate::api::Code;
 use crate::config::HttpLimits;
@@ -30,7 +30,7 @@ pub(super) async fn read_body(
     }
     let mut cover = |bytes| {
         let is_covered = bytes <= SMALL || reservation.cover(bytes);
-        if is_covered { Ok(()) } else { Err(overloaded()) }
+        if is_covered { Ok(()) } else { Err(Failure::overloaded()) }
     };
     cover(announced)?;
     let (mut pace, mut whole) = (Pace::new(limits), Vec::new());

@@ -5,13 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
-
-use super::problem::Failure;
-use crate::api::Code;
 use crate::cpu_pool::CpuPool;
-use crate::keyed_semaphore::KeyedSemaphore;
+use crate::keyed_semaphore::FairSemaphore;
 use crate::secret::KeyId;
 
 /// Bytes up to which a body or an answer needs no reservation; nearly all are smaller.
@@ -26,16 +21,19 @@ const LARGE_AT_ONCE: usize = 4;
 /// Operations processed at once that answer with a whole object, however little was sent.
 const CHANGES_AT_ONCE: usize = 16;
 
+/// Longest wait of an operation for one of these to end.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
 /// The bounds that all requests share.
 pub(super) struct Budgets {
     /// Large bodies, from their announcement until they are dealt with.
     pub(super) bodies: Arc<ByteBudget>,
     /// Large answers, until they are sent.
     pub(super) answers: Arc<ByteBudget>,
-    /// Places for processing large bodies.
-    pub(super) large: Places,
-    /// Places for changing an object and answering with it.
-    pub(super) changes: Places,
+    /// Permits for processing large bodies.
+    pub(super) large: FairSemaphore<BudgetOwner>,
+    /// Permits for changing an object and answering with it.
+    pub(super) changes: FairSemaphore<BudgetOwner>,
     /// Where large answers are compressed.
     pub(super) pool: CpuPool,
 }
@@ -45,15 +43,15 @@ impl Budgets {
         Self {
             bodies: ByteBudget::new(TOTAL),
             answers: ByteBudget::new(TOTAL),
-            large: Places::new(LARGE_AT_ONCE),
-            changes: Places::new(CHANGES_AT_ONCE),
+            large: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),
+            changes: FairSemaphore::new(CHANGES_AT_ONCE, MAX_WAIT),
             pool,
         }
     }
 }
 
 /// Whose share of a budget a request uses: that of its API key, or one that all requests without a key have together.
-pub(super) type Holder = Option<KeyId>;
+pub(super) type BudgetOwner = Option<KeyId>;
 
 /// The place in a request where its key is noted once it is proved.
 #[derive(Debug, Clone, Default)]
@@ -64,44 +62,12 @@ impl ProvedKey {
         self.0.get_or_init(|| key);
     }
 
-    pub(super) fn holder(&self) -> Holder {
+    pub(super) fn owner(&self) -> BudgetOwner {
         self.0.get().copied()
     }
 }
 
-/// The failure of what no budget has room for.
-pub(super) fn overloaded() -> Failure {
-    Failure::new(Code::Overloaded).retry_after(1)
-}
-
-/// Longest wait for a place.
-const MAX_WAIT: Duration = Duration::from_secs(5);
-
-/// Places for work, of which one holder has at most a quarter.
-pub(super) struct Places {
-    all: Arc<Semaphore>,
-    of_holder: KeyedSemaphore<Holder>,
-}
-
-/// A place, free again when dropped.
-pub(super) type Place = [OwnedSemaphorePermit; 2];
-
-impl Places {
-    fn new(count: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(count)), of_holder: KeyedSemaphore::new(count.div_ceil(4)) }
-    }
-
-    /// Waits for a place, behind the holder's own others first.
-    pub(super) async fn acquire(&self, holder: Holder) -> Result<Place, Failure> {
-        let acquire = async {
-            let own = self.of_holder.acquire(holder).await;
-            [own, Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")]
-        };
-        timeout(MAX_WAIT, acquire).await.map_err(|_elapsed| overloaded())
-    }
-}
-
-/// Bytes to share, of which one holder has at most a quarter.
+/// Bytes to share, of which one owner has at most a quarter.
 pub(super) struct ByteBudget {
     total: usize,
     used: Mutex<Used>,
@@ -110,8 +76,8 @@ pub(super) struct ByteBudget {
 #[derive(Default)]
 struct Used {
     bytes: usize,
-    /// By holder, of those that have reserved anything.
-    shares: HashMap<Holder, usize>,
+    /// By owner, of those that have reserved anything.
+    shares: HashMap<BudgetOwner, usize>,
 }
 
 impl ByteBudget {
@@ -120,32 +86,27 @@ impl ByteBudget {
     }
 
     /// Reserves `bytes` if there is room.
-    pub(super) fn reserve(self: &Arc<Self>, holder: Holder, bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.reservation(holder);
+    pub(super) fn reserve(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Option<Reservation> {
+        let mut reservation = self.reservation(owner);
         reservation.cover(bytes).then_some(reservation)
     }
 
     /// Reserves `bytes` whether there is room or not.
-    pub(super) fn charge(self: &Arc<Self>, holder: Holder, bytes: usize) -> Reservation {
-        self.lock().add(holder, bytes);
-        Reservation { budget: Arc::clone(self), holder, bytes }
+    pub(super) fn charge(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Reservation {
+        self.lock().add(owner, bytes);
+        Reservation { budget: Arc::clone(self), owner, bytes }
     }
 
     /// A reservation of nothing yet.
-    pub(super) fn reservation(self: &Arc<Self>, holder: Holder) -> Reservation {
-        Reservation { budget: Arc::clone(self), holder, bytes: 0 }
-    }
-
-    /// Whether the budget, or the share of `holder`, is used up.
-    pub(super) fn is_exhausted(&self, holder: Holder) -> bool {
-        !self.has_room(&self.lock(), holder, 0, 1)
+    pub(super) fn reservation(self: &Arc<Self>, owner: BudgetOwner) -> Reservation {
+        Reservation { budget: Arc::clone(self), owner, bytes: 0 }
     }
 
     /// Whether a reservation of `own` bytes may grow by `more`. One that is alone may always: limits may be set higher
     /// than a share, and what they allow must pass.
-    fn has_room(&self, used: &Used, holder: Holder, own: usize, more: usize) -> bool {
+    fn has_room(&self, used: &Used, owner: BudgetOwner, own: usize, more: usize) -> bool {
         let fits = |used: usize, most: usize| used == own || used + more <= most;
-        let share = used.shares.get(&holder).copied().unwrap_or_default();
+        let share = used.shares.get(&owner).copied().unwrap_or_default();
         fits(used.bytes, self.total) && fits(share, self.total / 4)
     }
 
@@ -155,17 +116,17 @@ impl ByteBudget {
 }
 
 impl Used {
-    fn add(&mut self, holder: Holder, bytes: usize) {
+    fn add(&mut self, owner: BudgetOwner, bytes: usize) {
         self.bytes += bytes;
-        *self.shares.entry(holder).or_default() += bytes;
+        *self.shares.entry(owner).or_default() += bytes;
     }
 
-    fn remove(&mut self, holder: Holder, bytes: usize) {
+    fn remove(&mut self, owner: BudgetOwner, bytes: usize) {
         self.bytes -= bytes;
-        if let Some(share) = self.shares.get_mut(&holder) {
+        if let Some(share) = self.shares.get_mut(&owner) {
             *share -= bytes;
             if *share == 0 {
-                self.shares.remove(&holder);
+                self.shares.remove(&owner);
             }
         }
     }
@@ -174,7 +135,7 @@ impl Used {
 /// Bytes of a budget, given back when dropped.
 pub(super) struct Reservation {
     budget: Arc<ByteBudget>,
-    holder: Holder,
+    owner: BudgetOwner,
     bytes: usize,
 }
 
@@ -190,9 +151,9 @@ impl Reservation {
             return true;
         }
         let mut used = self.budget.lock();
-        let has_room = self.budget.has_room(&used, self.holder, self.bytes, more);
+        let has_room = self.budget.has_room(&used, self.owner, self.bytes, more);
         if has_room {
-            used.add(self.holder, more);
+            used.add(self.owner, more);
             self.bytes += more;
         }
         has_room
@@ -202,7 +163,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.is_empty() {
-            self.budget.lock().remove(self.holder, self.bytes);
+            self.budget.lock().remove(self.owner, self.bytes);
         }
     }
 }
@@ -212,29 +173,28 @@ mod tests {
     use super::*;
     use crate::secret::{KeyText, SystemRandomness};
 
-    fn holders<const N: usize>() -> [Holder; N] {
+    fn owners<const N: usize>() -> [BudgetOwner; N] {
         std::array::from_fn(|_| Some(KeyText::draw(&SystemRandomness::new()).id()))
     }
 
     #[test]
-    fn a_holder_has_a_quarter_and_all_have_the_total() {
-        let (budget, [a, b, c, d, e]) = (ByteBudget::new(100), holders());
-        let held = [a, b, c, d].map(|holder| budget.reserve(holder, 25).unwrap());
+    fn an_owner_has_a_quarter_and_all_have_the_total() {
+        let (budget, [a, b, c, d, e]) = (ByteBudget::new(100), owners());
+        let held = [a, b, c, d].map(|owner| budget.reserve(owner, 25).unwrap());
         assert!(budget.reserve(e, 1).is_none(), "the total is used up");
-        assert!(budget.is_exhausted(e));
         let [of_a, ..] = held;
         drop(of_a);
-        assert!(!budget.is_exhausted(e) && !budget.is_exhausted(a));
+        assert!(budget.reserve(a, 1).is_some());
         let _of_e = budget.reserve(e, 1).unwrap();
-        assert!(budget.is_exhausted(b), "its quarter is used up");
+        assert!(budget.reserve(b, 1).is_none(), "its quarter is used up");
         assert!(budget.reserve(a, 25).is_none() && budget.reserve(a, 24).is_some());
     }
 
     #[test]
     fn what_is_dropped_is_given_back_and_leaves_nothing() {
-        let (budget, [a]) = (ByteBudget::new(100), holders());
+        let (budget, [a]) = (ByteBudget::new(100), owners());
         for _ in 0..10 {
-            let held = [(a, 5), (a, 20), (None, 25)].map(|(holder, bytes)| budget.reserve(holder, bytes));
+            let held = [(a, 5), (a, 20), (None, 25)].map(|(owner, bytes)| budget.reserve(owner, bytes));
             assert!(held.iter().all(Option::is_some));
             assert!(budget.reserve(a, 1).is_none() && budget.reserve(None, 1).is_none());
         }
@@ -244,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_reservation_grows_while_there_is_room() {
-        let (budget, [a]) = (ByteBudget::new(100), holders());
+        let (budget, [a]) = (ByteBudget::new(100), owners());
         let (mut one, other) = (budget.reserve(a, 5).unwrap(), budget.reserve(a, 5).unwrap());
         assert!(one.cover(20) && one.cover(10) && !one.cover(21));
         assert!(budget.reserve(a, 1).is_none());
@@ -254,12 +214,12 @@ mod tests {
 
     #[test]
     fn one_that_is_alone_has_room_whatever_its_size() {
-        let (budget, [a, b]) = (ByteBudget::new(100), holders());
+        let (budget, [a, b]) = (ByteBudget::new(100), owners());
         let mut alone = budget.reserve(a, 70).unwrap();
         assert!(alone.cover(170));
         assert!(budget.reserve(a, 1).is_none() && budget.reserve(b, 1).is_none());
         drop(alone);
         let _charged = budget.charge(a, 1_000);
-        assert!(budget.is_exhausted(a) && budget.is_exhausted(b));
+        assert!(budget.reserve(a, 1).is_none() && budget.reserve(b, 1).is_none());
     }
 }

@@ -1,22 +1,19 @@
 //! `ETag` and `If-Match`: the revision of a form or a submission, `"r7"`, told and asked for.
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderValue;
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::Shared;
+use super::answer::with_header;
 use super::problem::Failure;
 use crate::api::Code;
 use crate::domain::revision::Expected;
 
 /// `response`, which shows a form or a submission at `revision`.
-pub(super) fn tagged(mut response: Response, revision: u64) -> Response {
-    if let Ok(tag) = HeaderValue::try_from(format!("\"r{revision}\"")) {
-        response.headers_mut().insert(ETAG, tag);
-    }
-    response
+pub(super) fn tagged(response: Response, revision: u64) -> Response {
+    with_header(response, ETAG, format!("\"r{revision}\""))
 }
 
 /// The revisions that `If-Match` names; any, if it was not sent.

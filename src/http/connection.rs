@@ -21,9 +21,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Peer;
-use super::connection_table::{Connection, Place};
+use super::connection_table::{Connection, ConnectionSlot};
 use super::deadlines::{ConnectionDeadlines, Phase, TimedStream};
-use super::refusal::{head_timeout, overloaded};
+use super::refusal::{connections_exhausted, head_timeout};
 use super::serve::Answering;
 use crate::config::HttpLimits;
 
@@ -37,11 +37,11 @@ const HEADERS: usize = 100;
 /// are unread would take the answer from it.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Serves `stream` until either side closes, or the table of connections wants its `place` back.
+/// Serves `stream` until either side closes, or the table of connections wants its `slot` back.
 pub(super) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    slot: ConnectionSlot,
     answering: impl Answering,
     limits: Arc<HttpLimits>,
 ) {
@@ -49,7 +49,7 @@ pub(super) async fn serve_connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let connection = &place.connection;
+    let connection = &slot.connection;
     let Some(stream) = exchange(stream, peer, connection, answering, &limits).await else { return };
     tokio::select! {
         biased;
@@ -121,7 +121,7 @@ async fn answer(
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = is_evicted || connection.is_health_only();
     let mut response = if is_overload && !is_health_check(&request) {
-        overloaded()
+        connections_exhausted()
     } else {
         answering.call(request).await?
     };

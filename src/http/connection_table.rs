@@ -22,13 +22,13 @@ pub(super) struct ConnectionTable {
 struct Open {
     next_id: u64,
     connections: HashMap<u64, Arc<Connection>>,
-    /// Connections by pool; a pool without any has no entry.
-    counts: HashMap<Pool, usize>,
+    /// Connections by class; a class without any has no entry.
+    counts: HashMap<ConnectionClass, usize>,
 }
 
 /// The limit that a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Pool {
+enum ConnectionClass {
     /// The share of a network: an IPv4 address, or the first 64 bits of an IPv6 one.
     Network(IpAddr),
     /// The connections that are kept for health checks.
@@ -37,7 +37,7 @@ enum Pool {
 
 /// An open connection, shared by the table and the connection's own task.
 pub(super) struct Connection {
-    pool: Pool,
+    class: ConnectionClass,
     pub(super) deadlines: Arc<ConnectionDeadlines>,
     close: Notify,
 }
@@ -50,18 +50,18 @@ impl Connection {
 
     /// Whether it serves only health checks, because all other connections are taken.
     pub(super) fn is_health_only(&self) -> bool {
-        self.pool == Pool::Health
+        self.class == ConnectionClass::Health
     }
 }
 
-/// A place in the table, given back when dropped.
-pub(super) struct Place {
+/// A slot in the table, given back when dropped.
+pub(super) struct ConnectionSlot {
     pub(super) connection: Arc<Connection>,
     id: u64,
     table: Arc<ConnectionTable>,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.table.lock().remove(self.id);
     }
@@ -72,15 +72,15 @@ impl ConnectionTable {
         Self { limits, epoch: Instant::now(), open: Mutex::default() }
     }
 
-    /// Gives a new connection from `address` a place. Where there is none, the connection idle longest is closed for
+    /// Gives a new connection from `address` a slot. Where there is none, the connection idle longest is closed for
     /// it; where none is idle, it is one of the few that serve only health checks. `None` if not even those have room.
-    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
-        let pool = open.make_room(address, &self.limits)?;
+        let class = open.make_room(address, &self.limits)?;
         let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits), self.epoch));
-        let connection = Arc::new(Connection { pool, deadlines, close: Notify::new() });
+        let connection = Arc::new(Connection { class, deadlines, close: Notify::new() });
         let id = open.insert(Arc::clone(&connection));
-        Some(Place { connection, id, table: Arc::clone(self) })
+        Some(ConnectionSlot { connection, id, table: Arc::clone(self) })
     }
 
     /// Closes every connection, those with a request under way after its answer.
@@ -96,27 +96,28 @@ impl ConnectionTable {
 }
 
 impl Open {
-    /// Returns the pool in which there is room for one more from `address`, after closing another if need be.
-    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<Pool> {
-        let network = Pool::Network(network(address));
-        let ordinary = self.connections.len() - self.count(Pool::Health);
+    /// Returns the class in which there is room for one more from `address`, after closing another if need be.
+    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<ConnectionClass> {
+        let network = ConnectionClass::Network(network(address));
+        let ordinary = self.connections.len() - self.count(ConnectionClass::Health);
         let has_room = if self.count(network) >= share(address, limits) {
-            self.evict(|pool| pool == network)
+            self.evict(|class| class == network)
         } else {
-            ordinary < limits.max_connections || self.evict(|pool| pool != Pool::Health)
+            ordinary < limits.max_connections || self.evict(|class| class != ConnectionClass::Health)
         };
         if has_room {
             return Some(network);
         }
-        let has_room = self.count(Pool::Health) < KEPT_CONNECTIONS || self.evict(|pool| pool == Pool::Health);
-        has_room.then_some(Pool::Health)
+        let has_room = self.count(ConnectionClass::Health) < KEPT_CONNECTIONS
+            || self.evict(|class| class == ConnectionClass::Health);
+        has_room.then_some(ConnectionClass::Health)
     }
 
-    /// Closes the connection that has kept the server waiting longest, of those in pools that `is_candidate` picks: for its
+    /// Closes the connection that has kept the server waiting longest, of those in classes that `is_candidate` picks: for its
     /// next request, or by not reading an answer. Returns whether there was one.
-    fn evict(&mut self, is_candidate: impl Fn(Pool) -> bool) -> bool {
+    fn evict(&mut self, is_candidate: impl Fn(ConnectionClass) -> bool) -> bool {
         loop {
-            let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.pool));
+            let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.class));
             let idle =
                 candidates.filter_map(|(id, connection)| Some((connection.deadlines.idle_since()?, *id)));
             let Some((idle_since, id)) = idle.min() else { return false };
@@ -130,24 +131,24 @@ impl Open {
     fn insert(&mut self, connection: Arc<Connection>) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        *self.counts.entry(connection.pool).or_default() += 1;
+        *self.counts.entry(connection.class).or_default() += 1;
         self.connections.insert(id, connection);
         id
     }
 
     fn remove(&mut self, id: u64) -> Option<Arc<Connection>> {
         let connection = self.connections.remove(&id)?;
-        if let Some(count) = self.counts.get_mut(&connection.pool) {
+        if let Some(count) = self.counts.get_mut(&connection.class) {
             *count -= 1;
         }
-        if self.count(connection.pool) == 0 {
-            self.counts.remove(&connection.pool);
+        if self.count(connection.class) == 0 {
+            self.counts.remove(&connection.class);
         }
         Some(connection)
     }
 
-    fn count(&self, pool: Pool) -> usize {
-        self.counts.get(&pool).copied().unwrap_or(0)
+    fn count(&self, class: ConnectionClass) -> usize {
+        self.counts.get(&class).copied().unwrap_or(0)
     }
 }
 
@@ -168,13 +169,13 @@ mod tests {
     /// checks.
     fn admit(limits: HttpLimits, addresses: &[&str]) -> Vec<bool> {
         let table = Arc::new(ConnectionTable::new(Arc::new(limits)));
-        let places = addresses.iter().map(|address| {
-            let place = table.admit(address.parse().unwrap()).unwrap();
-            assert!(place.connection.deadlines.begin_request());
-            place
+        let slots = addresses.iter().map(|address| {
+            let slot = table.admit(address.parse().unwrap()).unwrap();
+            assert!(slot.connection.deadlines.begin_request());
+            slot
         });
-        let places: Vec<_> = places.collect();
-        places.iter().map(|place| place.connection.is_health_only()).collect()
+        let slots: Vec<_> = slots.collect();
+        slots.iter().map(|slot| slot.connection.is_health_only()).collect()
     }
 
     fn limits(max_connections_per_address: Option<usize>) -> HttpLimits {

@@ -1,7 +1,7 @@
 //! What handlers take out of a request; whatever does not fit is a problem document.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use super::Shared;
 use super::accept::JSON;
 use super::body::read_body;
-use super::budget::{Place, ProvedKey, Reservation, overloaded};
+use super::budget::{BudgetOwner, ProvedKey, Reservation};
 use super::problem::Failure;
 use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::fields::Fields;
 use crate::domain::json;
+use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
 /// The parameters in a request's path.
 pub(super) struct Segments<T>(pub(super) T);
@@ -58,135 +59,77 @@ fn is_idempotency_key(text: &str) -> bool {
     (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// A JSON body as the text it came as, not yet parsed, and what it holds until the operation is over.
-pub(super) struct JsonText {
+/// A body as the text it came as, not yet parsed, and what it holds until the operation is over.
+pub(super) struct BodyText {
     bytes: Bytes,
     _reservation: Reservation,
-    _place: Option<Place>,
+    _permit: Option<FairPermit>,
 }
 
-/// How much an operation may answer with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Echo {
-    /// About as much as was sent.
-    Body,
-    /// A whole object, however little was sent.
-    Object,
-}
-
-impl JsonText {
-    /// The body, which is to have `limit` bytes at most and to be declared as one of `types`.
-    async fn read(
-        request: Request,
-        limit: usize,
-        types: &[&str],
-        echo: Echo,
-        shared: &Shared,
-    ) -> Result<Self, Failure> {
-        check_type(request.headers(), types)?;
-        Self::read_any(request, limit, echo, shared).await
-    }
-
-    /// The body, whatever it is declared as. An operation that may answer with much waits for a place first, and is
-    /// refused while there is no room for answers: after it has changed something would be too late.
-    async fn read_any(request: Request, limit: usize, echo: Echo, shared: &Shared) -> Result<Self, Failure> {
-        let budgets = &shared.budgets;
-        let holder = request.extensions().get::<ProvedKey>().and_then(ProvedKey::holder);
-        let mut reservation = budgets.bodies.reservation(holder);
-        let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
-        let places = match echo {
-            _ if !reservation.is_empty() => Some(&budgets.large),
-            Echo::Object => Some(&budgets.changes),
-            Echo::Body => None,
-        };
-        let place = match places {
-            Some(places) => Some(places.acquire(holder).await?),
-            None => None,
-        };
-        if place.is_some() && budgets.answers.is_exhausted(holder) {
-            return Err(overloaded());
-        }
-        match std::str::from_utf8(&bytes) {
-            Ok(_) => Ok(Self { bytes, _reservation: reservation, _place: place }),
-            Err(error) => {
-                let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
-                Err(Failure::because(Code::MalformedJson, detail))
-            }
-        }
-    }
-
+impl BodyText {
     pub(super) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes).expect("reading the body checked that it is UTF-8")
     }
 }
 
-/// The body of a submission.
-pub(super) struct AnswersText(pub(super) JsonText);
-
-impl FromRequest<Shared> for AnswersText {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_body, &[JSON], Echo::Body, shared).await.map(Self)
-    }
+/// Reads a JSON body of `limit` bytes at most.
+pub(super) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+    check_type(request.headers(), &[JSON])?;
+    read_text(request, limit, None, shared).await
 }
 
-/// The body that creates a form.
-pub(super) struct DefinitionText(pub(super) JsonText);
-
-impl FromRequest<Shared> for DefinitionText {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_definition, &[JSON], Echo::Body, shared).await.map(Self)
-    }
+/// Reads a JSON merge patch (RFC 7396) of `limit` bytes at most.
+pub(super) async fn read_patch(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+    check_type(request.headers(), &[JSON, MERGE_PATCH])?;
+    read_text(request, limit, Some(&shared.budgets.changes), shared).await
 }
 
-/// The body that changes a form, a JSON merge patch (RFC 7396).
-pub(super) struct PatchText(pub(super) JsonText);
-
-impl FromRequest<Shared> for PatchText {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_definition, &[JSON, MERGE_PATCH], Echo::Object, shared)
-            .await
-            .map(Self)
+/// Reads the body of an operation that takes none: nothing, or an object without members. What else it says is not to be
+/// passed over.
+pub(super) async fn read_nothing(request: Request, shared: &Shared) -> Result<BodyText, Failure> {
+    let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
+    if body.as_str().is_empty() {
+        return Ok(body);
     }
+    let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
+    if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
+        fields.close(&[]);
+    }
+    if violations.is_empty() {
+        return Ok(body);
+    }
+    Err(Failure::invalid("this operation takes no body".to_owned(), violations))
 }
 
-/// The body that changes a submission, a JSON merge patch.
-pub(super) struct EditText(pub(super) JsonText);
-
-impl FromRequest<Shared> for EditText {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        JsonText::read(request, shared.limits.max_body, &[JSON, MERGE_PATCH], Echo::Object, shared)
-            .await
-            .map(Self)
+/// Reads the body, whatever it is declared as. A large one then waits for one of the permits for those, a small one for
+/// one of `small`: where an operation answers with a whole object, however little was sent.
+///
+/// A request that needs a permit may be answered with much, and is refused while there is no room for answers: once
+/// something is changed it would be too late.
+async fn read_text(
+    request: Request,
+    limit: usize,
+    small: Option<&FairSemaphore<BudgetOwner>>,
+    shared: &Shared,
+) -> Result<BodyText, Failure> {
+    let budgets = &shared.budgets;
+    let owner = request.extensions().get::<ProvedKey>().and_then(ProvedKey::owner);
+    let mut reservation = budgets.bodies.reservation(owner);
+    let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
+    let permits = if reservation.is_empty() { small } else { Some(&budgets.large) };
+    let permit = match permits {
+        Some(permits) => Some(permits.acquire(owner).await.ok_or_else(Failure::overloaded)?),
+        None => None,
+    };
+    if permit.is_some() && budgets.answers.reserve(owner, 1).is_none() {
+        return Err(Failure::overloaded());
     }
-}
-
-/// Nothing in the body, which may as well be an object without members: what it says is not to be passed over.
-pub(super) struct NoBody(pub(super) JsonText);
-
-impl FromRequest<Shared> for NoBody {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
-        let body = JsonText::read_any(request, shared.limits.max_body, Echo::Object, shared).await?;
-        if body.as_str().is_empty() {
-            return Ok(Self(body));
+    match std::str::from_utf8(&bytes) {
+        Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
+        Err(error) => {
+            let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
+            Err(Failure::because(Code::MalformedJson, detail))
         }
-        let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
-        if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
-            fields.close(&[]);
-        }
-        if violations.is_empty() {
-            return Ok(Self(body));
-        }
-        Err(Failure::invalid("this operation takes no body".to_owned(), violations))
     }
 }
 

@@ -1,21 +1,21 @@
 //! Forms over HTTP.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::accept::{SCHEMA, accepts};
-use super::answer::{counted, created, json, page, replayed, written};
-use super::auth::{Signed, SignedForSchema};
+use super::answer::{counted, created, json, page, replayed, with_header, written};
+use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
 use super::document::AnyProblem;
-use super::extract::{DefinitionText, IdempotencyKey, NoBody, PatchText, Segments};
+use super::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
 use super::problem::Failure;
-use super::query::{FromQuery, Nothing, Parameters, Query};
+use super::query::{FromQuery, ListPart, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
 use crate::app::{Attempt, FormView, FormsWanted};
 use crate::clock::Timestamp;
@@ -106,8 +106,9 @@ pub(super) async fn create_form(
     Parameters(Trying { dry_run }): Parameters<Trying>,
     IdempotencyKey(key): IdempotencyKey,
     uri: Uri,
-    DefinitionText(body): DefinitionText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_json(request, shared.limits.max_definition, &shared).await?;
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormTried::new(&form, &version)?);
@@ -138,7 +139,7 @@ pub(super) async fn list_forms(
     let filter = FormFilter { trashed, status, title: q };
     let found = shared.app.list_forms(&caller, FormsWanted { filter, cursor, limit, count }).await?;
     let now = shared.app.now();
-    let forms = found.forms.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
+    let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
     let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
     Ok(counted(page, found.total))
 }
@@ -180,8 +181,9 @@ pub(super) async fn update_form(
     Segments(form): Segments<String>,
     Parameters(Trying { dry_run }): Parameters<Trying>,
     IfMatch(expected): IfMatch,
-    PatchText(body): PatchText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_patch(request, shared.limits.max_definition, &shared).await?;
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The form is not at the revision that the tag would name.
@@ -229,28 +231,12 @@ pub(super) async fn restore_form(
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody(body): NoBody,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_nothing(request, &shared).await?;
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
     Ok(replayed(shown(restored, at)?, again))
-}
-
-/// Which part of the list of versions.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct VersionsPage {
-    /// How many at most; fewer where they are large.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
-    limit: usize,
-    /// Where to continue: from the header `Link` of the page before.
-    cursor: Option<String>,
-}
-
-impl FromQuery for VersionsPage {
-    fn take(query: &mut Query) -> Self {
-        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
-    }
 }
 
 /// List a form's versions
@@ -258,7 +244,7 @@ impl FromQuery for VersionsPage {
 /// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
 /// first. The next page is in the header `Link`.
 #[utoipa::path(
-    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), VersionsPage),
+    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), ListPart),
     responses(
         (status = 200, body = VersionList, description = "a page of versions"),
         AnyProblem
@@ -268,11 +254,11 @@ pub(super) async fn list_versions(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments(form): Segments<String>,
-    Parameters(VersionsPage { limit, cursor }): Parameters<VersionsPage>,
+    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
-    let versions = found.versions.into_iter().map(VersionView::from).collect();
+    let versions = found.items.into_iter().map(VersionView::from).collect();
     Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
@@ -307,16 +293,16 @@ pub(super) async fn get_version(
 )]
 pub(super) async fn get_schema(
     State(shared): State<Shared>,
-    SignedForSchema(caller): SignedForSchema,
+    Signed(caller): Signed<true>,
     Segments(form): Segments<String>,
     Parameters(Nothing {}): Parameters<Nothing>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let mut response = written(shared.app.get_schema(&caller, &form).await?);
-    if accepts(&headers, SCHEMA) {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SCHEMA));
+    let response = written(shared.app.get_schema(&caller, &form).await?);
+    if !accepts(&headers, SCHEMA) {
+        return Ok(response);
     }
-    Ok(response)
+    Ok(with_header(response, CONTENT_TYPE, SCHEMA))
 }
 
 /// A form as it was `at` that moment, whole, with the tag of its revision.

@@ -70,7 +70,7 @@ impl Framed {
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
-        let ready = ready_to_send(response, &method, encoding, &self.budgets, proved_key.holder()).await;
+        let ready = ready_to_send(response, &method, encoding, &self.budgets, proved_key.owner()).await;
         let mut response = ready.unwrap_or_else(|failure| failure.render(text));
         put_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);

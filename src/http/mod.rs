@@ -45,7 +45,6 @@ use crate::api::Code;
 use crate::app::App;
 use crate::config::HttpLimits;
 use crate::cpu_pool::CpuPool;
-use crate::domain::limits::Limits;
 use crate::store::Health;
 use auth_failures::AuthFailures;
 use budget::Budgets;
@@ -62,14 +61,13 @@ type Shared = Arc<Desk>;
 struct Desk {
     app: Arc<App>,
     limits: Arc<HttpLimits>,
-    content: Limits,
     auth_failures: Option<AuthFailures>,
     budgets: Arc<Budgets>,
     openapi: Bytes,
 }
 
-/// The API on `app`. `content` are the limits that `app` applies, to be told to whoever asks.
-pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
+/// The API on `app`.
+pub fn router(app: Arc<App>, limits: HttpLimits) -> Framed {
     let (routes, document) = routes().split_for_parts();
     let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool().clone())));
     let shared = Arc::new(Desk {
@@ -77,7 +75,6 @@ pub fn router(app: Arc<App>, limits: HttpLimits, content: Limits) -> Framed {
         auth_failures: limits.auth_failures.map(AuthFailures::new),
         limits: Arc::clone(&limits),
         budgets: Arc::clone(&budgets),
-        content,
         openapi: document::text(document).into(),
     });
     let routes = routes

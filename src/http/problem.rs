@@ -45,6 +45,11 @@ impl Failure {
         self
     }
 
+    /// There is no room for the request, or too much is queued: the same request may succeed in a moment.
+    pub(super) fn overloaded() -> Self {
+        Self::new(Code::Overloaded).retry_after(1)
+    }
+
     /// A handler panicked, with this text.
     pub(super) fn panicked(text: String) -> Self {
         Self::new(Code::Internal).caused_by(std::io::Error::other(format!("panicked: {text}")))
@@ -159,7 +164,7 @@ impl From<AppError> for Failure {
                 Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
             }
             AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
-            AppError::Contended | AppError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
+            AppError::Overloaded => Self::overloaded(),
             AppError::Store(error) => error.into(),
         }
     }
@@ -219,7 +224,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let failure = match error {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
-            StoreError::Overloaded => Self::new(Code::Overloaded).retry_after(1),
+            StoreError::Overloaded => Self::overloaded(),
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
             StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
             // The index is being proved, and built anew if it must be: a little later the value may be whole again.

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
+use utoipa::IntoParams;
 
 use super::Shared;
 use super::problem::Failure;
 use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
+use crate::domain::violation::shortened;
+use crate::store::DEFAULT_PAGE;
 
 /// Items a page may have.
 const MAX_LIMIT: usize = 1_000;
@@ -34,7 +37,11 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default());
         let parameters = T::take(&mut query);
         let faults = query.end();
-        if faults.is_empty() { Ok(Self(parameters)) } else { Err(invalid(faults.join("; "))) }
+        if faults.is_empty() {
+            Ok(Self(parameters))
+        } else {
+            Err(Failure::because(Code::InvalidQuery, faults.join("; ")))
+        }
     }
 }
 
@@ -44,6 +51,23 @@ pub(super) struct Nothing {}
 impl FromQuery for Nothing {
     fn take(_: &mut Query) -> Self {
         Self {}
+    }
+}
+
+/// Which part of a list that is asked for nothing else.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListPart {
+    /// How many at most; fewer where they are large.
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    pub(super) limit: usize,
+    /// Where to continue: from the header `Link` of the page before.
+    pub(super) cursor: Option<String>,
+}
+
+impl FromQuery for ListPart {
+    fn take(query: &mut Query) -> Self {
+        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
     }
 }
 
@@ -130,7 +154,8 @@ impl Query {
         self.known.extend(["filter[question][operator]", "where"]);
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
             let Some(key) = filter_key(&name) else {
-                let fault = format!("`{}` is no filter; write `filter[question][operator]`", short(&name));
+                let fault =
+                    format!("`{}` is no filter; write `filter[question][operator]`", shortened(&name));
                 self.faults.push(fault);
                 continue;
             };
@@ -141,7 +166,7 @@ impl Query {
         for (_, text) in self.left.extract_if(.., |(name, _)| name == "where") {
             let Some((key, value)) = clause(&text) else {
                 let expected = "a question, an operator and a value, such as score.gte=4";
-                self.faults.push(format!("`where` expects {expected}, got `{}`", short(&text)));
+                self.faults.push(format!("`where` expects {expected}, got `{}`", shortened(&text)));
                 continue;
             };
             let name = format!("{}.{}", key.question, key.operator);
@@ -171,7 +196,7 @@ impl Query {
         expected: impl FnOnce() -> String,
     ) -> Option<T> {
         if found.is_none() {
-            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), short(value)));
+            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), shortened(value)));
         }
         found
     }
@@ -193,7 +218,7 @@ impl Query {
             [] => "it takes none".to_owned(),
             known => format!("it takes `{}`", known.join("`, `")),
         };
-        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", short(name)));
+        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", shortened(name)));
         let names = names.collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| format!("this operation takes no parameter {names}; {there}"))
     }
@@ -218,18 +243,9 @@ fn clause(text: &str) -> Option<(FilterKey, &str)> {
 
 fn no_utf8(pair: &str) -> String {
     let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
-    format!("`{}` is no UTF-8 once it is percent-decoded", short(&name))
+    format!("`{}` is no UTF-8 once it is percent-decoded", shortened(&name))
 }
 
 fn twice(name: &str) -> String {
-    format!("`{}` given more than once", short(name))
-}
-
-fn invalid(detail: String) -> Failure {
-    Failure::because(Code::InvalidQuery, detail)
-}
-
-/// Enough of `text` to know it again.
-fn short(text: &str) -> String {
-    text.chars().take(80).collect()
+    format!("`{}` given more than once", shortened(name))
 }

@@ -23,8 +23,8 @@ pub(super) fn head_timeout() -> Vec<u8> {
 }
 
 /// The answer where all connections are taken.
-pub(super) fn overloaded() -> Response<Body> {
-    document(Failure::new(Code::Overloaded).retry_after(1)).map(Body::from)
+pub(super) fn connections_exhausted() -> Response<Body> {
+    document(Failure::overloaded()).map(Body::from)
 }
 
 /// `failure` with the headers of every answer.

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 
-use super::budget::{Budgets, Holder, Reservation, SMALL, overloaded};
+use super::budget::{BudgetOwner, Budgets, Reservation, SMALL};
 use super::compress::Encoding;
 use super::problem::Failure;
 
@@ -27,14 +27,14 @@ impl AsRef<[u8]> for Charged {
     }
 }
 
-/// `response` to a `method`, charged to `holder` if it is large, and compressed. Without room it is refused, unless the
+/// `response` to a `method`, charged to `owner` if it is large, and compressed. Without room it is refused, unless the
 /// operation has changed something: such operations begin only while there is some room.
 pub(super) async fn ready_to_send(
     response: Response,
     method: &Method,
     encoding: Option<Encoding>,
     budgets: &Budgets,
-    holder: Holder,
+    owner: BudgetOwner,
 ) -> Result<Response, Failure> {
     let Some(size) = response.body().size_hint().exact().map(|size| size as usize) else {
         return Ok(response);
@@ -44,15 +44,15 @@ pub(super) async fn ready_to_send(
         return Ok(response);
     }
     let reservation = match method.is_safe() {
-        _ if size <= SMALL => budgets.answers.reservation(holder),
-        true => budgets.answers.reserve(holder, size).ok_or_else(overloaded)?,
-        false => budgets.answers.charge(holder, size),
+        _ if size <= SMALL => budgets.answers.reservation(owner),
+        true => budgets.answers.reserve(owner, size).ok_or_else(Failure::overloaded)?,
+        false => budgets.answers.charge(owner, size),
     };
     let (mut parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
     let mut bytes = Bytes::from_owner(Charged { bytes, _reservation: reservation });
     if let Some(encoding) = encoding
-        && let Some(compressed) = compress(&bytes, encoding, budgets, holder).await
+        && let Some(compressed) = compress(&bytes, encoding, budgets, owner).await
     {
         bytes = compressed;
         parts.headers.remove(CONTENT_LENGTH);
@@ -64,7 +64,7 @@ pub(super) async fn ready_to_send(
 
 /// `bytes` in that `encoding`, charged anew, since there are fewer of them. Large ones are compressed on the pool, so that
 /// those who ask for little do not wait; `None` if that cannot be, or gains nothing: what was done is sent as it is.
-async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, holder: Holder) -> Option<Bytes> {
+async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: BudgetOwner) -> Option<Bytes> {
     let compressed = if bytes.len() <= SMALL {
         encoding.compress(bytes).ok()?
     } else {
@@ -75,8 +75,8 @@ async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, holder: 
         return None;
     }
     let reservation = match compressed.len() {
-        ..=SMALL => budgets.answers.reservation(holder),
-        size => budgets.answers.charge(holder, size),
+        ..=SMALL => budgets.answers.reservation(owner),
+        size => budgets.answers.charge(owner, size),
     };
     Some(Bytes::from_owner(Charged { bytes: compressed.into(), _reservation: reservation }))
 }

@@ -72,8 +72,8 @@ pub async fn serve(
             () = &mut shutdown => break,
             Some(_ended) = connections.join_next() => {}
             (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
-                if let Some(place) = table.admit(peer.ip()) {
-                    connections.spawn(serve_connection(stream, peer, place, service.clone(), Arc::clone(&limits)));
+                if let Some(slot) = table.admit(peer.ip()) {
+                    connections.spawn(serve_connection(stream, peer, slot, service.clone(), Arc::clone(&limits)));
                 }
             }
         }

@@ -1,24 +1,21 @@
 //! What becomes of a submission after it was stored, over HTTP.
-#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{dropped, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::IfMatch;
 use super::document::AnyProblem;
-use super::extract::{EditText, IdempotencyKey, NoBody, Segments};
+use super::extract::{IdempotencyKey, Segments, read_nothing, read_patch};
 use super::forms::Purging;
 use super::problem::Failure;
-use super::query::{FromQuery, Nothing, Parameters, Query};
+use super::query::{ListPart, Nothing, Parameters};
 use super::submissions::shown;
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::Attempt;
-use crate::store::DEFAULT_PAGE;
 
 /// Update a submission
 ///
@@ -40,8 +37,9 @@ pub(super) async fn edit_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IfMatch(expected): IfMatch,
-    EditText(body): EditText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_patch(request, shared.limits.max_body, &shared).await?;
     let (edited, keys) =
         shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
     Ok(dropped(shown(&edited), &keys))
@@ -86,28 +84,12 @@ pub(super) async fn restore_submission(
     Segments((form, submission)): Segments<(String, String)>,
     Parameters(Nothing {}): Parameters<Nothing>,
     IdempotencyKey(key): IdempotencyKey,
-    NoBody(body): NoBody,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_nothing(request, &shared).await?;
     let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
     Ok(replayed(shown(&restored), again))
-}
-
-/// Which part of a submission's history.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct HistoryPage {
-    /// How many at most; fewer where they are large.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
-    limit: usize,
-    /// Where to continue: from the header `Link` of the page before.
-    cursor: Option<String>,
-}
-
-impl FromQuery for HistoryPage {
-    fn take(query: &mut Query) -> Self {
-        Self { limit: query.limit(DEFAULT_PAGE), cursor: query.text("cursor") }
-    }
 }
 
 /// List what edits have replaced in a submission
@@ -115,7 +97,7 @@ impl FromQuery for HistoryPage {
 /// Newest first. The next page is in the header `Link`.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), HistoryPage),
+    params(("form" = String, Path), ("submission" = String, Path), ListPart),
     responses(
         (status = 200, body = HistoryList, description = "a page of what was replaced"),
         AnyProblem
@@ -125,9 +107,9 @@ pub(super) async fn list_submission_history(
     State(shared): State<Shared>,
     Signed(caller): Signed,
     Segments((form, submission)): Segments<(String, String)>,
-    Parameters(HistoryPage { limit, cursor }): Parameters<HistoryPage>,
+    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;
-    Ok(page(written(HistoryList::json(&found.history)), &uri, limit, found.next.as_deref()))
+    Ok(page(written(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
 }

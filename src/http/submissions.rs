@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use utoipa::IntoParams;
@@ -13,7 +13,7 @@ use super::answer::{created, dropped, page, written};
 use super::auth::Signed;
 use super::conditional::tagged;
 use super::document::AnyProblem;
-use super::extract::{AnswersText, IdempotencyKey, Segments};
+use super::extract::{IdempotencyKey, Segments, read_json};
 use super::forms::Trying;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
@@ -114,8 +114,9 @@ pub(super) async fn create_submission(
     Parameters(Trying { dry_run }): Parameters<Trying>,
     IdempotencyKey(key): IdempotencyKey,
     uri: Uri,
-    AnswersText(body): AnswersText,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let body = read_json(request, shared.limits.max_body, &shared).await?;
     if dry_run {
         let Tried { form, sent, dropped: keys } =
             shared.app.try_submission(&caller, &form, body.as_str()).await?;
@@ -158,7 +159,7 @@ pub(super) async fn list_submissions(
         false => app.list_submissions(&caller, &form, asked.into()).await?,
     };
     let next = found.next.as_deref();
-    Ok(page(written(SubmissionList::json(&found.submissions, next, found.total)), &uri, limit, next))
+    Ok(page(written(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
 
 /// Get a submission

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forms::clock::Timestamp;
 use forms::domain::admission::{Refusal, Remembered, Seen, Shut, Verdict, admit};
 use forms::domain::definition::{Change, Definition};
-use forms::domain::form::{Edit, Form, Retired, Status, Version};
+use forms::domain::form::{EditedForm, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
 use forms::domain::limits::{Limits, MAX_RETIRED_IDS};
 use forms::domain::submission::{self, Unreadable};
@@ -184,15 +184,15 @@ fn ids(version: &Version) -> Vec<&str> {
     version.questions.iter().map(|question| question.id.as_deref().unwrap_or("-")).collect()
 }
 
-fn change(form: &Form, version: &Version, text: &str) -> Result<Edit, Refusal> {
+fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
     let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
     form.change(version, &Retired::new(), &change, at(2_000))
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
     match change(form, version, text).unwrap() {
-        Edit::Changed(edited) => (edited.form, edited.version.unwrap_or_else(|| version.clone())),
-        Edit::Unchanged => panic!("{text} changes nothing"),
+        Some(edited) => (edited.form, edited.version.unwrap_or_else(|| version.clone())),
+        None => panic!("{text} changes nothing"),
     }
 }
 
@@ -204,9 +204,7 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
     );
     assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
     let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
-    let Edit::Changed(edited) = change(&form, &version, removed).unwrap() else {
-        panic!("two questions have gone")
-    };
+    let Some(edited) = change(&form, &version, removed).unwrap() else { panic!("two questions have gone") };
     let (form, version, retired) = (edited.form, edited.version.unwrap(), edited.retired.unwrap());
     assert_eq!(ids(&version), ["q1", "q4"]);
     assert!(retired.iter().eq(["mail", "q2", "q3"]));
@@ -230,8 +228,7 @@ fn a_form_remembers_so_many_removed_questions_and_no_more() {
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
     let other = Change::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
     let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<Retired>();
-    let Edit::Changed(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap()
-    else {
+    let Some(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap() else {
         panic!("a question has gone")
     };
     assert_eq!(edited.retired.unwrap().len(), MAX_RETIRED_IDS);
@@ -260,7 +257,7 @@ fn a_change_moves_only_what_it_changes() {
         r#"{"description":"d"}"#,
         r#"{"questions":[{"id":"q1","type":"email","title":"a","required":false}]}"#,
     ] {
-        assert!(matches!(change(&draft, &version, same), Ok(Edit::Unchanged)), "{same}");
+        assert!(matches!(change(&draft, &version, same), Ok(None)), "{same}");
     }
     let (published, _) = changed(&draft, &version, r#"{"status":"published","description":null}"#);
     assert_eq!((published.status, published.revision, published.version), (Status::Published, 2, 1));

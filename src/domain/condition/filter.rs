@@ -10,7 +10,7 @@ use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
 use crate::domain::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
 use crate::domain::question::{Question, Rules};
-use crate::domain::violation::Violation;
+use crate::domain::violation::{Violation, shortened};
 
 /// The question and the operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,7 +107,7 @@ fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &d
 
 /// The message about `unknown` ids.
 fn unknown_questions(unknown: &[&str], questions: &[Question]) -> String {
-    let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", short(id))).collect();
+    let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", shortened(id))).collect();
     let verb = if unknown.len() == 1 { "names" } else { "name" };
     let ids = listed(answered(questions).filter_map(|(id, _)| id.map(String::as_str)));
     format!("{} {verb} no question of this form that takes an answer; there are {ids}", filters.join(", "))
@@ -146,7 +146,7 @@ fn chosen(
 /// `message`, about what `pointer` names in the condition.
 fn render_fault(pointer: &str, message: &str) -> String {
     let path = pointer.split_once(NAME).map_or("", |(_, path)| path);
-    let mut names = path.split('/').skip(1).take(2).map(|name| format!("[{}]", short(name)));
+    let mut names = path.split('/').skip(1).take(2).map(|name| format!("[{}]", shortened(name)));
     let (question, operator) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     // What would be right is said as conditions write it.
     let message = match message.split_once(INSTEAD) {
@@ -154,11 +154,6 @@ fn render_fault(pointer: &str, message: &str) -> String {
         None => message.replace(UNANSWERED, &format!("`filter{question}[answered]=false`")),
     };
     format!("`filter{question}{operator}`: {message}")
-}
-
-/// Enough of `text` to know it again.
-fn short(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 /// A few of the ids.

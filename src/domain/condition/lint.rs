@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::{About, Answer, Clause, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// What stands between a fault and the condition that was meant.
 pub(super) const INSTEAD: &str = "; write ";
@@ -74,7 +74,7 @@ impl Linter<'_, '_> {
     }
 
     fn refuse_reference(&mut self, about: &About) {
-        let id = about.question.chars().take(80).collect::<String>();
+        let id = shortened(&about.question);
         let message = format!("`{id}` is not an earlier question that takes an answer");
         let place = format!("{}{}", self.root, about.at);
         self.violations.push(match connective(&id) {

@@ -1,7 +1,7 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
 use super::{About, Clause, Clauses, Condition, Test};
-use crate::domain::budget::{Budget, BudgetError};
+use crate::domain::budget::{Budget, BudgetError, Counted};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::pattern::{Anchor, Pattern};
@@ -114,7 +114,7 @@ impl Reading<'_> {
             "gte" => Test::Gte(self.ordered(operand, at)?),
             "in" => self.one_of(operand, at)?,
             "includes" => {
-                let granted = self.budget.count_includes();
+                let granted = self.budget.count(Counted::Includes);
                 self.granted(at, granted)?;
                 Test::Includes(self.value(operand, at)?)
             }
@@ -139,7 +139,7 @@ impl Reading<'_> {
             self.report(at, Rule::ImpossibleCondition, message);
             return None;
         }
-        let granted = self.budget.count_value();
+        let granted = self.budget.count(Counted::Values);
         self.granted(at, granted)?;
         Some(operand.clone())
     }
@@ -183,7 +183,7 @@ impl Reading<'_> {
             self.report(at, Rule::TypeMismatch, format!("`matches` is text, not {}", operand.kind()));
             return None;
         };
-        let granted = self.budget.count_matches();
+        let granted = self.budget.count(Counted::Matches);
         self.granted(at, granted)?;
         let compiled = self.budget.compile("matches", text, Anchor::None);
         self.granted(at, compiled)

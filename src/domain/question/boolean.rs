@@ -1,22 +1,21 @@
 //! `boolean` and `consent`: yes or no, and yes alone.
 
 use super::entered::yes_or_no;
-use super::json::{object, present};
+use super::json::object;
 use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
-use crate::domain::json::{Object, Value};
+use crate::domain::json::Value;
 use crate::domain::violation::Rule;
 
 /// Yes or no, which may be called otherwise.
 #[derive(Debug, Clone)]
-pub struct Boolean {
-    labels: Option<Object>,
-}
+pub(super) struct Boolean;
 
 impl Boolean {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
-        Self { labels: labels::read(fields, &["true".to_owned(), "false".to_owned()]) }
+        labels::check(fields, &["true".to_owned(), "false".to_owned()]);
+        Self
     }
 }
 
@@ -35,10 +34,6 @@ impl Rules for Boolean {
         object([("type", Some("boolean".into()))])
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([("labels", self.labels.clone().map(Value::Object))])
-    }
-
     fn example(&self) -> Value {
         true.into()
     }
@@ -54,13 +49,12 @@ impl Rules for Boolean {
 
 /// Agreement to a text. Whoever does not agree has not answered.
 #[derive(Debug, Clone)]
-pub struct Consent {
-    text: Option<String>,
-}
+pub(super) struct Consent;
 
 impl Consent {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
-        Self { text: fields.text("text", MAX_DESCRIPTION) }
+        fields.text("text", MAX_DESCRIPTION);
+        Self
     }
 }
 
@@ -78,10 +72,6 @@ impl Rules for Consent {
 
     fn schema(&self) -> Value {
         object([("const", Some(true.into()))])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([("text", self.text.as_deref().map(Value::from))])
     }
 
     fn example(&self) -> Value {

@@ -3,8 +3,8 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
-use super::json::{object, present};
-use super::text::one_line;
+use super::json::object;
+use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::{MAX_MOMENT, Sense};
@@ -14,7 +14,7 @@ use crate::domain::violation::Rule;
 
 /// A day, a time of day or a moment.
 #[derive(Debug, Clone)]
-pub struct Calendar {
+pub(super) struct Calendar {
     unit: Unit,
     min: Option<Bound>,
     max: Option<Bound>,
@@ -192,19 +192,13 @@ fn never(min: Point, max: Point) -> bool {
 
 impl Rules for Calendar {
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault> {
-        let text = match one_line(answer) {
-            Ok(text) => text,
-            Err(fault) => return vec![fault],
-        };
-        let Some(point) = self.unit.read(text) else {
-            return vec![Fault::new(self.unit.broken(), format!("Enter {}", self.expects()))];
-        };
-        let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
-        let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
-        match early || late {
-            true => vec![Fault::new(Rule::OutOfRange, format!("Enter {}", self.expects()))],
-            false => Vec::new(),
-        }
+        check_line(answer, |text| {
+            let fault = |rule| Fault::new(rule, format!("Enter {}", self.expects()));
+            let point = self.unit.read(text).ok_or_else(|| fault(self.unit.broken()))?;
+            let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
+            let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
+            if early || late { Err(fault(Rule::OutOfRange)) } else { Ok(()) }
+        })
     }
 
     fn schema(&self) -> Value {
@@ -219,11 +213,6 @@ impl Rules for Calendar {
             ("format", format.map(Value::from)),
             ("pattern", Some(pattern.into())),
         ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let text = |bound: &Bound| bound.text.as_str().into();
-        present([("min", self.min.as_ref().map(text)), ("max", self.max.as_ref().map(text))])
     }
 
     fn example(&self) -> Value {

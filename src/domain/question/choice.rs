@@ -3,7 +3,7 @@
 use std::mem::replace;
 
 use super::entered::json_or_text;
-use super::json::{any_of, object, present};
+use super::json::{any_of, object};
 use super::options::Options;
 use super::text::{Lines, NOT_BLANK, one_line};
 use super::{Fault, Rules};
@@ -17,36 +17,33 @@ use crate::domain::violation::{MOST_VIOLATIONS, Rule};
 #[derive(Debug, Clone)]
 pub(super) struct Offer {
     options: Options,
-    allow_other: Option<bool>,
+    takes_other: bool,
 }
 
 impl Offer {
     fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        Self { options: Options::read(fields, "options", limits), allow_other: fields.flag("allow_other") }
+        let options = Options::read(fields, "options", limits);
+        Self { options, takes_other: fields.flag("allow_other").unwrap_or(false) }
     }
 
     /// Options alone.
     pub(super) fn plain(options: Options) -> Self {
-        Self { options, allow_other: None }
+        Self { options, takes_other: false }
     }
 
     pub(super) fn options(&self) -> &Options {
         &self.options
     }
 
-    fn takes_other(&self) -> bool {
-        self.allow_other == Some(true)
-    }
-
     /// How many can be chosen at once.
     pub(super) fn len(&self) -> usize {
-        self.options.len() + usize::from(self.takes_other())
+        self.options.len() + usize::from(self.takes_other)
     }
 
     /// The place of the option that `answer` chooses; other words come after all.
     pub(super) fn choose(&self, answer: &Value) -> Result<usize, Fault> {
         match answer {
-            Value::Object(members) if self.takes_other() => match members.as_slice() {
+            Value::Object(members) if self.takes_other => match members.as_slice() {
                 [(name, Value::String(text))] if name == "other" && !text.trim().is_empty() => {
                     one_line(&members[0].1).map(|_| self.options.len())
                 }
@@ -90,7 +87,7 @@ impl Offer {
     }
 
     pub(super) fn schema(&self) -> Value {
-        match self.takes_other() {
+        match self.takes_other {
             true => any_of([self.options.schema(), other_schema()]),
             false => self.options.schema(),
         }
@@ -106,9 +103,9 @@ impl Offer {
             ("uniqueItems", Some(true.into())),
             ("minItems", Some(count(fewest))),
             ("maxItems", Some(count(most))),
-            ("contains", self.takes_other().then_some(is_other)),
-            ("minContains", self.takes_other().then(|| 0.into())),
-            ("maxContains", self.takes_other().then(|| 1.into())),
+            ("contains", self.takes_other.then_some(is_other)),
+            ("minContains", self.takes_other.then(|| 0.into())),
+            ("maxContains", self.takes_other.then(|| 1.into())),
         ])
     }
 }
@@ -129,9 +126,8 @@ fn other_schema() -> Value {
 
 /// One of the options.
 #[derive(Debug, Clone)]
-pub struct SingleChoice {
+pub(super) struct SingleChoice {
     offer: Offer,
-    display: Option<String>,
 }
 
 impl SingleChoice {
@@ -142,7 +138,7 @@ impl SingleChoice {
             let message = format!("`display` is `radio` or `dropdown`, not `{display}`");
             fields.refuse("display", Rule::InvalidRange, message);
         }
-        Self { offer, display }
+        Self { offer }
     }
 }
 
@@ -155,24 +151,16 @@ impl Rules for SingleChoice {
         self.offer.schema()
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([
-            ("options", Some(self.offer.options.to_json())),
-            ("display", self.display.as_deref().map(Value::from)),
-            ("allow_other", self.offer.allow_other.map(Value::from)),
-        ])
-    }
-
     fn example(&self) -> Value {
         self.offer.options.first().into()
     }
 
     fn entered(&self, text: &str) -> Value {
-        json_or_text(text, |value| self.takes_other() && matches!(value, Value::Object(_)))
+        json_or_text(text, |value| self.offer.takes_other && matches!(value, Value::Object(_)))
     }
 
     fn takes_other(&self) -> bool {
-        self.offer.takes_other()
+        self.offer.takes_other
     }
 
     fn expects(&self) -> String {
@@ -180,12 +168,13 @@ impl Rules for SingleChoice {
     }
 }
 
-/// Several of the options, none twice.
+/// Several of the options, none twice; of a ranking in order, the most preferred first.
 #[derive(Debug, Clone)]
-pub struct MultipleChoice {
+pub(super) struct MultipleChoice {
     offer: Offer,
-    min_selected: Option<i64>,
-    max_selected: Option<i64>,
+    fewest: usize,
+    most: usize,
+    is_ranking: bool,
 }
 
 impl MultipleChoice {
@@ -202,37 +191,31 @@ impl MultipleChoice {
             let message = format!("`min_selected` ({min}) must not be above `max_selected` ({max})");
             fields.refuse("min_selected", Rule::InvalidRange, message);
         }
-        Self { offer, min_selected, max_selected }
+        let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
+        let (fewest, most) = (count(min_selected).unwrap_or(0), count(max_selected).unwrap_or(offer.len()));
+        Self { offer, fewest, most, is_ranking: false }
     }
 
-    fn counts(&self) -> (usize, usize) {
-        let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
-        (count(self.min_selected).unwrap_or(0), count(self.max_selected).unwrap_or(self.offer.len()))
+    pub(super) fn read_ranking(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let offer = Offer::plain(Options::read(fields, "options", limits));
+        let most = offer.len();
+        let fewest = if fields.flag("rank_all") == Some(true) { most } else { 0 };
+        Self { offer, fewest, most, is_ranking: true }
     }
 }
 
 impl Rules for MultipleChoice {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        let (fewest, most) = self.counts();
-        self.offer.check_list(answer, fewest, most)
+        self.offer.check_list(answer, self.fewest, self.most)
     }
 
     fn schema(&self) -> Value {
-        let (fewest, most) = self.counts();
-        self.offer.list_schema(fewest, most)
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([
-            ("options", Some(self.offer.options.to_json())),
-            ("min_selected", self.min_selected.map(Value::from)),
-            ("max_selected", self.max_selected.map(Value::from)),
-            ("allow_other", self.offer.allow_other.map(Value::from)),
-        ])
+        self.offer.list_schema(self.fewest, self.most)
     }
 
     fn example(&self) -> Value {
-        self.offer.options.values().take(1).collect()
+        let count = if self.is_ranking { self.most } else { 1 };
+        self.offer.options.values().take(count).collect()
     }
 
     fn entered(&self, text: &str) -> Value {
@@ -240,57 +223,11 @@ impl Rules for MultipleChoice {
     }
 
     fn expects(&self) -> String {
-        format!("a list, each {}", self.offer.options.listed())
+        let order = if self.is_ranking { " in order of preference" } else { "" };
+        format!("a list{order}, each {}", self.offer.options.listed())
     }
 
     fn takes_other(&self) -> bool {
-        self.offer.takes_other()
-    }
-}
-
-/// Options in order, the most preferred first.
-#[derive(Debug, Clone)]
-pub struct Ranking {
-    offer: Offer,
-    rank_all: Option<bool>,
-}
-
-impl Ranking {
-    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let offer = Offer::plain(Options::read(fields, "options", limits));
-        Self { offer, rank_all: fields.flag("rank_all") }
-    }
-
-    fn fewest(&self) -> usize {
-        if self.rank_all == Some(true) { self.offer.len() } else { 0 }
-    }
-}
-
-impl Rules for Ranking {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        self.offer.check_list(answer, self.fewest(), self.offer.len())
-    }
-
-    fn schema(&self) -> Value {
-        self.offer.list_schema(self.fewest(), self.offer.len())
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([
-            ("options", Some(self.offer.options.to_json())),
-            ("rank_all", self.rank_all.map(Value::from)),
-        ])
-    }
-
-    fn example(&self) -> Value {
-        self.offer.options.values().collect()
-    }
-
-    fn entered(&self, text: &str) -> Value {
-        json_or_text(text, |value| matches!(value, Value::Array(_)))
-    }
-
-    fn expects(&self) -> String {
-        format!("a list in order of preference, each {}", self.offer.options.listed())
+        self.offer.takes_other
     }
 }

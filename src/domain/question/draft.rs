@@ -5,22 +5,11 @@ use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::violation::{Rule, Violation, shortened};
 
-/// A question as its author sent it: the id may be missing.
+/// A question as its author sent it: the id may be missing. An empty title stands for the id.
 #[derive(Debug, Clone)]
-pub struct QuestionDraft {
-    /// The id the author chose.
-    pub id: Option<String>,
-    kind: Kind,
-    /// `None` stands for the id.
-    title: Option<String>,
-    description: Option<String>,
-    required: bool,
-    show_if: Option<Condition>,
-    required_if: Option<Condition>,
-}
+pub struct QuestionDraft(Question);
 
 impl QuestionDraft {
     /// Reads the question at `pointer`, the `place`-th of its form counted from 0, within `budget`, and reports every
@@ -47,32 +36,72 @@ impl QuestionDraft {
             required_if = Condition::read(&mut fields, "required_if", budget);
         }
         if kind.is_none() {
-            expect_all_settings(&mut fields);
+            // Nobody can say which settings belong to it; what no type has is misspelt all the same.
+            fields.expect(&SETTINGS);
         }
+        let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
-        let kind = kind?;
-        let required = required.unwrap_or(false);
-        Some(Self { id, kind, title, description, required, show_if, required_if })
+        let (kind, title, required) = (kind?, title.unwrap_or_default(), required.unwrap_or(false));
+        Some(Self(Question { id, kind, title, description, required, show_if, required_if, settings }))
+    }
+
+    /// The id the author chose.
+    pub fn id(&self) -> Option<&str> {
+        self.0.id.as_deref()
     }
 
     /// Whether it needs an id: answers are kept under it.
     pub fn takes_answer(&self) -> bool {
-        self.kind.rules().takes_answer()
+        self.0.kind.rules().takes_answer()
     }
 
     /// The question under its final id.
     pub fn named(self, id: Option<String>) -> Question {
-        let Self { kind, title, description, required, show_if, required_if, .. } = self;
-        let title = title.or_else(|| id.clone()).unwrap_or_default();
-        Question { id, kind, title, description, required, show_if, required_if }
+        let Self(mut question) = self;
+        if question.title.is_empty() {
+            question.title = id.clone().unwrap_or_default();
+        }
+        Question { id, ..question }
     }
 
     /// The question under the id it has; `None` if it needs one and has none.
     pub fn kept(self) -> Option<Question> {
-        let id = self.id.clone();
+        let id = self.0.id.clone();
         (id.is_some() || !self.takes_answer()).then(|| self.named(id))
     }
 }
+
+/// The settings of all kinds, in canonical order.
+const SETTINGS: [&str; 28] = [
+    "options",
+    "display",
+    "min_selected",
+    "max_selected",
+    "allow_other",
+    "rank_all",
+    "rows",
+    "columns",
+    "multiple",
+    "required_rows",
+    "nps",
+    "min",
+    "max",
+    "step",
+    "integer",
+    "labels",
+    "min_length",
+    "max_length",
+    "pattern",
+    "pattern_message",
+    "placeholder",
+    "allow_domains",
+    "deny_domains",
+    "schemes",
+    "default_country",
+    "default",
+    "from_url",
+    "text",
+];
 
 /// Characters a description may have.
 pub const MAX_DESCRIPTION: usize = 10_000;
@@ -92,16 +121,6 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
     kind
 }
 
-/// Of an unknown type nobody can say which settings belong to it; what no type has is misspelt all the same.
-fn expect_all_settings(fields: &mut Fields<'_, '_>) {
-    let (nothing, mut ignored) = (Value::Object(Vec::new()), Vec::new());
-    let Some(mut any) = Fields::open(&nothing, "", "", &mut ignored) else { return };
-    for name in Kind::NAMES {
-        Kind::read(name, &mut any, &mut Budget::new(&Limits::default()));
-    }
-    fields.expect_those_of(&any);
-}
-
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
     let id = fields.typed("id", "text", Value::as_str)?;
     if is_id(id) {
@@ -112,7 +131,7 @@ fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
     } else {
         format!(
             "`{}` is not a question id: use a letter, then letters, digits and _, lower case, 64 at most",
-            id.chars().take(80).collect::<String>()
+            shortened(id)
         )
     };
     fields.refuse("id", Rule::InvalidQuestionId, message);

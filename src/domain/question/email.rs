@@ -3,8 +3,8 @@
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
-use super::json::{object, present};
-use super::text::one_line;
+use super::json::object;
+use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -26,7 +26,7 @@ const EXPRESSION: &str = concat!(
 /// is typed. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
 /// mistakes.
 #[derive(Debug, Clone, Default)]
-pub struct Email {
+pub(super) struct Email {
     allow_domains: Option<Vec<Domain>>,
     deny_domains: Option<Vec<Domain>>,
 }
@@ -55,24 +55,21 @@ impl Email {
 
 impl Rules for Email {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        let text = match one_line(answer) {
-            Ok(text) => text,
-            Err(fault) => return vec![fault],
-        };
-        let Some(domain) = domain_of(text) else {
-            return vec![Fault::new(Rule::InvalidEmail, "Enter an email address like name@example.com")];
-        };
-        if self.admits(&domain) {
-            return Vec::new();
-        }
-        let message = match &self.allow_domains {
-            Some(allowed) => {
-                let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.written).collect();
-                format!("Enter an address of {}", allowed.join(", "))
+        check_line(answer, |text| {
+            let sample = "Enter an email address like name@example.com";
+            let domain = domain_of(text).ok_or_else(|| Fault::new(Rule::InvalidEmail, sample))?;
+            if self.admits(&domain) {
+                return Ok(());
             }
-            None => format!("Addresses of {domain} are not accepted here"),
-        };
-        vec![Fault::new(Rule::DomainNotAllowed, message)]
+            let message = match &self.allow_domains {
+                Some(allowed) => {
+                    let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.written).collect();
+                    format!("Enter an address of {}", allowed.join(", "))
+                }
+                None => format!("Addresses of {domain} are not accepted here"),
+            };
+            Err(Fault::new(Rule::DomainNotAllowed, message))
+        })
     }
 
     fn schema(&self) -> Value {
@@ -80,14 +77,6 @@ impl Rules for Email {
             ("type", Some("string".into())),
             ("pattern", Some(EXPRESSION.into())),
             ("maxLength", Some(MAX_LENGTH.into())),
-        ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |domains: &Vec<Domain>| domains.iter().map(|domain| &*domain.written).collect();
-        present([
-            ("allow_domains", self.allow_domains.as_ref().map(list)),
-            ("deny_domains", self.deny_domains.as_ref().map(list)),
         ])
     }
 

@@ -1,6 +1,6 @@
 //! `hidden`: a value that comes along with the answers, for instance from the address of a page.
 
-use super::json::{object, present};
+use super::json::object;
 use super::text::{Lines, one_line};
 use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
@@ -13,9 +13,8 @@ const MAX_DEFAULT: usize = 1_000;
 
 /// A text, a number or a boolean that nobody is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden {
+pub(super) struct Hidden {
     default: Option<Value>,
-    from_url: Option<String>,
 }
 
 impl Hidden {
@@ -32,7 +31,8 @@ impl Hidden {
         if let Some(Fault { rule, message, .. }) = fault {
             fields.refuse("default", rule, message);
         }
-        Self { default, from_url: fields.text("from_url", 300) }
+        fields.text("from_url", 300);
+        Self { default }
     }
 }
 
@@ -57,10 +57,6 @@ impl Rules for Hidden {
             ("type", Some(["string", "number", "boolean"].into_iter().collect())),
             ("pattern", Some(Lines::One.expression().into())),
         ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([("default", self.default.clone()), ("from_url", self.from_url.as_deref().map(Value::from))])
     }
 
     fn example(&self) -> Value {

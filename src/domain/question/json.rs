@@ -1,17 +1,11 @@
-//! Pieces of JSON that settings and schemas are put together from.
+//! Pieces of JSON that options and schemas are put together from.
 
 use crate::domain::json::Value;
 
-/// The members that are there.
-pub(super) fn present<const N: usize>(
-    members: [(&'static str, Option<Value>); N],
-) -> Vec<(&'static str, Value)> {
-    members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
 /// The object of the members that are there.
 pub(in crate::domain) fn object<const N: usize>(members: [(&'static str, Option<Value>); N]) -> Value {
-    Value::Object(present(members).into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect())
 }
 
 /// The schema of what one of `schemas` takes.

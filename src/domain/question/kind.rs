@@ -1,15 +1,17 @@
 //! The kinds of question: their names, and the rules of each.
 
+use std::sync::Arc;
+
 use super::Rules;
 use super::boolean::{Boolean, Consent};
 use super::calendar::{Calendar, Unit};
-use super::choice::{MultipleChoice, Ranking, SingleChoice};
+use super::choice::{MultipleChoice, SingleChoice};
 use super::email::Email;
 use super::hidden::Hidden;
 use super::matrix::Matrix;
 use super::number::Quantity;
 use super::phone::Phone;
-use super::scale::Scale;
+use super::scale::{read_opinion, read_rating};
 use super::silent::Silent;
 use super::text::{Lines, Text};
 use super::url::Url;
@@ -19,81 +21,58 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::Rule;
 
-/// The kind of a question, with its settings. In JSON it is the member `type`.
+/// The kind of a question, with its settings. In JSON it is the member `type`. Cheap to clone.
 #[derive(Debug, Clone)]
-pub enum Kind {
-    ShortText(Text),
-    LongText(Text),
-    Email(Email),
-    Url(Url),
-    Phone(Phone),
-    Number(Quantity),
-    Rating(Scale),
-    OpinionScale(Scale),
-    Boolean(Boolean),
-    Consent(Consent),
-    SingleChoice(SingleChoice),
-    MultipleChoice(MultipleChoice),
-    Ranking(Ranking),
-    Matrix(Matrix),
-    Date(Calendar),
-    Time(Calendar),
-    Datetime(Calendar),
-    Hidden(Hidden),
-    Statement(Silent),
-    Page(Silent),
+pub struct Kind {
+    name: &'static str,
+    rules: Arc<dyn Rules>,
 }
+
+/// Reads the settings of a kind of question, within the budget.
+type Read = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
+
+/// The kind that begins a page.
+const PAGE: &str = "page";
+
+/// All kinds.
+const KINDS: [(&str, Read); 20] = [
+    ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
+    ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
+    ("email", |fields, _| Arc::new(Email::read(fields))),
+    ("url", |fields, _| Arc::new(Url::read(fields))),
+    ("phone", |fields, _| Arc::new(Phone::read(fields))),
+    ("number", |fields, _| Arc::new(Quantity::read(fields))),
+    ("rating", |fields, _| Arc::new(read_rating(fields))),
+    ("opinion_scale", |fields, _| Arc::new(read_opinion(fields))),
+    ("boolean", |fields, _| Arc::new(Boolean::read(fields))),
+    ("consent", |fields, _| Arc::new(Consent::read(fields))),
+    ("single_choice", |fields, budget| Arc::new(SingleChoice::read(fields, budget.limits()))),
+    ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, budget.limits()))),
+    ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, budget.limits()))),
+    ("matrix", |fields, budget| Arc::new(Matrix::read(fields, budget.limits()))),
+    ("date", |fields, _| Arc::new(Calendar::read(fields, Unit::Date))),
+    ("time", |fields, _| Arc::new(Calendar::read(fields, Unit::Time))),
+    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::Moment))),
+    ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
+    ("statement", |_, _| Arc::new(Silent)),
+    (PAGE, |_, _| Arc::new(Silent)),
+];
 
 impl Kind {
     /// The names of all kinds.
-    pub const NAMES: [&str; 20] = [
-        "short_text",
-        "long_text",
-        "email",
-        "url",
-        "phone",
-        "number",
-        "rating",
-        "opinion_scale",
-        "boolean",
-        "consent",
-        "single_choice",
-        "multiple_choice",
-        "ranking",
-        "matrix",
-        "date",
-        "time",
-        "datetime",
-        "hidden",
-        "statement",
-        "page",
-    ];
+    pub const NAMES: [&str; KINDS.len()] = {
+        let (mut names, mut index) = ([""; KINDS.len()], 0);
+        while index < names.len() {
+            names[index] = KINDS[index].0;
+            index += 1;
+        }
+        names
+    };
 
     /// Reads the settings of the kind called `name`, within `budget`; `None` if there is no such kind.
     pub fn read(name: &str, fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Self> {
-        Some(match name {
-            "short_text" => Self::ShortText(Text::read(fields, Lines::One, budget)),
-            "long_text" => Self::LongText(Text::read(fields, Lines::Many, budget)),
-            "email" => Self::Email(Email::read(fields)),
-            "url" => Self::Url(Url::read(fields)),
-            "phone" => Self::Phone(Phone::read(fields)),
-            "number" => Self::Number(Quantity::read(fields)),
-            "rating" => Self::Rating(Scale::read_rating(fields)),
-            "opinion_scale" => Self::OpinionScale(Scale::read_opinion(fields)),
-            "boolean" => Self::Boolean(Boolean::read(fields)),
-            "consent" => Self::Consent(Consent::read(fields)),
-            "single_choice" => Self::SingleChoice(SingleChoice::read(fields, budget.limits())),
-            "multiple_choice" => Self::MultipleChoice(MultipleChoice::read(fields, budget.limits())),
-            "ranking" => Self::Ranking(Ranking::read(fields, budget.limits())),
-            "matrix" => Self::Matrix(Matrix::read(fields, budget.limits())),
-            "date" => Self::Date(Calendar::read(fields, Unit::Date)),
-            "time" => Self::Time(Calendar::read(fields, Unit::Time)),
-            "datetime" => Self::Datetime(Calendar::read(fields, Unit::Moment)),
-            "hidden" => Self::Hidden(Hidden::read(fields)),
-            "statement" => Self::Statement(Silent),
-            "page" => Self::Page(Silent),
-            _ => return None,
-        })
+        let (name, read) = KINDS.iter().find(|(known, _)| *known == name)?;
+        Some(Self { name, rules: read(fields, budget) })
     }
 
     /// The kind called `name` as it is without settings, and the names of those that it must have; `None` if there is
@@ -108,7 +87,7 @@ impl Kind {
 
     /// Whether it begins a page, which decides for all questions up to the next.
     pub fn begins_page(&self) -> bool {
-        matches!(self, Self::Page(_))
+        self.name == PAGE
     }
 
     /// Whether its answer is a list, which people give item by item.
@@ -118,48 +97,11 @@ impl Kind {
 
     /// The kind's name.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::ShortText(_) => "short_text",
-            Self::LongText(_) => "long_text",
-            Self::Email(_) => "email",
-            Self::Url(_) => "url",
-            Self::Phone(_) => "phone",
-            Self::Number(_) => "number",
-            Self::Rating(_) => "rating",
-            Self::OpinionScale(_) => "opinion_scale",
-            Self::Boolean(_) => "boolean",
-            Self::Consent(_) => "consent",
-            Self::SingleChoice(_) => "single_choice",
-            Self::MultipleChoice(_) => "multiple_choice",
-            Self::Ranking(_) => "ranking",
-            Self::Matrix(_) => "matrix",
-            Self::Date(_) => "date",
-            Self::Time(_) => "time",
-            Self::Datetime(_) => "datetime",
-            Self::Hidden(_) => "hidden",
-            Self::Statement(_) => "statement",
-            Self::Page(_) => "page",
-        }
+        self.name
     }
 
     /// The kind's rules.
     pub fn rules(&self) -> &dyn Rules {
-        match self {
-            Self::ShortText(kind) | Self::LongText(kind) => kind,
-            Self::Email(kind) => kind,
-            Self::Url(kind) => kind,
-            Self::Phone(kind) => kind,
-            Self::Number(kind) => kind,
-            Self::Rating(kind) | Self::OpinionScale(kind) => kind,
-            Self::Boolean(kind) => kind,
-            Self::Consent(kind) => kind,
-            Self::SingleChoice(kind) => kind,
-            Self::MultipleChoice(kind) => kind,
-            Self::Ranking(kind) => kind,
-            Self::Matrix(kind) => kind,
-            Self::Date(kind) | Self::Time(kind) | Self::Datetime(kind) => kind,
-            Self::Hidden(kind) => kind,
-            Self::Statement(kind) | Self::Page(kind) => kind,
-        }
+        &*self.rules
     }
 }

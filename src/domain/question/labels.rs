@@ -1,12 +1,12 @@
 //! `labels`: what stands beside some of the values that can be chosen.
 
 use crate::domain::fields::{Fields, control_character};
-use crate::domain::json::{Object, Value};
+use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation, join};
 
-/// Reads `labels`, an object from some of `values` to texts.
-pub(super) fn read(fields: &mut Fields<'_, '_>, values: &[String]) -> Option<Object> {
-    let value = fields.value("labels")?;
+/// Reports what is wrong with `labels`, an object from some of `values` to texts.
+pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
+    let Some(value) = fields.value("labels") else { return };
     let Value::Object(labels) = value else {
         let message = format!(
             "`labels` must be an object such as {{\"{}\": \"Poor\"}}, not {}",
@@ -14,7 +14,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, values: &[String]) -> Option<Obj
             value.kind()
         );
         fields.refuse("labels", Rule::TypeMismatch, message);
-        return None;
+        return;
     };
     for (key, label) in labels {
         let pointer = join(&fields.at("labels"), key);
@@ -31,5 +31,4 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, values: &[String]) -> Option<Obj
             fields.report(Violation::new(pointer, rule, message));
         }
     }
-    Some(labels.clone())
 }

@@ -2,7 +2,7 @@
 
 use super::choice::Offer;
 use super::entered::json_or_text;
-use super::json::{object, present};
+use super::json::object;
 use super::options::Options;
 use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
@@ -13,41 +13,25 @@ use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
 #[derive(Debug, Clone)]
-pub struct Matrix {
+pub(super) struct Matrix {
     rows: Options,
     columns: Offer,
-    multiple: Option<bool>,
-    required_rows: Option<Required>,
+    takes_several: bool,
     /// Whether an answer must have each of the `rows`.
     needed: Vec<bool>,
-}
-
-/// The rows that an answer must have.
-#[derive(Debug, Clone)]
-enum Required {
-    All(bool),
-    These(Vec<String>),
 }
 
 impl Matrix {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let rows = Options::read(fields, "rows", limits);
         let columns = Offer::plain(Options::read(fields, "columns", limits));
-        let multiple = fields.flag("multiple");
-        let required_rows = read_required(fields, &rows);
-        let mut needed = vec![matches!(required_rows, Some(Required::All(true))); rows.len()];
-        if let Some(Required::These(listed)) = &required_rows {
-            listed.iter().filter_map(|row| rows.place(row)).for_each(|place| needed[place] = true);
-        }
-        Self { rows, columns, multiple, required_rows, needed }
-    }
-
-    fn takes_several(&self) -> bool {
-        self.multiple == Some(true)
+        let takes_several = fields.flag("multiple").unwrap_or(false);
+        let needed = read_required(fields, &rows);
+        Self { rows, columns, takes_several, needed }
     }
 
     fn check_cell(&self, value: &Value) -> Vec<Fault> {
-        match self.takes_several() {
+        match self.takes_several {
             true => self.columns.check_list(value, 0, self.columns.len()),
             false => self.columns.choose(value).err().into_iter().collect(),
         }
@@ -61,25 +45,29 @@ impl Matrix {
     }
 
     fn cell_schema(&self) -> Value {
-        match self.takes_several() {
+        match self.takes_several {
             true => self.columns.list_schema(1, self.columns.len()),
             false => self.columns.schema(),
         }
     }
 }
 
-/// Reads `required_rows`: whether all are, or which.
-fn read_required(fields: &mut Fields<'_, '_>, rows: &Options) -> Option<Required> {
+/// Reads `required_rows`, true for all or a list of some: whether each of the `rows` is.
+fn read_required(fields: &mut Fields<'_, '_>, rows: &Options) -> Vec<bool> {
     if let Some(Value::Bool(all)) = fields.value("required_rows") {
-        return Some(Required::All(*all));
+        return vec![*all; rows.len()];
     }
-    let needed = fields.texts("required_rows", 300)?;
-    for (place, row) in needed.iter().enumerate().filter(|(_, row)| rows.place(row).is_none()) {
-        let pointer = join(&fields.at("required_rows"), &place.to_string());
+    let mut needed = vec![false; rows.len()];
+    for (index, row) in fields.texts("required_rows", 300).into_iter().flatten().enumerate() {
+        if let Some(place) = rows.place(&row) {
+            needed[place] = true;
+            continue;
+        }
+        let pointer = join(&fields.at("required_rows"), &index.to_string());
         let message = format!("`{row}` is none of the rows");
         fields.report(Violation::new(pointer, Rule::InvalidRange, message));
     }
-    Some(Required::These(needed))
+    needed
 }
 
 impl Rules for Matrix {
@@ -138,22 +126,9 @@ impl Rules for Matrix {
         ])
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let required = |required: &Required| match required {
-            Required::All(all) => (*all).into(),
-            Required::These(rows) => rows.iter().map(String::as_str).collect(),
-        };
-        present([
-            ("rows", Some(self.rows.to_json())),
-            ("columns", Some(self.columns.options().to_json())),
-            ("multiple", self.multiple.map(Value::from)),
-            ("required_rows", self.required_rows.as_ref().map(required)),
-        ])
-    }
-
     fn example(&self) -> Value {
         let column = Value::from(self.columns.options().first());
-        let column = if self.takes_several() { [column].into_iter().collect() } else { column };
+        let column = if self.takes_several { [column].into_iter().collect() } else { column };
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
     }
 
@@ -162,7 +137,7 @@ impl Rules for Matrix {
     }
 
     fn expects(&self) -> String {
-        let several = if self.takes_several() { "a list, each " } else { "" };
+        let several = if self.takes_several { "a list, each " } else { "" };
         format!("for each row {several}{}", self.columns.options().listed())
     }
 }

@@ -1,7 +1,7 @@
 //! Questions: what may be asked, with which settings, and which answers fit.
 //!
-//! A kind of question is a file that implements [`Rules`], a variant of [`Kind`], and an arm in each of its
-//! matches; the compiler names them.
+//! A kind of question is a file that implements [`Rules`], a row in the table of [`Kind`]s, and its settings' places in
+//! the canonical order.
 
 mod boolean;
 mod calendar;
@@ -25,18 +25,21 @@ mod url;
 pub use draft::{MAX_DESCRIPTION, QuestionDraft};
 pub use kind::Kind;
 
+use std::fmt;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::condition::{Asked, Condition, Sense};
-use super::json::Value;
+use super::json::{Value, parse};
 use super::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
 use super::pattern::Pattern;
 use super::violation::{Rule, join};
 use crate::clock::Timestamp;
 
 /// What the kinds of question have in common.
-pub trait Rules {
+pub trait Rules: fmt::Debug + Send + Sync {
     /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits. `now` is for bounds such as
     /// `today`; without it they are left out, and what remains is wrong on every day.
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault>;
@@ -53,9 +56,6 @@ pub trait Rules {
 
     /// The JSON Schema (2020-12) of the answers that fit, as exact as it can say. It takes no empty ones.
     fn schema(&self) -> Value;
-
-    /// The settings that were set, in canonical order.
-    fn settings(&self) -> Vec<(&'static str, Value)>;
 
     /// An answer that fits a question of this kind with only the settings it must have.
     fn example(&self) -> Value;
@@ -155,7 +155,12 @@ pub struct Question {
     pub show_if: Option<Condition>,
     /// Where it must have an answer even if it is not `required`.
     pub required_if: Option<Condition>,
+    /// The settings that its kind has besides.
+    pub settings: Settings,
 }
+
+/// The settings of a question that were set, by name in canonical order, each as its JSON is written.
+pub type Settings = Vec<(&'static str, Box<RawValue>)>;
 
 impl Question {
     /// Reports all that is wrong with `answer` at the time `now`: nothing if it fits, or is empty and not `required`.
@@ -185,6 +190,12 @@ impl Question {
     /// Its conditions, with what the judgement on them needs.
     pub fn asked(&self) -> Asked<'_> {
         Asked { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    }
+
+    /// The setting `name`, if it was set.
+    pub fn setting(&self, name: &str) -> Option<Value> {
+        let (_, written) = self.settings.iter().find(|(known, _)| *known == name)?;
+        parse(written.get()).ok()
     }
 
     /// Calls `see` for each `includes` of its conditions, with `None`, and for its own pattern and each `matches`.
@@ -262,8 +273,8 @@ impl Serialize for Question {
         for (name, condition) in self.conditions() {
             map.serialize_entry(name, condition)?;
         }
-        for (name, value) in self.kind.rules().settings() {
-            map.serialize_entry(name, &value)?;
+        for (name, value) in &self.settings {
+            map.serialize_entry(name, value)?;
         }
         map.end()
     }

@@ -1,7 +1,9 @@
 //! `number`: any number, or one of those between two bounds and at certain steps.
 
+use std::ops::RangeInclusive;
+
 use super::entered::json_or_text;
-use super::json::{object, present};
+use super::json::object;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -10,11 +12,12 @@ use crate::domain::violation::Rule;
 
 /// A number. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
 #[derive(Debug, Clone)]
-pub struct Quantity {
+pub(super) struct Quantity {
     min: Option<Number>,
     max: Option<Number>,
     step: Option<(Number, Steps)>,
-    integer: Option<bool>,
+    is_whole: bool,
+    example: i64,
 }
 
 impl Quantity {
@@ -27,19 +30,21 @@ impl Quantity {
             fields.refuse("min", Rule::InvalidRange, message);
         }
         let step = read_step(fields, min.as_ref());
-        let integer = fields.flag("integer");
-        if let (Some(min), Some(max), Some(true)) = (&min, &max, integer)
+        let is_whole = fields.flag("integer").unwrap_or(false);
+        if let (Some(min), Some(max), true) = (&min, &max, is_whole)
             && min.exact() <= max.exact()
             && min.first_whole().is_some_and(|first| first.order(max).is_gt())
         {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);
         }
-        Self { min, max, step, integer }
+        Self { min, max, step, is_whole, example: 42 }
     }
 
-    fn is_whole(&self) -> bool {
-        self.integer == Some(true)
+    /// A whole number within `range`.
+    pub(super) fn whole(range: RangeInclusive<i64>) -> Self {
+        let (min, max) = range.into_inner();
+        Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min }
     }
 }
 
@@ -66,7 +71,7 @@ impl Rules for Quantity {
         let above = self.max.as_ref().is_some_and(|max| value > max.exact());
         let between_steps = self.step.as_ref().is_some_and(|(_, steps)| !steps.reach(&value));
         [
-            (self.is_whole() && !value.is_integer(), Rule::NotAnInteger),
+            (self.is_whole && !value.is_integer(), Rule::NotAnInteger),
             (below || above, Rule::OutOfRange),
             (between_steps, Rule::NotAStep),
         ]
@@ -77,7 +82,7 @@ impl Rules for Quantity {
     }
 
     fn schema(&self) -> Value {
-        let kind = if self.is_whole() { "integer" } else { "number" };
+        let kind = if self.is_whole { "integer" } else { "number" };
         let number = |number: &Number| Value::Number(number.clone());
         // Validators divide as `f64`, where 0.3 is not a multiple of 0.1.
         let multiple = |(step, steps): &&(Number, Steps)| steps.reach_zero() && step.integer().is_some();
@@ -90,18 +95,8 @@ impl Rules for Quantity {
         ])
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let number = |number: &Number| Value::Number(number.clone());
-        present([
-            ("min", self.min.as_ref().map(number)),
-            ("max", self.max.as_ref().map(number)),
-            ("step", self.step.as_ref().map(|(step, _)| number(step))),
-            ("integer", self.integer.map(Value::from)),
-        ])
-    }
-
     fn example(&self) -> Value {
-        42.into()
+        self.example.into()
     }
 
     fn range(&self) -> [Option<Value>; 2] {
@@ -113,7 +108,7 @@ impl Rules for Quantity {
     }
 
     fn expects(&self) -> String {
-        let kind = if self.is_whole() { "a whole number" } else { "a number" };
+        let kind = if self.is_whole { "a whole number" } else { "a number" };
         let range = match (&self.min, &self.max) {
             (Some(min), Some(max)) => format!(" from {} to {}", min.text(), max.text()),
             (Some(min), None) => format!(" from {} on", min.text()),

@@ -16,26 +16,18 @@ const MAX_LENGTH: usize = 300;
 /// Things to choose from, each with a value of its own.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options {
-    choices: Vec<Choice>,
-    /// The places of the choices, sorted by their values: an answer may choose hundreds out of hundreds.
-    by_value: Vec<usize>,
-}
-
-#[derive(Debug, Clone)]
-struct Choice {
-    value: String,
-    /// What people read instead of the value.
-    label: Option<String>,
+    values: Vec<String>,
+    /// The places of the values in their order: an answer may choose hundreds out of hundreds.
+    sorted: Vec<usize>,
 }
 
 impl Options {
     /// Reads the list `name`, which must be there, of texts and of objects with a `value` and a `label`.
     pub(super) fn read(fields: &mut Fields<'_, '_>, name: &'static str, limits: &Limits) -> Self {
         let Some(value) = fields.needed(name) else { return Self::default() };
-        let pointer = fields.at(name);
         let (rule, message) = match value {
             Value::Array(items) if (1..=limits.options).contains(&items.len()) => {
-                return Self::read_items(name, items, &pointer, fields.violations());
+                return Self::read_items(fields, name, items);
             }
             Value::Array(items) if items.is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
             Value::Array(items) => {
@@ -48,24 +40,30 @@ impl Options {
         Self::default()
     }
 
-    fn read_items(name: &str, items: &[Value], pointer: &str, violations: &mut Vec<Violation>) -> Self {
-        let (mut choices, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
+    fn read_items(fields: &mut Fields<'_, '_>, name: &'static str, items: &[Value]) -> Self {
+        let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
         for (place, item) in items.iter().enumerate() {
-            let pointer = join(pointer, &place.to_string());
-            let Some(choice) = Choice::read(name, item, &pointer, violations) else { continue };
-            if !seen.insert(choice.value.clone()) {
-                let message = format!("`{}` appears twice in the list", choice.value);
-                violations.push(Violation::new(pointer, Rule::DuplicateOption, message));
+            let pointer = join(&fields.at(name), &place.to_string());
+            let Some((value, label)) = read_item(name, item, &pointer, fields.violations()) else { continue };
+            if !seen.insert(value.clone()) {
+                let message = format!("`{value}` appears twice in the list");
+                fields.report(Violation::new(pointer, Rule::DuplicateOption, message));
             }
-            choices.push(choice);
+            let written = Value::from(value.as_str());
+            canonical.push(match label {
+                Some(label) => object([("value", Some(written)), ("label", Some(Value::String(label)))]),
+                None => written,
+            });
+            values.push(value);
         }
-        let mut by_value: Vec<_> = (0..choices.len()).collect();
-        by_value.sort_by_key(|place| &choices[*place].value);
-        Self { choices, by_value }
+        fields.normalize(name, Value::Array(canonical));
+        let mut sorted: Vec<_> = (0..values.len()).collect();
+        sorted.sort_by_key(|place| &values[*place]);
+        Self { values, sorted }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.choices.len()
+        self.values.len()
     }
 
     /// The value of the first, if the definition had no fault.
@@ -74,13 +72,13 @@ impl Options {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &str> {
-        self.choices.iter().map(|choice| choice.value.as_str())
+        self.values.iter().map(String::as_str)
     }
 
     /// The index of `value` in the list.
     pub(super) fn place(&self, value: &str) -> Option<usize> {
-        let found = self.by_value.binary_search_by(|place| self.choices[*place].value.as_str().cmp(value));
-        found.ok().map(|found| self.by_value[found])
+        let found = self.sorted.binary_search_by(|place| self.values[*place].as_str().cmp(value));
+        found.ok().map(|found| self.sorted[found])
     }
 
     /// Where in the list the option stands that `answer` names.
@@ -102,36 +100,26 @@ impl Options {
         format!("one of {}{rest}", named.join(", "))
     }
 
-    /// The list as it was defined.
-    pub(super) fn to_json(&self) -> Value {
-        self.choices.iter().map(Choice::to_json).collect()
-    }
-
     /// The schema of one of the values.
     pub(super) fn schema(&self) -> Value {
         object([("enum", Some(self.values().collect()))])
     }
 }
 
-impl Choice {
-    fn read(name: &str, item: &Value, pointer: &str, violations: &mut Vec<Violation>) -> Option<Self> {
-        if !matches!(item, Value::Object(_)) {
-            let value = read_text(item, pointer, name, MAX_LENGTH, violations)?;
-            return Some(Self { value, label: None });
-        }
-        let mut fields = Fields::open(item, pointer, format!("an item of `{name}`"), violations)?;
-        let value = fields.needed_text("value", MAX_LENGTH);
-        let label = fields.text("label", MAX_LENGTH);
-        fields.close(&[]);
-        Some(Self { value: value?, label })
+/// The value and the label, which people read instead, of an `item` of the list `name`. Without a label the value may
+/// stand alone.
+fn read_item(
+    name: &str,
+    item: &Value,
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) -> Option<(String, Option<String>)> {
+    if !matches!(item, Value::Object(_)) {
+        return Some((read_text(item, pointer, name, MAX_LENGTH, violations)?, None));
     }
-
-    fn to_json(&self) -> Value {
-        match &self.label {
-            None => self.value.as_str().into(),
-            Some(label) => {
-                object([("value", Some(self.value.as_str().into())), ("label", Some(label.as_str().into()))])
-            }
-        }
-    }
+    let mut fields = Fields::open(item, pointer, format!("an item of `{name}`"), violations)?;
+    let value = fields.needed_text("value", MAX_LENGTH);
+    let label = fields.text("label", MAX_LENGTH);
+    fields.close(&[]);
+    Some((value?, label))
 }

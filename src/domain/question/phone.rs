@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use phonelib::{ParseError, PhoneNumber, country_by_code};
 
-use super::json::{object, present};
-use super::text::{Lines, one_line};
+use super::json::object;
+use super::text::{Lines, check_line};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -17,7 +17,7 @@ use crate::domain::violation::Rule;
 /// Possible is what has a known calling code and as many digits as numbers there have. Whether a number is in use nobody
 /// can tell, and ranges are opened every week.
 #[derive(Debug, Clone)]
-pub struct Phone {
+pub(super) struct Phone {
     default_country: Option<String>,
 }
 
@@ -59,19 +59,14 @@ fn dialled(text: &str) -> Cow<'_, str> {
 
 impl Rules for Phone {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        match one_line(answer) {
-            Ok(text) if self.is_possible(text) => Vec::new(),
-            Ok(_) => vec![Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))],
-            Err(fault) => vec![fault],
-        }
+        check_line(answer, |text| match self.is_possible(text) {
+            true => Ok(()),
+            false => Err(Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))),
+        })
     }
 
     fn schema(&self) -> Value {
         object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([("default_country", self.default_country.as_deref().map(Value::from))])
     }
 
     fn example(&self) -> Value {

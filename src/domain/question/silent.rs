@@ -7,7 +7,7 @@ use crate::domain::violation::Rule;
 
 /// A text to read, or the beginning of a page. Takes no answer.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub(super) struct Silent;
 
 impl Rules for Silent {
     fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<Fault> {
@@ -16,10 +16,6 @@ impl Rules for Silent {
 
     fn schema(&self) -> Value {
         false.into()
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        Vec::new()
     }
 
     fn example(&self) -> Value {

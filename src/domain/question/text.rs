@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::json::{object, present};
+use super::json::object;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::budget::{Budget, BudgetError};
@@ -16,13 +16,12 @@ use crate::domain::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub(super) struct Text {
     lines: Lines,
-    min_length: Option<i64>,
-    max_length: Option<i64>,
+    min_length: i64,
+    max_length: i64,
     pattern: Option<Pattern>,
     pattern_message: Option<String>,
-    placeholder: Option<String>,
 }
 
 /// Texts with a character that is no white space, as a regular expression of JSON Schema: its `\s` is another set.
@@ -87,13 +86,13 @@ fn portable(pattern: &str, lines: Lines) -> Option<String> {
 impl Text {
     pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines, budget: &mut Budget) -> Self {
         let longest = 64 * 1024;
-        let min_length = fields.integer("min_length", 0..=longest);
-        let max_length = fields.integer("max_length", 1..=longest);
+        let min = fields.integer("min_length", 0..=longest).unwrap_or(0);
+        let max = fields.integer("max_length", 1..=longest);
         let pattern = read_pattern(fields, budget);
+        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED as i64 } else { lines.longest() });
         let pattern_message = fields.text("pattern_message", 300);
-        let placeholder = fields.text("placeholder", 300);
-        let text = Self { lines, min_length, max_length, pattern, pattern_message, placeholder };
-        let (min, max) = text.lengths();
+        fields.text("placeholder", 300);
+        let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
         let matched = budget.limits().matched;
         if text.pattern.is_some() && text.longest() > matched {
             let message =
@@ -107,14 +106,9 @@ impl Text {
         text
     }
 
-    fn lengths(&self) -> (i64, i64) {
-        let longest = if self.pattern.is_some() { MAX_MATCHED as i64 } else { self.lines.longest() };
-        (self.min_length.unwrap_or(0), self.max_length.unwrap_or(longest))
-    }
-
     fn check_length(&self, length: usize, faults: &mut Vec<Fault>) {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
-        let (min, max) = self.lengths();
+        let (min, max) = (self.min_length, self.max_length);
         if length < min {
             faults.push(Fault::new(Rule::TooShort, format!("Enter at least {min} characters, not {length}")));
         }
@@ -147,25 +141,14 @@ impl Rules for Text {
     }
 
     fn schema(&self) -> Value {
-        let (min, max) = self.lengths();
         let pattern = self.pattern.as_ref().and_then(|pattern| portable(pattern.text(), self.lines));
         let matches = pattern.map(|pattern| object([("pattern", Some(pattern.as_str().into()))]));
         object([
             ("type", Some("string".into())),
-            ("minLength", (min > 0).then(|| min.into())),
-            ("maxLength", Some(max.into())),
+            ("minLength", (self.min_length > 0).then(|| self.min_length.into())),
+            ("maxLength", Some(self.max_length.into())),
             ("pattern", Some(self.lines.expression().into())),
             ("allOf", matches.map(|matches| Value::Array(vec![matches]))),
-        ])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        present([
-            ("min_length", self.min_length.map(Value::from)),
-            ("max_length", self.max_length.map(Value::from)),
-            ("pattern", self.pattern.as_ref().map(|pattern| pattern.text().into())),
-            ("pattern_message", self.pattern_message.as_deref().map(Value::from)),
-            ("placeholder", self.placeholder.as_deref().map(Value::from)),
         ])
     }
 
@@ -174,7 +157,7 @@ impl Rules for Text {
     }
 
     fn longest(&self) -> usize {
-        usize::try_from(self.lengths().1).unwrap_or(usize::MAX)
+        usize::try_from(self.max_length).unwrap_or(usize::MAX)
     }
 
     fn example(&self) -> Value {
@@ -190,6 +173,11 @@ impl Rules for Text {
             Lines::Many => "text of one or more lines".to_owned(),
         }
     }
+}
+
+/// Checks an answer that is to be one line of text, and whose text is to pass `check`.
+pub(super) fn check_line(answer: &Value, check: impl FnOnce(&str) -> Result<(), Fault>) -> Vec<Fault> {
+    one_line(answer).and_then(check).err().into_iter().collect()
 }
 
 /// The answer as one line of text without control characters.

@@ -2,8 +2,8 @@
 
 use ::url::Url as Parsed;
 
-use super::json::{object, present};
-use super::text::one_line;
+use super::json::object;
+use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
@@ -18,7 +18,7 @@ const EXPRESSION: &str = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\u0000-\u0020\u007f-\u00a0
 
 /// An absolute address, of the web if the author names no other schemes.
 #[derive(Debug, Clone)]
-pub struct Url {
+pub(super) struct Url {
     schemes: Option<Vec<String>>,
 }
 
@@ -62,30 +62,23 @@ fn scheme_of(text: &str) -> Option<String> {
 
 impl Rules for Url {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        let text = match one_line(answer) {
-            Ok(text) => text,
-            Err(fault) => return vec![fault],
-        };
-        let is_web = |scheme: &String| self.schemes.is_some() || WEB.contains(&scheme.as_str());
-        let Some(scheme) = scheme_of(text).filter(is_web) else {
-            return vec![Fault::new(Rule::InvalidUrl, "Enter an address like https://example.com/page")];
-        };
-        match &self.schemes {
-            Some(schemes) if !schemes.iter().any(|listed| listed.eq_ignore_ascii_case(&scheme)) => {
-                let message = format!("Enter an address that begins with {}", schemes.join(", "));
-                vec![Fault::new(Rule::SchemeNotAllowed, message)]
+        check_line(answer, |text| {
+            let is_web = |scheme: &String| self.schemes.is_some() || WEB.contains(&scheme.as_str());
+            let sample = "Enter an address like https://example.com/page";
+            let scheme =
+                scheme_of(text).filter(is_web).ok_or_else(|| Fault::new(Rule::InvalidUrl, sample))?;
+            match &self.schemes {
+                Some(schemes) if !schemes.iter().any(|listed| listed.eq_ignore_ascii_case(&scheme)) => {
+                    let message = format!("Enter an address that begins with {}", schemes.join(", "));
+                    Err(Fault::new(Rule::SchemeNotAllowed, message))
+                }
+                Some(_) | None => Ok(()),
             }
-            Some(_) | None => Vec::new(),
-        }
+        })
     }
 
     fn schema(&self) -> Value {
         object([("type", Some("string".into())), ("pattern", Some(EXPRESSION.into()))])
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let list = |schemes: &Vec<String>| schemes.iter().map(String::as_str).collect();
-        present([("schemes", self.schemes.as_ref().map(list))])
     }
 
     fn example(&self) -> Value {

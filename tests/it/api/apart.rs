@@ -10,6 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use forms::cpu_pool::PoolLimits;
+use forms::domain::workspace::Scope;
 use forms::id::SubmissionId;
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -181,6 +182,30 @@ fn a_version_is_compiled_off_the_request_threads_and_once_for_all_who_wait() {
         drop(taken);
         for request in waiting {
             request.await.expect(200);
+        }
+    });
+}
+
+#[test]
+fn a_key_has_a_quarter_of_the_jobs_on_the_pool() {
+    with_one_spare_thread(async {
+        let server = Server::start().await;
+        let limits = PoolLimits { threads: 8, jobs: 8, max_wait: Duration::ZERO, ..PoolLimits::default() };
+        let server = server.with_pool(limits).await;
+        let other = server.key_with(&[Scope::Write]).await;
+        let create =
+            |key: &str| Box::pin(server.post("/api/v1/forms", json!({"title": "Visit"})).key(key).send());
+        let taken = take_the_spare_thread();
+        let mut running = [create(&server.key), create(&server.key), create(&other)];
+        for request in &mut running[..2] {
+            assert!(!is_done(request).await);
+        }
+        let third = timeout(PATIENCE, create(&server.key)).await.expect("it is refused");
+        assert_eq!(third.code(), "overloaded");
+        assert!(!is_done(&mut running[2]).await, "the jobs of another key are its own");
+        drop(taken);
+        for request in running {
+            request.await.expect(201);
         }
     });
 }

@@ -89,7 +89,9 @@ async fn provoke(code: Code) -> Answer {
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
         Code::Overloaded => {
-            let server = server.with_pool(PoolLimits { jobs: 0, ..PoolLimits::default() }).await;
+            let server = server
+                .with_pool(PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() })
+                .await;
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
     }

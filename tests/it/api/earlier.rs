@@ -152,7 +152,7 @@ async fn shows_all_it_showed(data: &Path) {
     let clock = Arc::new(HandClock::at(text("at")));
     let app =
         Arc::new(App::new(Arc::new(store.clone()), CpuPool::default(), clock, random, Limits::default()));
-    let api = router(app, HttpLimits::default(), Limits::default());
+    let api = router(app, HttpLimits::default());
     let request = Request::post(text("path")).header("content-type", "application/json");
     let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
     let key = fs::read_to_string(data.join("operator-key")).unwrap();

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
+use forms::cpu_pool::PoolLimits;
 use serde_json::{Value, json};
 use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
@@ -80,6 +82,17 @@ async fn a_request_is_one_line_with_its_path_and_without_its_content() {
     for secret in ["canary", &server.key[11..]] {
         assert!(!lines.text().contains(secret), "{}", lines.text());
     }
+}
+
+#[tokio::test]
+async fn overload_does_not_fill_the_log() {
+    let limits = PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() };
+    let server = Server::start().await.with_pool(limits).await;
+    let (lines, _guard) = Lines::capture();
+    let form = server.post("/api/v1/forms", json!({"title": "Visit"}));
+    form.header("x-request-id", "four").send().await.expect(503);
+    let levels: Vec<_> = lines.about("four").into_iter().map(|line| line["level"].clone()).collect();
+    assert_eq!(levels, ["DEBUG"]);
 }
 
 #[tokio::test]

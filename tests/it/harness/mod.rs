@@ -238,7 +238,7 @@ fn mount(
 ) -> (Arc<App>, Framed) {
     let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
     let app = Arc::new(app);
-    (app.clone(), router(app, limits.clone(), Limits::default()))
+    (app.clone(), router(app, limits.clone()))
 }
 
 /// Three questions, one of each kind, of which the first must be answered.

@@ -42,6 +42,8 @@ async fn every_kind_is_asked_and_its_answer_comes_back_as_it_was_sent() {
 
 #[test]
 fn every_kind_takes_its_own_example_and_refuses_others_settings() {
+    let unknown = define(r#""type":"no_such_kind","no_such_setting":1"#).unwrap_err();
+    let of_all = &unknown.iter().find(|found| found.code == Rule::UnknownField).unwrap().candidates;
     for name in Kind::NAMES {
         let version = define(&format!(r#""id":"q1",{}"#, least_settings(name))).unwrap();
         let kind = &version.questions[0].kind;
@@ -54,5 +56,7 @@ fn every_kind_takes_its_own_example_and_refuses_others_settings() {
         let found = (violation.code, violation.pointer.as_str());
         assert_eq!(found, (Rule::UnknownField, "/questions/0/no_such_setting"));
         assert!(violation.candidates.contains(&"title".to_owned()));
+        // What is not among the settings of all kinds would not come back.
+        assert!(violation.candidates.iter().all(|name| of_all.contains(name)), "{violation:?}");
     }
 }

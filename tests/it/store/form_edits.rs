@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forms::clock::Timestamp;
 use forms::domain::definition::Change;
-use forms::domain::form::{Edit, Form, Version};
+use forms::domain::form::{Form, Version};
 use forms::domain::revision::Expected;
 use forms::id::{FormId, WorkspaceId};
 use forms::store::{FormUpdate, Step, Store};
@@ -41,8 +41,8 @@ pub(crate) async fn update_form(
         }
         let retired = store.find_retired(workspace, id).await.unwrap();
         let edited = match form.change(&version, &retired, &change, now) {
-            Ok(Edit::Unchanged) => return Step::Done(Current { form, version }),
-            Ok(Edit::Changed(edited)) => edited,
+            Ok(None) => return Step::Done(Current { form, version }),
+            Ok(Some(edited)) => edited,
             Err(why) => return Step::Refused(why),
         };
         let update = FormUpdate {
