@@ -18,20 +18,9 @@ use forms::store::sled::engine::options::OpenError;
 use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, prove, put, put_as, rows};
+use super::machine::{Machine, killed, prove, put, put_as, rows};
 use super::real::{Heard, open, options};
 use crate::harness::Call;
-
-/// A machine whose process died with thirty rows stored.
-fn killed() -> Machine {
-    let machine = Machine::new(1);
-    let mut writer = machine.open();
-    for number in 0..30 {
-        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
-    }
-    machine.lose_process();
-    machine
-}
 
 #[test]
 fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
