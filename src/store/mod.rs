@@ -295,6 +295,9 @@ pub trait Upkeep: Send + Sync {
     /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
 
+    /// Begins to erase the records of idempotency keys that have expired at `now`, in the background.
+    fn erase_expired_keys(&self, now: Timestamp);
+
     /// Tells others who find the store locked where its server listens.
     fn announce(&self, address: &str);
 

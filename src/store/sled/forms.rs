@@ -24,7 +24,6 @@ impl Forms for SledStore {
         now: Timestamp,
     ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
         let NewForm { id, definition, retry } = new;
-        self.sweep_idempotency(retry.as_ref(), now);
         let (form, version) = Form::create(id, workspace, definition, now);
         let version = versions::encode(&version.written())?;
         let large = version.len() > LARGE;
@@ -129,7 +128,6 @@ impl Forms for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Restored>, StoreError> {
-        self.sweep_idempotency(retry.as_ref(), now);
         self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 

@@ -196,11 +196,6 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
     (Bound::Included(vec![b'i']), Bound::Excluded(key(b'i', &[&sortable(now)])))
 }
 
-/// Everything that has not expired at `now`.
-pub(super) fn expiries_from(now: Timestamp) -> Range {
-    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
-}
-
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =

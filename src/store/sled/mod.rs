@@ -34,8 +34,7 @@ use self::decoded::DecodedRows;
 use self::engine::Engine;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
-use self::idempotency::Sweeper;
-use super::{DEFAULT_PAGE, Health, Retry, StoreError, Upkeep};
+use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -58,7 +57,6 @@ const LARGE: usize = 256 * 1024;
 pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
-    sweeper: Arc<Sweeper>,
     pool: CpuPool,
     forms: Arc<DecodedRows<Form>>,
     keys: Arc<DecodedRows<ApiKey>>,
@@ -81,7 +79,7 @@ impl SledStore {
             Options { check: Arc::new(start::check), recount: Arc::new(recount::recount), ..options };
         let engine = Engine::open_path(path, options, report)?;
         let (forms, keys) = Default::default();
-        let store = Self { engine, random, sweeper: Sweeper::new(), pool, forms, keys };
+        let store = Self { engine, random, pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
@@ -97,13 +95,6 @@ impl SledStore {
             self.go_on_forgetting(form, submission);
         }
         Ok(())
-    }
-
-    /// Lets expired idempotency records go, where a request brings a new one.
-    fn sweep_idempotency(&self, retry: Option<&Retry>, now: Timestamp) {
-        if retry.is_some() {
-            self.sweeper.begin(&self.engine, now);
-        }
     }
 
     /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
@@ -155,6 +146,10 @@ impl Upkeep for SledStore {
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
         Ok(self.erase_trashed_forms(horizon).await? + self.erase_trashed_submissions(horizon).await?)
+    }
+
+    fn erase_expired_keys(&self, now: Timestamp) {
+        self.engine.background(move |tx| idempotency::erase_expired(tx, now));
     }
 
     fn announce(&self, address: &str) {

@@ -38,7 +38,6 @@ impl Submissions for SledStore {
     ) -> Result<Step<SubmissionId>, StoreError> {
         let entry = Entry::new(new.checked_version, new.answers, new.metadata)?;
         let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
-        self.sweep_idempotency(checked.retry.as_ref(), now);
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
         self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
@@ -165,7 +164,6 @@ impl Submissions for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
-        self.sweep_idempotency(retry.as_ref(), now);
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, retry.as_ref(), now)
         };

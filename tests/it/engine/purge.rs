@@ -13,14 +13,14 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, NewForm, Operation, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
 use crate::store::{
-    Scrambled, at, change, draft, newest, published, put_back, remove, retry, submit, trash, update_form,
-    workspace,
+    Scrambled, at, change, draft, make, newest, published, put_back, remove, retry, submit, trash,
+    update_form, workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -164,14 +164,13 @@ async fn nothing_is_left_of_what_was_purged() {
         let mut later = 1_u64;
         while !keys_with(folder.path(), &number.to_be_bytes()).is_empty() {
             let store = open_store(folder.path(), &heard);
-            let another = NewForm { retry: retry(Operation::CreateForm, later.into(), 5), ..draft(later) };
-            let now = at(7 + MEMORY_MILLIS + later as i64);
-            assert!(matches!(store.insert_form(workspace(1), another, now).await.unwrap(), Step::Done(_)));
+            store.erase_expired_keys(at(7 + MEMORY_MILLIS));
+            make(&store, 1, later, 8).await;
             store.close().await.unwrap();
             later += 1;
         }
     };
-    timeout(PATIENCE, gone).await.expect("new memories let expired ones go");
+    timeout(PATIENCE, gone).await.expect("expired keys go");
 }
 
 #[tokio::test]
