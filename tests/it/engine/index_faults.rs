@@ -34,6 +34,22 @@ fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
 }
 
 #[test]
+fn damage_met_while_writing_costs_a_rebuild_and_no_answer() {
+    let machine = killed();
+    let mut writer = machine.open();
+    machine.indexes.damage();
+    put(&mut writer, b"Sx", b"x");
+    assert_eq!((rows(&writer).len(), machine.rebuilds()), (31, 1));
+    machine.indexes.damage();
+    writer.flush();
+    put(&mut writer, b"Sy", b"y");
+    assert_eq!(rows(&writer).len(), 32);
+    assert!(!writer.is_stopped());
+    writer.close().unwrap();
+    assert_eq!(rows(&machine.open()).len(), 32);
+}
+
+#[test]
 fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
     // Each call from the first one after the sync of the journal on: the index's.
     for call in 5..8 {

@@ -58,7 +58,7 @@ enum Failure {
     /// Nothing was begun.
     NoRoom,
     /// Nothing more can be promised.
-    Fatal { why: String, distrust: bool },
+    Fatal(String),
 }
 
 impl Writer {
@@ -166,7 +166,7 @@ impl Writer {
             Err(Failure::NoRoom) => {
                 waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
             }
-            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+            Err(Failure::Fatal(why)) => self.fail(&why),
         }
     }
 
@@ -181,26 +181,25 @@ impl Writer {
         self.journal.append(&mut self.state, changes, totals)?;
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
-        self.apply(changes)
+        self.apply(changes);
+        Ok(())
     }
 
-    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it.
-    fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
-        let Some(index) = &self.index else { return Ok(()) };
+    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it. An
+    /// index that is damaged is built anew from the journal, which has these changes.
+    fn apply(&mut self, changes: &[CellChange]) {
+        let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
         match replay::apply(&**index, changes, applied) {
-            Ok(()) => {}
-            Err(IndexError::NoRoom) => {
-                self.lose_room();
-                return Ok(());
+            Ok(()) => {
+                if let Some(prover) = &mut self.prover {
+                    changes.iter().for_each(|change| prover.follow(change));
+                }
             }
-            Err(error) => return Err(error.into()),
+            Err(IndexError::NoRoom) => self.lose_room(),
+            Err(error) => self.replace_index(&error.to_string()),
         }
-        if let Some(prover) = &mut self.prover {
-            changes.iter().for_each(|change| prover.follow(change));
-        }
-        Ok(())
     }
 
     /// Whether damage to the last frame could be taken for a write that was cut short.
@@ -212,10 +211,10 @@ impl Writer {
     /// Seals the journal.
     pub fn seal(&mut self) {
         let sealed = self.journal.seal(&mut self.state, self.totals).map_err(Failure::from);
-        match sealed.and_then(|()| self.apply(&[])) {
+        match sealed.map(|()| self.apply(&[])) {
             // Without room for a segment there is none for a seal; what is durable stays so.
             Ok(()) | Err(Failure::NoRoom) => {}
-            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+            Err(Failure::Fatal(why)) => self.fail(&why),
         }
     }
 
@@ -231,7 +230,7 @@ impl Writer {
         match index.flush() {
             Ok(()) => {}
             Err(IndexError::NoRoom) => self.lose_room(),
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.replace_index(&error.to_string()),
         }
     }
 
@@ -256,14 +255,12 @@ impl Writer {
     }
 
     /// Ends all work: nobody is answered any more, and the next start repairs.
-    fn fail(&mut self, why: &str, distrust: bool) {
+    fn fail(&mut self, why: &str) {
         (self.index, self.prover, self.is_stopped) = (None, None, true);
         self.waiting.clear();
-        if distrust {
-            self.state.trust = Trust::None;
-            // If this fails too, the next start decides by what it finds.
-            drop(self.state.write(&*self.place.disk));
-        }
+        self.state.trust = Trust::None;
+        // If this fails too, the next start decides by what it finds.
+        drop(self.state.write(&*self.place.disk));
         self.status.set(Health::Stopped(why.to_owned()));
         (self.place.options.fatal)(why);
     }
@@ -333,15 +330,7 @@ impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         match error {
             JournalError::NoRoom => Failure::NoRoom,
-            JournalError::Failed { doing, source } => {
-                Failure::Fatal { why: format!("cannot {doing}: {source}"), distrust: true }
-            }
+            JournalError::Failed { doing, source } => Failure::Fatal(format!("cannot {doing}: {source}")),
         }
-    }
-}
-
-impl From<IndexError> for Failure {
-    fn from(error: IndexError) -> Self {
-        Failure::Fatal { why: error.to_string(), distrust: true }
     }
 }

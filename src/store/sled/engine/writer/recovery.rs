@@ -50,7 +50,7 @@ impl Writer {
             Ok(()) => self.bring_index_back(),
             // Known to this process alone, which writes it down when there is room.
             Err(OpenError::NoRoom) => {}
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.fail(&error.to_string()),
         }
         if self.index.is_none() && !self.is_stopped {
             (self.place.report)(Event::NoRoom);
@@ -81,7 +81,7 @@ impl Writer {
         match open::reopen(&self.place, state, journal, self.distrusted.as_deref(), &mut progress) {
             Ok((index, applied)) => self.serve(index, applied),
             Err(OpenError::NoRoom) => self.status.set(Health::Full),
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
