@@ -6,26 +6,22 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::engine::tx::Tx;
+use super::form_list::FormSearch;
 use super::layout;
+use super::search::Goal;
 use super::{LARGE, SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
+use crate::store::{FormRows, FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
 
 #[async_trait]
 impl Forms for SledStore {
-    async fn insert_form(
-        &self,
-        workspace: WorkspaceId,
-        new: NewForm,
-        now: Timestamp,
-    ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
-        let NewForm { id, definition, retry } = new;
-        let (form, version) = Form::create(id, workspace, definition, now);
-        let version = versions::encode(&version.written())?;
+    async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError> {
+        let NewForm { form, version, retry } = new;
+        let version = versions::encode(&version)?;
         let large = version.len() > LARGE;
         let rows = Rows { head: layout::encode_form(&form)?, version: Some(version), retired: None };
         let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
@@ -47,16 +43,18 @@ impl Forms for SledStore {
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
-        let filter = filter.clone();
-        // How many must be looked at to find so many is not known.
-        let rows = if filter.takes_all() { limit } else { usize::MAX };
-        self.scan_on_pool(rows, move |store| store.read_forms(workspace, &filter, after, limit)).await
+    ) -> Result<FormRows, StoreError> {
+        let search = FormSearch::new(workspace, filter, after, Goal::Page(limit));
+        self.search_forms(search).await?.into_page()
     }
 
-    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
-        let filter = filter.clone();
-        self.scan_on_pool(usize::MAX, move |store| store.count(workspace, &filter)).await
+    async fn count_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+    ) -> Result<Option<u64>, StoreError> {
+        let search = FormSearch::new(workspace, filter, None, Goal::Count);
+        Ok(self.search_forms(search).await?.into_count())
     }
 
     async fn find_version(

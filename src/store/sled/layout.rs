@@ -56,6 +56,10 @@ fn sortable(time: Timestamp) -> [u8; 8] {
     (time.millis() ^ i64::MIN).to_be_bytes()
 }
 
+fn unsortable(time: [u8; 8]) -> Timestamp {
+    Timestamp::from_millis(i64::from_be_bytes(time) ^ i64::MIN)
+}
+
 pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
@@ -80,6 +84,13 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
+}
+
+/// The moment and the form in a key of [`live`] or [`trashed_form`].
+pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId), StoreError> {
+    let form = listed_form(key)?;
+    let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
+    Ok((unsortable(*moment), form))
 }
 
 pub(super) fn version(form: FormId, number: u32) -> Vec<u8> {
@@ -200,7 +211,7 @@ pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
-    Ok((memory(tail), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
+    Ok((memory(tail), unsortable(*time)))
 }
 
 /// When a memory made at `at` is to go.

@@ -82,7 +82,7 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
     // The id is free again when nothing of the form is left.
     let over = async {
-        while !matches!(store.insert_form(workspace(1), draft(1), at(9)).await, Ok(Step::Done(_))) {
+        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(Step::Done(_))) {
             yield_now().await;
         }
     };

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::{
-    Bench, answers, at, change, form_id, lunch, make, newest, published, retry, update_form, workspace,
+    Bench, answers, at, change, draft, form_id, make, newest, published, retry, update_form, workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,13 +33,12 @@ pub(super) async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
     let other = store.accept_submission(workspace(1), attempt(1, 6), at(1)).await.unwrap();
     assert!(matches!(other, Step::Refused(Refusal::KeyReused)));
     let form_too =
-        NewForm { id: form_id(30), definition: lunch(), retry: retry(Operation::CreateForm, 1, 5) };
-    let again = NewForm { id: form_id(31), ..form_too.clone() };
-    assert!(matches!(store.insert_form(workspace(1), form_too, at(7)).await.unwrap(), Step::Done(_)));
+        |form, millis| NewForm { retry: retry(Operation::CreateForm, 1, 5), ..draft(1, form, millis) };
+    assert!(matches!(store.insert_form(form_too(30, 7)).await.unwrap(), Step::Done(_)));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
-    let replayed = store.insert_form(workspace(1), again, at(8)).await.unwrap();
+    let replayed = store.insert_form(form_too(31, 8)).await.unwrap();
     assert!(matches!(replayed, Step::Replayed((id, made)) if id == form_id(30) && made == at(7)));
     let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
     assert!(matches!(replayed, Step::Replayed(id) if id == done[0]));
@@ -85,8 +84,7 @@ pub(super) async fn what_was_checked_against_another_revision_is_checked_again(b
     let stale = NewSubmission { checked_revision: 1, ..answers(form, "{}") };
     assert!(matches!(store.accept_submission(workspace(1), stale, at(0)).await.unwrap(), Step::Recheck));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    let taken = NewForm { id: form, definition: lunch(), retry: None };
-    assert!(matches!(store.insert_form(workspace(1), taken, at(0)).await.unwrap(), Step::Recheck));
+    assert!(matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck));
 }
 
 pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
