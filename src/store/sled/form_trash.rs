@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::counters::Counters;
 use super::engine::job::Progress;
+use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, missing_version};
 use super::{SLICE, SledStore, idempotency, layout, slugs, versions};
@@ -23,7 +24,8 @@ impl SledStore {
             let due = layout::trashed_forms(workspace, before);
             for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self.engine.write_freeing(move |tx| expire(tx, workspace, form, horizon)).await? {
+                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, horizon)).await?
+                {
                     self.go_on_purging(form);
                     erased += 1;
                 }
@@ -52,7 +54,7 @@ pub(super) fn put_in(
     }
     slugs::free(tx, &live);
     let form = live.trashed(now);
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+    tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
     tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
     Ok(Step::Done(()))
@@ -69,7 +71,7 @@ pub(super) fn restore(
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
     match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, given))) => {
-            let (form, responses) = layout::decode_given(&given)?;
+            let (form, responses) = layout::from_json("what was restored", &given)?;
             return restored_form(tx, form, responses, earlier.at).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
@@ -82,14 +84,14 @@ pub(super) fn restore(
     if let Err(why) = slugs::give(tx, &restored)? {
         return Ok(Step::Refused(why));
     }
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&restored)?);
+    tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
     tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
     if let Some(deleted) = form.deleted_at {
         tx.delete(layout::trashed_form(workspace, deleted, form.id));
     }
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(retry) = retry {
-        let given = layout::encode_given(&restored, responses)?;
+        let given = layout::to_json(&(&restored, responses))?;
         idempotency::remember(tx, retry, made(form.id), &given, now)?;
     }
     restored_form(tx, restored, responses, now).map(Step::Done)

@@ -32,6 +32,7 @@ use async_trait::async_trait;
 
 use self::decoded::DecodedRows;
 use self::engine::Engine;
+use self::engine::operation::Kind;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
 use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
@@ -48,9 +49,6 @@ const SHORT_SCAN: usize = DEFAULT_PAGE + 1;
 
 /// Rows that one step of background work looks at.
 const SLICE: usize = 100;
-
-/// Bytes from which on what is written gets a group of its own.
-const LARGE: usize = 256 * 1024;
 
 /// The embedded store. Cheap to clone; all clones are one store.
 #[derive(Clone)]
@@ -97,6 +95,15 @@ impl SledStore {
         Ok(())
     }
 
+    /// Writes one row.
+    async fn put(&self, kind: Kind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
+        let work = move |tx: &mut Tx<'_>| {
+            tx.put(key, body);
+            Ok(())
+        };
+        self.engine.write_as(kind, work).await
+    }
+
     /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
     async fn scan_on_pool<T: Send + 'static>(
         &self,
@@ -137,11 +144,7 @@ impl Upkeep for SledStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
-        let work = move |tx: &mut Tx<'_>| {
-            tx.put(layout::CLOCK.to_vec(), layout::encode_clock(record));
-            Ok(())
-        };
-        self.engine.write_freeing(work).await
+        self.put(Kind::Freeing, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {

@@ -2,6 +2,7 @@
 
 use super::counters::Counters;
 use super::engine::job::Progress;
+use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
@@ -40,7 +41,7 @@ impl SledStore {
             if due.is_empty() {
                 return Ok(erased);
             }
-            let gone = self.engine.write_freeing(move |tx| sweep(tx, due)).await?;
+            let gone = self.engine.write_as(Kind::Freeing, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
             for submission in gone.iter().filter(|submission| submission.edits() > 0) {
                 self.go_on_forgetting(submission.form, submission.id);
@@ -85,7 +86,7 @@ pub(super) fn put_in(
     let submission = found.remove(tx)?;
     tx.put(layout::trashed_submission(form, id), Entry::of(&submission)?.since(now));
     tx.put(layout::sweep(now, form, id), Vec::new());
-    count(tx, form, |responses| responses.saturating_sub(1))?;
+    count_one_less(tx, form)?;
     Ok(Step::Done(()))
 }
 
@@ -106,7 +107,9 @@ pub(super) fn restore(
         Some(Ok((earlier, _))) => {
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
-            return edits::after(tx, now, earlier.made).map(Step::Replayed);
+            let unknown = |_size| layout::undecodable("an idempotency record");
+            let edits = u32::try_from(earlier.made).map_err(unknown)?;
+            return edits::after(now, edits, |key| tx.get(key)).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -148,7 +151,7 @@ pub(super) fn purge(
     }
     match live {
         Some(found) => {
-            count(tx, form, |responses| responses.saturating_sub(1))?;
+            count_one_less(tx, form)?;
             found.remove(tx)?;
         }
         None => take_out(tx, &submission),
@@ -203,9 +206,8 @@ fn take_out(tx: &mut Tx<'_>, submission: &Submission) {
     }
 }
 
-fn count(tx: &mut Tx<'_>, form: FormId, change: impl FnOnce(u64) -> u64) -> Result<(), StoreError> {
+fn count_one_less(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
     let counters = Counters::of(tx, form)?;
-    let counters = Counters { responses: change(counters.responses), ..counters };
-    counters.put(tx, form);
+    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
     Ok(())
 }

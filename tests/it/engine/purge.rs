@@ -11,6 +11,7 @@ use forms::domain::edit::Edit;
 use forms::domain::revision::Expected;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
+use forms::store::sled::engine::operation::Kind;
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
 use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn pieces_count_as_rows_of_a_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
-    let fill = engine.write_large(|tx| {
+    let fill = engine.write_as(Kind::Alone, |tx| {
         (0..40).for_each(|number| tx.put(vec![b'S', number], vec![1; 3 * 4096]));
         (0..40).for_each(|number| tx.put(vec![b'T', number], vec![1; 4096]));
         Ok(())

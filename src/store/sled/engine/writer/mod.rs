@@ -53,14 +53,6 @@ pub struct Writer {
 /// A group is full at this many operations, rows or bytes.
 const FULL: (usize, usize, usize) = (512, 1000, 1 << 20);
 
-/// Why a group did not become durable and readable.
-enum Failure {
-    /// Nothing was begun.
-    NoRoom,
-    /// Nothing more can be promised.
-    Fatal(String),
-}
-
 impl Writer {
     /// Opens the store on a disk, creating it if it is missing.
     ///
@@ -163,14 +155,14 @@ impl Writer {
         let changes = group.into_changes(self.journal.next_sequence());
         match self.write(&changes) {
             Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
-            Err(Failure::NoRoom) => {
+            Err(JournalError::NoRoom) => {
                 waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
             }
-            Err(Failure::Fatal(why)) => self.fail(&why),
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
-    fn write(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
+    fn write(&mut self, changes: &[CellChange]) -> Result<(), JournalError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -210,11 +202,11 @@ impl Writer {
 
     /// Seals the journal.
     pub fn seal(&mut self) {
-        let sealed = self.journal.seal(&mut self.state, self.totals).map_err(Failure::from);
+        let sealed = self.journal.seal(&mut self.state, self.totals);
         match sealed.map(|()| self.apply(&[])) {
             // Without room for a segment there is none for a seal; what is durable stays so.
-            Ok(()) | Err(Failure::NoRoom) => {}
-            Err(Failure::Fatal(why)) => self.fail(&why),
+            Ok(()) | Err(JournalError::NoRoom) => {}
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
@@ -277,7 +269,7 @@ impl Writer {
         if self.is_stopped {
             return Err(stopped());
         }
-        self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
+        self.journal.stop().map_err(|error| StoreError::Unavailable(error.to_string()))?;
         if self.reader.take_doubt() || self.is_doubted || self.distrusted.is_some() {
             self.state.trust = Trust::None;
             self.state.write(&*self.place.disk)?;
@@ -324,13 +316,4 @@ fn when_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
         std::thread::sleep(Duration::from_millis(1));
     }
     index
-}
-
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::NoRoom => Failure::NoRoom,
-            JournalError::Failed { doing, source } => Failure::Fatal(format!("cannot {doing}: {source}")),
-        }
-    }
 }
