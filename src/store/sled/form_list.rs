@@ -14,8 +14,8 @@ use crate::domain::form::Form;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormRows, StoreError};
 
-/// Entries that are read at once: more than a page that is read on the caller's own thread.
-const ENTRIES: usize = SHORT_SCAN + 27;
+/// Entries that are read at once; a default page needs no more.
+const ENTRIES: usize = 128;
 
 /// A search through a list of forms, newest first, and how far it has come.
 pub(super) struct FormSearch {

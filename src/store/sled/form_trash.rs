@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
-use super::engine::job::Progress;
 use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, missing_version};
-use super::{SLICE, SledStore, idempotency, layout, slugs, versions};
+use super::{SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
@@ -36,7 +35,7 @@ impl SledStore {
 
     /// Erases what is left of a purged form, bit by bit behind the others' backs.
     pub(super) fn go_on_purging(&self, form: FormId) {
-        self.engine.background(move |tx| purge_slice(tx, form));
+        self.erase_in_background(layout::rows_of(form).into(), layout::purge(form));
     }
 }
 
@@ -148,18 +147,4 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
         }
     }
     tx.put(layout::purge(form.id), Vec::new());
-}
-
-/// Deletes some of what is left of `form`. What is left is its own record of progress.
-fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
-    for range in layout::rows_of(form) {
-        // Nobody else changes rows of a form that is gone, so what the index has is all there is.
-        let keys = tx.stored_keys(range, SLICE)?;
-        if !keys.is_empty() {
-            keys.into_iter().for_each(|key| tx.delete(key));
-            return Ok(Progress::More);
-        }
-    }
-    tx.delete(layout::purge(form));
-    Ok(Progress::Done)
 }

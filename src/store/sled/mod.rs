@@ -32,6 +32,7 @@ use async_trait::async_trait;
 
 use self::decoded::DecodedRows;
 use self::engine::Engine;
+use self::engine::job::Progress;
 use self::engine::operation::Kind;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
@@ -93,6 +94,23 @@ impl SledStore {
             self.go_on_forgetting(form, submission);
         }
         Ok(())
+    }
+
+    /// Erases the rows in `ranges` in the background, a slice at a time, then the `note` that they are to go. What is left of
+    /// them is the record of progress.
+    fn erase_in_background(&self, ranges: Vec<layout::Range>, note: Vec<u8>) {
+        self.engine.background(move |tx| {
+            for range in &ranges {
+                // Nobody else changes rows of what is gone, so what the index has is all there is.
+                let keys = tx.stored_keys(range.clone(), SLICE)?;
+                if !keys.is_empty() {
+                    keys.into_iter().for_each(|key| tx.delete(key));
+                    return Ok(Progress::More);
+                }
+            }
+            tx.delete(note.clone());
+            Ok(Progress::Done)
+        });
     }
 
     /// Writes one row.

@@ -1,12 +1,11 @@
 //! Submissions on their way into the trash, out of it, and for good out of the store.
 
 use super::counters::Counters;
-use super::engine::job::Progress;
 use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{SLICE, SledStore, edits, held, idempotency, layout};
+use super::{SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
@@ -51,7 +50,8 @@ impl SledStore {
 
     /// Erases what edits have replaced in a purged submission, bit by bit behind the others' backs.
     pub(super) fn go_on_forgetting(&self, form: FormId, submission: SubmissionId) {
-        self.engine.background(move |tx| forget_slice(tx, form, submission));
+        let history = layout::history(form, submission, None);
+        self.erase_in_background(vec![history], layout::forgetting(form, submission));
     }
 }
 
@@ -183,18 +183,6 @@ fn begin_to_forget(tx: &mut Tx<'_>, submission: &Submission) {
     if submission.edits() > 0 {
         tx.put(layout::forgetting(submission.form, submission.id), Vec::new());
     }
-}
-
-/// Deletes some of what edits have replaced in a submission. What is left is its own record of progress.
-fn forget_slice(tx: &mut Tx<'_>, form: FormId, id: SubmissionId) -> Result<Progress, StoreError> {
-    // Nobody edits a submission that is gone, so what the index has is all there is.
-    let keys = tx.stored_keys(layout::history(form, id, None), SLICE)?;
-    if keys.is_empty() {
-        tx.delete(layout::forgetting(form, id));
-        return Ok(Progress::Done);
-    }
-    keys.into_iter().for_each(|key| tx.delete(key));
-    Ok(Progress::More)
 }
 
 /// Takes a submission out of the trash.
