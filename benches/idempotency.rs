@@ -26,6 +26,7 @@ use forms::server::open_local;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::Options;
 use tokio::net::TcpListener;
+use tokio::time::interval;
 
 use self::common::fill::{Form, published_form};
 use self::common::load::{Load, NUMBER, Until};
@@ -42,6 +43,9 @@ const ROLE: &str = "server-at";
 
 /// After this long every key has expired.
 const LATER: Duration = Duration::from_secs(25 * 60 * 60);
+
+/// Days in the trash, which is empty.
+const TRASH_DAYS: u32 = 30;
 
 /// How long both run before each turn that counts.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -78,9 +82,20 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     let limits = HttpLimits::default();
-    let api = router(app, limits.clone());
-    serve(&listener, api, &limits, std::future::pending()).await;
-    Ok(())
+    let api = router(Arc::clone(&app), limits.clone());
+    tokio::select! {
+        () = serve(&listener, api, &limits, std::future::pending()) => Ok(()),
+        failed = keep_up(&app) => failed,
+    }
+}
+
+/// Runs maintenance while requests come, and more often than a server does, so that every turn meets it.
+async fn keep_up(app: &App) -> Result<(), Box<dyn Error>> {
+    let mut often = interval(Duration::from_secs(1));
+    loop {
+        often.tick().await;
+        app.maintain(TRASH_DAYS).await?;
+    }
 }
 
 fn start(data: &Path, ahead: Duration) -> io::Result<Server> {

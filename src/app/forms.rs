@@ -14,7 +14,7 @@ use crate::domain::revision::Expected;
 use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
+use crate::store::{FormRows, FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
 
 /// Which part of which list of forms.
 #[derive(Debug, Clone)]
@@ -36,12 +36,15 @@ pub struct FormView {
     pub responses: u64,
 }
 
-/// How often an edit is computed. Edits of one form wait for each other, but one whose caller has left may still be
-/// written, and the form may go to the trash and come back.
+/// How often a form or an edit is offered to the store. Edits of one form wait for each other, but one whose caller has
+/// left may still be written, and the form may go to the trash and come back.
 const TRIES: usize = 3;
 
 /// A form after an edit, and its new questions as they are written.
 type WrittenEdit = (EditedForm, Option<WrittenVersion>);
+
+/// A form that is not stored yet, with its questions, compiled and as they are written.
+type Draft = (Form, Version, WrittenVersion);
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -49,7 +52,7 @@ impl App {
         &self,
         caller: &Caller,
         body: &str,
-        read: fn(&Value, &Limits) -> Result<T, Vec<Violation>>,
+        read: impl FnOnce(&Value, &Limits) -> Result<T, Vec<Violation>> + Send + 'static,
     ) -> Result<T, AppError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || {
@@ -67,19 +70,19 @@ impl App {
         attempt: Attempt<'_>,
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require(caller, Scope::Write)?;
-        let definition = self.read_definition(caller, attempt.body, Definition::read).await?;
+        let (mut form, mut version, written) = self.draft(caller, attempt.body).await?;
         let retry = attempt.retry(caller, Operation::CreateForm);
-        for _ in 0..3 {
-            let id = FormId::draw(self.random());
-            let new = NewForm { id, definition: definition.clone(), retry };
-            let step = self.store.insert_form(caller.workspace, new, self.now()).await?;
+        for _ in 0..TRIES {
+            let new = NewForm { form: form.clone(), version: written.clone(), retry };
+            let step = self.store.insert_form(new).await?;
             if matches!(step, Step::Recheck) {
-                // The id is taken, one chance in a billion billion: draw another.
+                // The id is taken, one chance in a billion billion.
+                form.id = FormId::draw(self.random());
                 continue;
             }
-            let (made, replayed) = settled(step, What::Form(id.to_string()))?;
+            let ((id, made_at), replayed) = settled(step, What::Form(form.id.to_string()))?;
             // The same body makes the same form, so a replay needs no more than what was given to it.
-            let (form, version) = Form::create(made.0, caller.workspace, definition, made.1);
+            (form.id, form.created_at, form.updated_at, version.created_at) = (id, made_at, made_at, made_at);
             let version = Arc::new(version);
             if !replayed {
                 self.cache_version(form.id, Arc::clone(&version), attempt.body.len());
@@ -89,12 +92,23 @@ impl App {
         Err(AppError::Overloaded)
     }
 
+    /// Makes a draft from the definition in the body, on the pool, and stores nothing.
+    async fn draft(&self, caller: &Caller, body: &str) -> Result<Draft, AppError> {
+        let (id, workspace, now) = (FormId::draw(self.random()), caller.workspace, self.now());
+        let read = move |value: &Value, limits: &Limits| {
+            let (form, version) = Form::create(id, workspace, Definition::read(value, limits)?, now);
+            let written = version.written();
+            Ok((form, version, written))
+        };
+        self.read_definition(caller, body, read).await
+    }
+
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require(caller, Scope::Write)?;
-        let definition = self.read_definition(caller, body, Definition::read).await?;
-        self.refuse_taken_slug(caller.workspace, definition.slug.as_deref()).await?;
-        Ok(Form::create(FormId::draw(self.random()), caller.workspace, definition, self.now()))
+        let (form, version, _) = self.draft(caller, body).await?;
+        self.refuse_taken_slug(caller.workspace, form.slug.as_deref()).await?;
+        Ok((form, version))
     }
 
     /// The form with its questions and its number of submissions.
@@ -138,16 +152,20 @@ impl App {
             true => None,
             false => Some(self.job_permit(caller).await?),
         };
-        let mut forms = self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
+        let FormRows { rows: mut forms, stopped_at } =
+            self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
         let length = page_length(&forms, limit);
-        let more = forms.len() > length;
+        let is_cut = forms.len() > length;
         forms.truncate(length);
-        let next = forms.last().filter(|_| more).map(|(last, _)| {
-            let moment = filter.moment(last).millis().to_be_bytes();
-            cursors.write(&[&moment[..], &last.id.to_bytes()].concat())
+        let last = match is_cut {
+            true => forms.last().map(|(last, _)| (filter.moment(last), last.id)),
+            false => stopped_at,
+        };
+        let next = last.map(|(moment, id)| {
+            cursors.write(&[&moment.millis().to_be_bytes()[..], &id.to_bytes()].concat())
         });
         let total = match count {
-            true => Some(self.store.count_forms(caller.workspace, &filter).await?),
+            true => self.store.count_forms(caller.workspace, &filter).await?,
             false => None,
         };
         Ok(ListPage { items: forms, next, total })

@@ -14,9 +14,10 @@ pub enum Maintained {
 }
 
 impl App {
-    /// Does what is due: at a start, and every hour from then on. Empties the trash of what has lain there for more than
-    /// `days`, unless the clock has jumped.
+    /// Does what is due: at a start, and every hour from then on. Erases expired idempotency keys, and empties the trash of
+    /// what has lain there for more than `days`, unless the clock has jumped.
     pub async fn maintain(&self, days: u32) -> Result<Maintained, StoreError> {
+        self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
         self.store.put_clock_record(record).await?;
         match record.wait_millis {

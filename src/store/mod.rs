@@ -13,7 +13,8 @@ pub use self::sled::engine::lock::is_held_by_the_dead;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
 pub use step::{
-    CheckedEdit, FormUpdate, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step, SubmissionRows,
+    CheckedEdit, FormRows, FormUpdate, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step,
+    SubmissionRows,
 };
 
 use std::sync::Arc;
@@ -49,13 +50,8 @@ pub enum Health {
 /// Forms of a workspace.
 #[async_trait]
 pub trait Forms: Send + Sync {
-    /// Makes a draft. Done and replayed alike give its id and the moment it was made.
-    async fn insert_form(
-        &self,
-        workspace: WorkspaceId,
-        new: NewForm,
-        now: Timestamp,
-    ) -> Result<Step<(FormId, Timestamp)>, StoreError>;
+    /// Stores a draft in its workspace. Done and replayed alike give its id and the moment it was made.
+    async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError>;
 
     /// The form, unless it is in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError>;
@@ -64,17 +60,22 @@ pub trait Forms: Send + Sync {
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError>;
 
     /// Forms that `filter` takes with their numbers of submissions, newest first (by the time of deletion those in the
-    /// trash), from the first one older than `after` on; `limit` at most.
+    /// trash), from the first one older than `after` on; `limit` at most, and fewer where the search has used up its
+    /// time.
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError>;
+    ) -> Result<FormRows, StoreError>;
 
-    /// How many forms `filter` takes.
-    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError>;
+    /// How many forms `filter` takes; `None` if counting them took longer than a search may.
+    async fn count_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+    ) -> Result<Option<u64>, StoreError>;
 
     /// One version of a form outside the trash.
     async fn find_version(
@@ -294,6 +295,9 @@ pub trait Upkeep: Send + Sync {
 
     /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
+
+    /// Begins to erase the records of idempotency keys that have expired at `now`, in the background.
+    fn erase_expired_keys(&self, now: Timestamp);
 
     /// Tells others who find the store locked where its server listens.
     fn announce(&self, address: &str);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
-use crate::domain::definition::Definition;
 use crate::domain::edit::Edit;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::submission::Submission;
@@ -59,6 +58,14 @@ pub struct Page<T> {
     pub more: bool,
 }
 
+/// Part of a list of forms, with their numbers of submissions.
+#[derive(Debug, Clone)]
+pub struct FormRows {
+    pub rows: Vec<(Arc<Form>, u64)>,
+    /// Where to go on if the search has used up its time before it found so many or came to the end.
+    pub stopped_at: Option<(Timestamp, FormId)>,
+}
+
 /// A page of submissions. It may be empty and yet have a next page: a search ends when its time is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionRows {
@@ -89,11 +96,12 @@ pub enum Operation {
     RestoreSubmission(FormId, SubmissionId),
 }
 
-/// A form that is to be made.
+/// A form that is to be stored.
 #[derive(Debug, Clone)]
 pub struct NewForm {
-    pub id: FormId,
-    pub definition: Definition,
+    pub form: Form,
+    /// Its questions.
+    pub version: WrittenVersion,
     pub retry: Option<Retry>,
 }
 

@@ -32,10 +32,14 @@ pub(super) fn edit(
     Ok(Step::Done(new))
 }
 
-/// The submission that is `now` so, as it was after the first `count` edits; as it is, if there were no more.
-pub(super) fn after(tx: &Tx<'_>, now: Submission, count: u128) -> Result<Submission, StoreError> {
-    let count = u32::try_from(count).map_err(|_size| layout::undecodable("an idempotency record"))?;
-    match tx.get(&layout::replaced(now.form, now.id, count))? {
+/// The submission that is `now` so, as it was after the first `count` edits; as it is, if there were no more. `get` reads
+/// rows.
+pub(super) fn after(
+    now: Submission,
+    count: u32,
+    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, StoreError>,
+) -> Result<Submission, StoreError> {
+    match get(&layout::replaced(now.form, now.id, count))? {
         Some(body) => entry::read_since(&body)?.1.of(now.form, now.id),
         None => Ok(now),
     }

@@ -3,40 +3,49 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::SledStore;
+use tokio::time::Instant;
+
 use super::engine::tx::Direction;
-use super::layout;
+use super::search::Goal;
+use super::{SHORT_SCAN, SledStore, layout};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Form;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::StoreError;
+use crate::store::{FormRows, StoreError};
+
+/// Entries that are read at once; a default page needs no more.
+const ENTRIES: usize = 128;
+
+/// A search through a list of forms, newest first, and how far it has come.
+pub(super) struct FormSearch {
+    workspace: WorkspaceId,
+    filter: FormFilter,
+    goal: Goal,
+    /// The entries that were not looked at.
+    left: layout::Range,
+    is_done: bool,
+    rows: Vec<(Arc<Form>, u64)>,
+    /// How many were taken.
+    count: u64,
+}
 
 impl SledStore {
-    /// `limit` at most of those that `filter` takes, newest first, from `after` on, with their numbers of submissions.
-    pub(super) fn read_forms(
-        &self,
-        workspace: WorkspaceId,
-        filter: &FormFilter,
-        after: Option<(Timestamp, FormId)>,
-        limit: usize,
-    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
-        let (mut forms, mut range, mut at_end) = (Vec::new(), listed(workspace, filter, after), false);
-        while !at_end && forms.len() < limit {
-            let entries = self.engine.scan(range.clone(), Direction::Descending, limit)?;
-            at_end = entries.len() < limit;
-            for (entry, _) in &entries {
-                if let Some(form) = self.listed_form(workspace, filter, entry)? {
-                    let responses = self.counters(form.id)?.responses;
-                    forms.push((form, responses));
-                }
-            }
-            if let Some((last, _)) = entries.into_iter().next_back() {
-                range.1 = Bound::Excluded(last);
+    /// Searches to the end, or until the search has used up its time.
+    pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch, StoreError> {
+        if search.filter.takes_all() && matches!(search.goal, Goal::Page(limit) if limit <= SHORT_SCAN) {
+            search.run(self, None)?;
+            return Ok(search);
+        }
+        let job = self.pool.admit()?;
+        loop {
+            let store = self.clone();
+            let step = move |until| search.run(&store, Some(until)).map(|()| search);
+            search = job.run(step).await??;
+            if search.is_done || job.is_overdue() {
+                return Ok(search);
             }
         }
-        forms.truncate(limit);
-        Ok(forms)
     }
 
     /// The form of a list entry, if the list is to have it there: it may have gone in or out of the trash since the
@@ -50,18 +59,70 @@ impl SledStore {
         let form = self.form(workspace, layout::listed_form(entry)?)?;
         Ok(form.filter(|form| filter.matches(form) && place(filter, form) == entry))
     }
+}
 
-    /// How many `filter` takes.
-    pub(super) fn count(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
-        let entries = self.engine.scan(listed(workspace, filter, None), Direction::Descending, usize::MAX)?;
-        if filter.takes_all() {
-            return Ok(entries.len() as u64);
+impl FormSearch {
+    /// A search for the forms of `workspace` that `filter` takes, older than `after`.
+    pub(super) fn new(
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+        after: Option<(Timestamp, FormId)>,
+        goal: Goal,
+    ) -> Self {
+        let (filter, left) = (filter.clone(), listed(workspace, filter, after));
+        Self { workspace, filter, goal, left, is_done: false, rows: Vec::new(), count: 0 }
+    }
+
+    /// The page that was looked for.
+    pub(super) fn into_page(self) -> Result<FormRows, StoreError> {
+        let stopped_at = match self.left.1 {
+            Bound::Excluded(last) if !self.is_done => Some(layout::list_position(&last)?),
+            _ => None,
+        };
+        Ok(FormRows { rows: self.rows, stopped_at })
+    }
+
+    /// How many were taken, if the search came to its end.
+    pub(super) fn into_count(self) -> Option<u64> {
+        self.is_done.then_some(self.count)
+    }
+
+    /// Goes on until there is no more to look at, a page is full, or `until` has come; by one entry at least.
+    fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<(), StoreError> {
+        while !self.is_done {
+            let entries = store.engine.scan(self.left.clone(), Direction::Descending, ENTRIES)?;
+            let are_last = entries.len() < ENTRIES;
+            for (entry, _) in entries {
+                self.take(store, &entry)?;
+                self.left.1 = Bound::Excluded(entry);
+                if matches!(self.goal, Goal::Page(limit) if self.rows.len() == limit) {
+                    self.is_done = true;
+                    return Ok(());
+                }
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    return Ok(());
+                }
+            }
+            self.is_done = are_last;
         }
-        let mut count = 0;
-        for (entry, _) in entries {
-            count += u64::from(self.listed_form(workspace, filter, &entry)?.is_some());
+        Ok(())
+    }
+
+    /// Takes the form of an entry if the filter does.
+    fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<(), StoreError> {
+        let is_counted_unseen = self.goal == Goal::Count && self.filter.takes_all();
+        if is_counted_unseen {
+            self.count += 1;
+        } else if let Some(form) = store.listed_form(self.workspace, &self.filter, entry)? {
+            match self.goal {
+                Goal::Count => self.count += 1,
+                Goal::Page(_) => {
+                    let responses = store.counters(form.id)?.responses;
+                    self.rows.push((form, responses));
+                }
+            }
         }
-        Ok(count)
+        Ok(())
     }
 }
 
@@ -81,8 +142,11 @@ fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
     use super::*;
-    use crate::cpu_pool::CpuPool;
+    use crate::cpu_pool::{CpuPool, PoolLimits};
     use crate::domain::definition::Definition;
     use crate::domain::json;
     use crate::domain::limits::Limits;
@@ -91,18 +155,47 @@ mod tests {
     use crate::store::sled::engine::options::Options;
     use crate::store::{Forms, NewForm};
 
+    fn open(folder: &Path, limits: PoolLimits) -> SledStore {
+        let (pool, random) = (CpuPool::new(limits), Arc::new(SystemRandomness::new()));
+        SledStore::open(folder, Options::default(), pool, random, Arc::new(|_| ())).unwrap()
+    }
+
+    async fn insert(store: &SledStore, ws: WorkspaceId, id: FormId, now: Timestamp) {
+        let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
+        let definition = Definition::read(&value, &Limits::default()).unwrap();
+        let (form, version) = Form::create(id, ws, definition, now);
+        store.insert_form(NewForm { form, version: version.written(), retry: None }).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_search_without_time_ends_with_a_position_to_go_on_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let no_time = PoolLimits { step: Duration::ZERO, max_time: Duration::ZERO, ..PoolLimits::default() };
+        let store = open(folder.path(), no_time);
+        let (ws, at) = (WorkspaceId::from_bytes([1; 8]), Timestamp::from_millis);
+        for number in 1..=3 {
+            insert(&store, ws, FormId::from_bytes([number; 8]), at(number.into())).await;
+        }
+        let called = |title: &str| FormFilter { title: Some(title.to_owned()), ..FormFilter::default() };
+        for (filter, found_each) in [(called("tea"), 1), (called("coffee"), 0)] {
+            let mut after = None;
+            for number in [3, 2, 1] {
+                let page = store.list_forms(ws, &filter, after, 9).await.unwrap();
+                after = Some((at(number.into()), FormId::from_bytes([number; 8])));
+                assert_eq!((page.rows.len(), page.stopped_at), (found_each, after), "{filter:?}");
+            }
+            assert_eq!(store.list_forms(ws, &filter, after, 9).await.unwrap().stopped_at, None);
+            assert_eq!(store.count_forms(ws, &filter).await.unwrap(), None);
+        }
+    }
+
     #[tokio::test]
     async fn an_entry_that_is_not_the_forms_place_any_more_shows_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let random = Arc::new(SystemRandomness::new());
-        let store =
-            SledStore::open(folder.path(), Options::default(), CpuPool::default(), random, Arc::new(|_| ()))
-                .unwrap();
+        let store = open(folder.path(), PoolLimits::default());
         let (ws, id) = (WorkspaceId::from_bytes([1; 8]), FormId::from_bytes([2; 8]));
-        let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
-        let definition = Definition::read(&value, &Limits::default()).unwrap();
         let at = Timestamp::from_millis;
-        store.insert_form(ws, NewForm { id, definition, retry: None }, at(1)).await.unwrap();
+        insert(&store, ws, id, at(1)).await;
         for deleted in [2, 3] {
             store.trash_form(ws, id, Expected::Any, at(deleted)).await.unwrap();
             store.restore_form(ws, id, None, at(deleted)).await.unwrap();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
-use super::engine::job::Progress;
+use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, missing_version};
-use super::{SLICE, SledStore, idempotency, layout, slugs, versions};
+use super::{SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::Expected;
@@ -23,7 +23,8 @@ impl SledStore {
             let due = layout::trashed_forms(workspace, before);
             for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self.engine.write_freeing(move |tx| expire(tx, workspace, form, horizon)).await? {
+                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, horizon)).await?
+                {
                     self.go_on_purging(form);
                     erased += 1;
                 }
@@ -34,7 +35,7 @@ impl SledStore {
 
     /// Erases what is left of a purged form, bit by bit behind the others' backs.
     pub(super) fn go_on_purging(&self, form: FormId) {
-        self.engine.background(move |tx| purge_slice(tx, form));
+        self.erase_in_background(layout::rows_of(form).into(), layout::purge(form));
     }
 }
 
@@ -52,7 +53,7 @@ pub(super) fn put_in(
     }
     slugs::free(tx, &live);
     let form = live.trashed(now);
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&form)?);
+    tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
     tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
     Ok(Step::Done(()))
@@ -69,7 +70,7 @@ pub(super) fn restore(
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
     match idempotency::earlier(tx, retry, now)? {
         Some(Ok((earlier, given))) => {
-            let (form, responses) = layout::decode_given(&given)?;
+            let (form, responses) = layout::from_json("what was restored", &given)?;
             return restored_form(tx, form, responses, earlier.at).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
@@ -82,14 +83,14 @@ pub(super) fn restore(
     if let Err(why) = slugs::give(tx, &restored)? {
         return Ok(Step::Refused(why));
     }
-    tx.put(layout::form(workspace, form.id), layout::encode_form(&restored)?);
+    tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
     tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
     if let Some(deleted) = form.deleted_at {
         tx.delete(layout::trashed_form(workspace, deleted, form.id));
     }
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(retry) = retry {
-        let given = layout::encode_given(&restored, responses)?;
+        let given = layout::to_json(&(&restored, responses))?;
         idempotency::remember(tx, retry, made(form.id), &given, now)?;
     }
     restored_form(tx, restored, responses, now).map(Step::Done)
@@ -146,18 +147,4 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
         }
     }
     tx.put(layout::purge(form.id), Vec::new());
-}
-
-/// Deletes some of what is left of `form`. What is left is its own record of progress.
-fn purge_slice(tx: &mut Tx<'_>, form: FormId) -> Result<Progress, StoreError> {
-    for range in layout::rows_of(form) {
-        // Nobody else changes rows of a form that is gone, so what the index has is all there is.
-        let keys = tx.stored_keys(range, SLICE)?;
-        if !keys.is_empty() {
-            keys.into_iter().for_each(|key| tx.delete(key));
-            return Ok(Progress::More);
-        }
-    }
-    tx.delete(layout::purge(form));
-    Ok(Progress::Done)
 }

@@ -5,32 +5,28 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
+use super::engine::operation::Kind;
 use super::engine::tx::Tx;
+use super::form_list::FormSearch;
 use super::layout;
-use super::{LARGE, SledStore, form_trash, idempotency, slugs, versions};
+use super::search::Goal;
+use super::{SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
+use crate::store::{FormRows, FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
 
 #[async_trait]
 impl Forms for SledStore {
-    async fn insert_form(
-        &self,
-        workspace: WorkspaceId,
-        new: NewForm,
-        now: Timestamp,
-    ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
-        let NewForm { id, definition, retry } = new;
-        self.sweep_idempotency(retry.as_ref(), now);
-        let (form, version) = Form::create(id, workspace, definition, now);
-        let version = versions::encode(&version.written())?;
-        let large = version.len() > LARGE;
-        let rows = Rows { head: layout::encode_form(&form)?, version: Some(version), retired: None };
+    async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError> {
+        let NewForm { form, version, retry } = new;
+        let version = layout::to_json(&version)?;
+        let kind = Kind::of(version.len());
+        let rows = Rows { head: layout::to_json(&form)?, version: Some(version), retired: None };
         let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
-        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
+        self.engine.write_as(kind, work).await
     }
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
@@ -48,16 +44,18 @@ impl Forms for SledStore {
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<Vec<(Arc<Form>, u64)>, StoreError> {
-        let filter = filter.clone();
-        // How many must be looked at to find so many is not known.
-        let rows = if filter.takes_all() { limit } else { usize::MAX };
-        self.scan_on_pool(rows, move |store| store.read_forms(workspace, &filter, after, limit)).await
+    ) -> Result<FormRows, StoreError> {
+        let search = FormSearch::new(workspace, filter, after, Goal::Page(limit));
+        self.search_forms(search).await?.into_page()
     }
 
-    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<u64, StoreError> {
-        let filter = filter.clone();
-        self.scan_on_pool(usize::MAX, move |store| store.count(workspace, &filter)).await
+    async fn count_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+    ) -> Result<Option<u64>, StoreError> {
+        let search = FormSearch::new(workspace, filter, None, Goal::Count);
+        Ok(self.search_forms(search).await?.into_count())
     }
 
     async fn find_version(
@@ -84,7 +82,7 @@ impl Forms for SledStore {
             return Ok(Retired::new());
         }
         let body = self.engine.get(&layout::retired(form))?;
-        body.map_or(Ok(Retired::new()), |body| layout::decode_retired(&body))
+        body.map_or(Ok(Retired::new()), |body| layout::from_json("the ids of removed questions", &body))
     }
 
     async fn list_versions(
@@ -103,13 +101,13 @@ impl Forms for SledStore {
 
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError> {
         let rows = Rows {
-            head: layout::encode_form(&update.form)?,
-            version: update.version.as_ref().map(versions::encode).transpose()?,
-            retired: update.retired.as_ref().map(layout::encode_retired).transpose()?,
+            head: layout::to_json(&update.form)?,
+            version: update.version.as_ref().map(layout::to_json).transpose()?,
+            retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
-        let large = rows.version.as_ref().is_some_and(|version| version.len() > LARGE);
+        let kind = Kind::of(rows.version.as_ref().map_or(0, Vec::len));
         let work = move |tx: &mut Tx<'_>| replace(tx, workspace, update.seen_revision, &update.form, rows);
-        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
+        self.engine.write_as(kind, work).await
     }
 
     async fn trash_form(
@@ -119,7 +117,8 @@ impl Forms for SledStore {
         expected: Expected,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
-        self.engine.write_freeing(move |tx| form_trash::put_in(tx, workspace, form, &expected, now)).await
+        let work = move |tx: &mut Tx<'_>| form_trash::put_in(tx, workspace, form, &expected, now);
+        self.engine.write_as(Kind::Freeing, work).await
     }
 
     async fn restore_form(
@@ -129,7 +128,6 @@ impl Forms for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Restored>, StoreError> {
-        self.sweep_idempotency(retry.as_ref(), now);
         self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
     }
 
@@ -139,10 +137,8 @@ impl Forms for SledStore {
         form: FormId,
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
-        let begun = self
-            .engine
-            .write_freeing(move |tx| form_trash::begin_purge(tx, workspace, form, &expected))
-            .await?;
+        let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
+        let begun = self.engine.write_as(Kind::Freeing, work).await?;
         if matches!(begun, Step::Done(())) {
             self.go_on_purging(form);
         }

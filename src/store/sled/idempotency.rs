@@ -1,9 +1,5 @@
 //! Idempotency keys in the embedded store: written with what the request made, in the same durable step.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-
-use super::engine::Engine;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::{SLICE, layout};
@@ -46,63 +42,17 @@ pub(super) fn remember(
     Ok(())
 }
 
-/// Erases expired records in the background while new ones come, so that they never outgrow what a day brings.
-pub(super) struct Sweeper {
-    is_running: AtomicBool,
-    /// Before this moment there is nothing to erase, in milliseconds.
-    not_before: AtomicI64,
-}
-
-/// Sweeps begin at most this often.
-const PAUSE_MILLIS: i64 = 1_000;
-
-impl Sweeper {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { is_running: AtomicBool::new(false), not_before: AtomicI64::new(i64::MIN) })
-    }
-
-    /// Begins to erase what has expired at `now`, if there may be anything and nobody does so already.
-    pub(super) fn begin(self: &Arc<Self>, engine: &Engine, now: Timestamp) {
-        let is_due = now.millis() >= self.not_before.load(Ordering::Relaxed);
-        if is_due && !self.is_running.swap(true, Ordering::Relaxed) {
-            let sweep = Sweep { sweeper: Arc::clone(self), now };
-            engine.background(move |tx| sweep.slice(tx));
+/// Erases some of the records that have expired at `now`.
+pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress, StoreError> {
+    let expired = tx.scan(layout::expired(now), Direction::Ascending, SLICE / 2)?;
+    for (entry, _) in &expired {
+        let (record, expires) = layout::swept(entry)?;
+        let body = tx.get(&record)?.map(|body| layout::decode_remembered(&body)).transpose()?;
+        // The key may have been used again since: that record has an entry of its own.
+        if body.is_some_and(|body| layout::expires(body.at) == expires) {
+            tx.delete(record);
         }
+        tx.delete(entry.clone());
     }
-}
-
-/// One sweep; dropping it lets the next one begin.
-struct Sweep {
-    sweeper: Arc<Sweeper>,
-    now: Timestamp,
-}
-
-impl Sweep {
-    fn slice(&self, tx: &mut Tx<'_>) -> Result<Progress, StoreError> {
-        let expired = tx.scan(layout::expired(self.now), Direction::Ascending, SLICE / 2)?;
-        for (entry, _) in &expired {
-            let (record, expires) = layout::swept(entry)?;
-            let body = tx.get(&record)?.map(|body| layout::decode_remembered(&body)).transpose()?;
-            // The key may have been used again since: that record has an entry of its own.
-            if body.is_some_and(|body| layout::expires(body.at) == expires) {
-                tx.delete(record);
-            }
-            tx.delete(entry.clone());
-        }
-        if expired.len() == SLICE / 2 {
-            return Ok(Progress::More);
-        }
-        let soon = Timestamp::from_millis(self.now.millis() + PAUSE_MILLIS);
-        let next = tx.scan(layout::expiries_from(self.now), Direction::Ascending, 1)?.pop();
-        let next = next
-            .map_or(Ok(layout::expires(self.now)), |(entry, _)| layout::swept(&entry).map(|swept| swept.1))?;
-        self.sweeper.not_before.store(next.max(soon).millis(), Ordering::Relaxed);
-        Ok(Progress::Done)
-    }
-}
-
-impl Drop for Sweep {
-    fn drop(&mut self) {
-        self.sweeper.is_running.store(false, Ordering::Relaxed);
-    }
+    Ok(if expired.is_empty() { Progress::Done } else { Progress::More })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::engine::operation::Kind;
 use super::engine::tx::Direction;
 use super::{SledStore, layout};
 use crate::domain::workspace::{ApiKey, Workspace};
@@ -14,9 +15,6 @@ use crate::store::{Keys, StoreError};
 #[async_trait]
 impl Keys for SledStore {
     async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool, StoreError> {
-        if !self.engine.scan(layout::workspaces(), Direction::Ascending, 1)?.is_empty() {
-            return Ok(false);
-        }
         let random = Arc::clone(&self.random);
         self.engine
             .write(move |tx| {
@@ -26,36 +24,24 @@ impl Keys for SledStore {
                 let mut signing_key = [0; 32];
                 random.fill(&mut signing_key);
                 tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
-                tx.put(layout::workspace(workspace.id), layout::encode_workspace(&workspace)?);
-                tx.put(layout::api_key(key.id), layout::encode_api_key(&key)?);
+                tx.put(layout::workspace(workspace.id), layout::to_json(&workspace)?);
+                tx.put(layout::api_key(key.id), layout::to_json(&key)?);
                 Ok(true)
             })
             .await
     }
 
     async fn insert_workspace(&self, workspace: Workspace) -> Result<(), StoreError> {
-        let body = layout::encode_workspace(&workspace)?;
-        self.engine
-            .write(move |tx| {
-                tx.put(layout::workspace(workspace.id), body);
-                Ok(())
-            })
-            .await
+        self.put(Kind::Ordinary, layout::workspace(workspace.id), layout::to_json(&workspace)?).await
     }
 
     async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError> {
-        let body = layout::encode_api_key(&key)?;
-        self.engine
-            .write(move |tx| {
-                tx.put(layout::api_key(key.id), body);
-                Ok(())
-            })
-            .await
+        self.put(Kind::Ordinary, layout::api_key(key.id), layout::to_json(&key)?).await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {
         let key = layout::api_key(id);
-        self.keys.get(&key, || self.engine.get(&key), layout::decode_api_key)
+        self.keys.get(&key, || self.engine.get(&key), |body| layout::from_json("an API key", body))
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {

@@ -31,15 +31,15 @@
 //! Numbers are big-endian, so that the order of keys is the order in which pages are read. Times are milliseconds with
 //! the sign bit turned over, so that earlier ones sort first. `M` and `P` alone belong to the engine.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::admission::{MEMORY_MILLIS, Remembered};
-use crate::domain::form::{Form, Retired};
+use crate::domain::form::Form;
 use crate::domain::trash::ClockRecord;
-use crate::domain::workspace::{ApiKey, Workspace};
+use crate::domain::workspace::Workspace;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, StoreError};
@@ -54,6 +54,10 @@ fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 
 fn sortable(time: Timestamp) -> [u8; 8] {
     (time.millis() ^ i64::MIN).to_be_bytes()
+}
+
+fn unsortable(time: [u8; 8]) -> Timestamp {
+    Timestamp::from_millis(i64::from_be_bytes(time) ^ i64::MIN)
 }
 
 pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
@@ -85,6 +89,13 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
+}
+
+/// The moment and the form in a key of [`live`] or [`trashed_form`].
+pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId), StoreError> {
+    let form = listed_form(key)?;
+    let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
+    Ok((unsortable(*moment), form))
 }
 
 pub(super) fn version(form: FormId, number: u32) -> Vec<u8> {
@@ -197,20 +208,15 @@ pub(super) fn expiry(retry: &Retry, at: Timestamp) -> Vec<u8> {
 }
 
 /// Everything that has expired at `now`.
-pub(super) fn expired(now: Timestamp) -> impl RangeBounds<Vec<u8>> {
-    (Bound::Included(vec![b'i']), Bound::Excluded(key(b'i', &[&sortable(now)])))
-}
-
-/// Everything that has not expired at `now`.
-pub(super) fn expiries_from(now: Timestamp) -> Range {
-    (Bound::Included(key(b'i', &[&sortable(now)])), below(vec![b'i']).1)
+pub(super) fn expired(now: Timestamp) -> Range {
+    until(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
 }
 
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
 pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
-    Ok((memory(tail), Timestamp::from_millis(i64::from_be_bytes(*time) ^ i64::MIN)))
+    Ok((memory(tail), unsortable(*time)))
 }
 
 /// When a memory made at `at` is to go.
@@ -231,6 +237,12 @@ pub(super) fn below(prefix: Vec<u8>) -> Range {
         }
     }
     (Bound::Included(prefix), Bound::Unbounded)
+}
+
+/// All keys that begin with `prefix`, those below `end` if it is given.
+fn until(prefix: Vec<u8>, end: Option<Vec<u8>>) -> Range {
+    let (start, all) = below(prefix);
+    (start, end.map_or(all, Bound::Excluded))
 }
 
 /// The runs of `form`.
@@ -255,19 +267,20 @@ pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
 
 /// The submissions in the trash of `form`, those below `before` if it is given.
 pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> Range {
-    let (start, end) = below(key(b'T', &[&form.to_bytes()]));
-    (start, before.map_or(end, |before| Bound::Excluded(trashed_submission(form, before))))
+    until(key(b'T', &[&form.to_bytes()]), before.map(|before| trashed_submission(form, before)))
 }
 
 /// What edits have replaced in a submission, those below the edit `before` if it is given.
 pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> Range {
-    let (start, end) = below(key(b'H', &[&form.to_bytes(), &submission.to_bytes()]));
-    (start, before.map_or(end, |before| Bound::Excluded(replaced(form, submission, before))))
+    until(
+        key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
+        before.map(|before| replaced(form, submission, before)),
+    )
 }
 
 /// What sweeps the submissions that were deleted before `horizon`.
 pub(super) fn due(horizon: Timestamp) -> Range {
-    (Bound::Included(vec![b'y']), Bound::Excluded(key(b'y', &[&sortable(horizon)])))
+    until(vec![b'y'], Some(key(b'y', &[&sortable(horizon)])))
 }
 
 /// All rows of `form` that there may be many of.
@@ -277,20 +290,20 @@ pub(super) fn rows_of(form: FormId) -> [Range; 6] {
 
 /// The versions of `form`, those below `before` if it is given.
 pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
-    let (start, end) = below(key(b'D', &[&form.to_bytes()]));
-    (start, before.map_or(end, |before| Bound::Excluded(version(form, before))))
+    until(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
 }
 
 /// The live forms of `workspace`, those older than `after` if it is given.
 pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    let (start, end) = below(key(b'f', &[&workspace.to_bytes()]));
-    (start, after.map_or(end, |(created, form)| Bound::Excluded(live(workspace, created, form))))
+    until(key(b'f', &[&workspace.to_bytes()]), after.map(|(created, form)| live(workspace, created, form)))
 }
 
 /// The forms in the trash of `workspace`, those deleted before `after` if it is given.
 pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    let (start, end) = below(key(b't', &[&workspace.to_bytes()]));
-    (start, after.map_or(end, |(deleted, form)| Bound::Excluded(trashed_form(workspace, deleted, form))))
+    until(
+        key(b't', &[&workspace.to_bytes()]),
+        after.map(|(deleted, form)| trashed_form(workspace, deleted, form)),
+    )
 }
 
 /// The purges under way.
@@ -363,43 +376,10 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> R
     serde_json::from_slice(body).map_err(|error| StoreError::Undecodable(format!("{what}: {error}")))
 }
 
-pub(super) fn encode_form(form: &Form) -> Result<Vec<u8>, StoreError> {
-    to_json(form)
-}
-
 pub(super) fn decode_form(body: &[u8]) -> Result<Form, StoreError> {
     from_json("a form", body)
 }
 
-/// What a restore gave: the form, and how many submissions it had.
-pub(super) fn encode_given(form: &Form, responses: u64) -> Result<Vec<u8>, StoreError> {
-    to_json(&(form, responses))
-}
-
-pub(super) fn decode_given(body: &[u8]) -> Result<(Form, u64), StoreError> {
-    from_json("what was restored", body)
-}
-
-pub(super) fn encode_retired(retired: &Retired) -> Result<Vec<u8>, StoreError> {
-    to_json(retired)
-}
-
-pub(super) fn decode_retired(body: &[u8]) -> Result<Retired, StoreError> {
-    from_json("the ids of removed questions", body)
-}
-
-pub(super) fn encode_workspace(workspace: &Workspace) -> Result<Vec<u8>, StoreError> {
-    to_json(workspace)
-}
-
 pub(super) fn decode_workspace(body: &[u8]) -> Result<Workspace, StoreError> {
     from_json("a workspace", body)
-}
-
-pub(super) fn encode_api_key(key: &ApiKey) -> Result<Vec<u8>, StoreError> {
-    to_json(key)
-}
-
-pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey, StoreError> {
-    from_json("an API key", body)
 }

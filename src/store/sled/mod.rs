@@ -32,10 +32,11 @@ use async_trait::async_trait;
 
 use self::decoded::{Changes, DecodedRows};
 use self::engine::Engine;
+use self::engine::job::Progress;
+use self::engine::operation::Kind;
 use self::engine::options::{OpenError, Options, Report};
 use self::engine::tx::{Direction, Tx};
-use self::idempotency::Sweeper;
-use super::{DEFAULT_PAGE, Health, Retry, StoreError, Upkeep};
+use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -50,15 +51,11 @@ const SHORT_SCAN: usize = DEFAULT_PAGE + 1;
 /// Rows that one step of background work looks at.
 const SLICE: usize = 100;
 
-/// Bytes from which on what is written gets a group of its own.
-const LARGE: usize = 256 * 1024;
-
 /// The embedded store. Cheap to clone; all clones are one store.
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
-    sweeper: Arc<Sweeper>,
     pool: CpuPool,
     forms: Arc<DecodedRows<Form>>,
     keys: Arc<DecodedRows<ApiKey>>,
@@ -90,7 +87,7 @@ impl SledStore {
             ..options
         };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random, sweeper: Sweeper::new(), pool, forms, keys };
+        let store = Self { engine, random, pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.go_on_erasing().map_err(unreadable)?;
         Ok(store)
@@ -108,11 +105,30 @@ impl SledStore {
         Ok(())
     }
 
-    /// Lets expired idempotency records go, where a request brings a new one.
-    fn sweep_idempotency(&self, retry: Option<&Retry>, now: Timestamp) {
-        if retry.is_some() {
-            self.sweeper.begin(&self.engine, now);
-        }
+    /// Erases the rows in `ranges` in the background, a slice at a time, then the `note` that they are to go. What is left of
+    /// them is the record of progress.
+    fn erase_in_background(&self, ranges: Vec<layout::Range>, note: Vec<u8>) {
+        self.engine.background(move |tx| {
+            for range in &ranges {
+                // Nobody else changes rows of what is gone, so what the index has is all there is.
+                let keys = tx.stored_keys(range.clone(), SLICE)?;
+                if !keys.is_empty() {
+                    keys.into_iter().for_each(|key| tx.delete(key));
+                    return Ok(Progress::More);
+                }
+            }
+            tx.delete(note.clone());
+            Ok(Progress::Done)
+        });
+    }
+
+    /// Writes one row.
+    async fn put(&self, kind: Kind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
+        let work = move |tx: &mut Tx<'_>| {
+            tx.put(key, body);
+            Ok(())
+        };
+        self.engine.write_as(kind, work).await
     }
 
     /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
@@ -155,15 +171,15 @@ impl Upkeep for SledStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
-        let work = move |tx: &mut Tx<'_>| {
-            tx.put(layout::CLOCK.to_vec(), layout::encode_clock(record));
-            Ok(())
-        };
-        self.engine.write_freeing(work).await
+        self.put(Kind::Freeing, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
         Ok(self.erase_trashed_forms(horizon).await? + self.erase_trashed_submissions(horizon).await?)
+    }
+
+    fn erase_expired_keys(&self, now: Timestamp) {
+        self.engine.background(move |tx| idempotency::erase_expired(tx, now));
     }
 
     fn announce(&self, address: &str) {

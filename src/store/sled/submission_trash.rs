@@ -1,11 +1,11 @@
 //! Submissions on their way into the trash, out of it, and for good out of the store.
 
 use super::counters::Counters;
-use super::engine::job::Progress;
+use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{SLICE, SledStore, edits, held, idempotency, layout};
+use super::{SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::admission::Refusal;
 use crate::domain::revision::Expected;
@@ -40,7 +40,7 @@ impl SledStore {
             if due.is_empty() {
                 return Ok(erased);
             }
-            let gone = self.engine.write_freeing(move |tx| sweep(tx, due)).await?;
+            let gone = self.engine.write_as(Kind::Freeing, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
             for submission in gone.iter().filter(|submission| submission.edits() > 0) {
                 self.go_on_forgetting(submission.form, submission.id);
@@ -50,7 +50,8 @@ impl SledStore {
 
     /// Erases what edits have replaced in a purged submission, bit by bit behind the others' backs.
     pub(super) fn go_on_forgetting(&self, form: FormId, submission: SubmissionId) {
-        self.engine.background(move |tx| forget_slice(tx, form, submission));
+        let history = layout::history(form, submission, None);
+        self.erase_in_background(vec![history], layout::forgetting(form, submission));
     }
 }
 
@@ -85,7 +86,7 @@ pub(super) fn put_in(
     let submission = found.remove(tx)?;
     tx.put(layout::trashed_submission(form, id), Entry::of(&submission)?.since(now));
     tx.put(layout::sweep(now, form, id), Vec::new());
-    count(tx, form, |responses| responses.saturating_sub(1))?;
+    count_one_less(tx, form)?;
     Ok(Step::Done(()))
 }
 
@@ -106,7 +107,9 @@ pub(super) fn restore(
         Some(Ok((earlier, _))) => {
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
-            return edits::after(tx, now, earlier.made).map(Step::Replayed);
+            let unknown = |_size| layout::undecodable("an idempotency record");
+            let edits = u32::try_from(earlier.made).map_err(unknown)?;
+            return edits::after(now, edits, |key| tx.get(key)).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
@@ -148,7 +151,7 @@ pub(super) fn purge(
     }
     match live {
         Some(found) => {
-            count(tx, form, |responses| responses.saturating_sub(1))?;
+            count_one_less(tx, form)?;
             found.remove(tx)?;
         }
         None => take_out(tx, &submission),
@@ -182,18 +185,6 @@ fn begin_to_forget(tx: &mut Tx<'_>, submission: &Submission) {
     }
 }
 
-/// Deletes some of what edits have replaced in a submission. What is left is its own record of progress.
-fn forget_slice(tx: &mut Tx<'_>, form: FormId, id: SubmissionId) -> Result<Progress, StoreError> {
-    // Nobody edits a submission that is gone, so what the index has is all there is.
-    let keys = tx.stored_keys(layout::history(form, id, None), SLICE)?;
-    if keys.is_empty() {
-        tx.delete(layout::forgetting(form, id));
-        return Ok(Progress::Done);
-    }
-    keys.into_iter().for_each(|key| tx.delete(key));
-    Ok(Progress::More)
-}
-
 /// Takes a submission out of the trash.
 fn take_out(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
@@ -203,9 +194,8 @@ fn take_out(tx: &mut Tx<'_>, submission: &Submission) {
     }
 }
 
-fn count(tx: &mut Tx<'_>, form: FormId, change: impl FnOnce(u64) -> u64) -> Result<(), StoreError> {
+fn count_one_less(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
     let counters = Counters::of(tx, form)?;
-    let counters = Counters { responses: change(counters.responses), ..counters };
-    counters.put(tx, form);
+    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
     Ok(())
 }

@@ -6,11 +6,12 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::decoded::DecodedRows;
+use super::engine::operation::Kind;
 use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
 use super::layout;
 use super::search::{Goal, Search};
-use super::{LARGE, SledStore, edits, held, idempotency, run, submission_trash};
+use super::{SledStore, edits, held, idempotency, run, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::admission::{Remembered, Seen, Verdict, admit};
 use crate::domain::filter::{Order, SubmissionFilter};
@@ -38,7 +39,6 @@ impl Submissions for SledStore {
     ) -> Result<Step<SubmissionId>, StoreError> {
         let entry = Entry::new(new.checked_version, new.answers, new.metadata)?;
         let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
-        self.sweep_idempotency(checked.retry.as_ref(), now);
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
         self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
@@ -76,7 +76,11 @@ impl Submissions for SledStore {
             Some(live) => Some(live),
             None => self.read_trashed(form, submission)?,
         };
-        found.map(|found| self.before_edits(found)).transpose()
+        let before_edits = |found| {
+            let found = Submission { deleted_at: None, ..found };
+            edits::after(found, 0, |key| self.engine.get(key))
+        };
+        found.map(before_edits).transpose()
     }
 
     async fn list_submissions(
@@ -139,9 +143,9 @@ impl Submissions for SledStore {
         checked: CheckedEdit,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
-        let large = checked.edit.answers.len() > LARGE;
+        let kind = Kind::of(checked.edit.answers.len());
         let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
-        if large { self.engine.write_large(work).await } else { self.engine.write(work).await }
+        self.engine.write_as(kind, work).await
     }
 
     async fn trash_submission(
@@ -154,7 +158,7 @@ impl Submissions for SledStore {
     ) -> Result<Step<()>, StoreError> {
         let work =
             move |tx: &mut Tx<'_>| submission_trash::put_in(tx, workspace, form, submission, &expected, now);
-        self.engine.write_freeing(work).await
+        self.engine.write_as(Kind::Freeing, work).await
     }
 
     async fn restore_submission(
@@ -165,7 +169,6 @@ impl Submissions for SledStore {
         retry: Option<Retry>,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
-        self.sweep_idempotency(retry.as_ref(), now);
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, retry.as_ref(), now)
         };
@@ -180,7 +183,7 @@ impl Submissions for SledStore {
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
-        let purged = self.engine.write_freeing(work).await?;
+        let purged = self.engine.write_as(Kind::Freeing, work).await?;
         if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
             self.go_on_forgetting(form, submission);
         }
@@ -207,17 +210,6 @@ impl SledStore {
     fn read_trashed(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>, StoreError> {
         let key = layout::trashed_submission(form, submission);
         self.engine.get(&key)?.map(|body| submission_trash::trashed(&key, &body)).transpose()
-    }
-
-    /// The submission as it was before its first edit.
-    fn before_edits(&self, mut submission: Submission) -> Result<Submission, StoreError> {
-        if submission.edits() > 0 {
-            let first = self.read_history(submission.form, submission.id, Some(1), 1)?.rows.pop();
-            if let Some(Replaced { answers, metadata, .. }) = first {
-                (submission.answers, submission.metadata) = (answers, metadata);
-            }
-        }
-        Ok(Submission { edited: None, deleted_at: None, ..submission })
     }
 }
 

@@ -11,10 +11,6 @@ pub(super) fn decode(body: &[u8]) -> Result<WrittenVersion, StoreError> {
     layout::from_json("a version of a form", body)
 }
 
-pub(super) fn encode(version: &WrittenVersion) -> Result<Vec<u8>, StoreError> {
-    layout::to_json(version)
-}
-
 impl SledStore {
     pub(super) fn read_versions(
         &self,

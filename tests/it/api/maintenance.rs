@@ -1,13 +1,19 @@
 //! Maintenance distrusts a clock that has jumped: what it erases does not come back.
 
+use std::time::Duration;
+
 use forms::app::Maintained;
 use serde_json::json;
+use tokio::task::yield_now;
+use tokio::time::timeout;
 
-use crate::harness::Server;
+use crate::harness::{NOW, Server};
 
 const DAYS: u32 = 30;
 
-/// A server whose maintenance runs, with a form in the trash since [`NOW`](crate::harness::NOW).
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server whose maintenance runs, with a form in the trash since [`NOW`].
 async fn with_trash() -> Server {
     let server = Server::start().await;
     assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(0));
@@ -59,4 +65,24 @@ async fn a_server_that_runs_every_day_empties_its_trash_in_time() {
     }
     server.clock.set("2026-12-20T09:00:00.001Z");
     assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(1));
+}
+
+#[tokio::test]
+async fn expired_idempotency_keys_are_erased_also_while_the_trash_waits() {
+    let server = with_trash().await;
+    let is_replayed = async || {
+        let call = server.post("/api/v1/forms", json!({"title": "Once"})).header("idempotency-key", "1");
+        call.send().await.header("idempotency-replayed").is_some()
+    };
+    assert_eq!([is_replayed().await, is_replayed().await], [false, true]);
+    server.clock.set("2026-12-25T00:00:00.000Z");
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    // Only of a key that is known would this be a replay.
+    server.clock.set(NOW);
+    let erased = async {
+        while is_replayed().await {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, erased).await.expect("the key goes");
 }

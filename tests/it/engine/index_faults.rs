@@ -18,20 +18,9 @@ use forms::store::sled::engine::options::OpenError;
 use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, prove, put, put_as, rows};
+use super::machine::{Machine, killed, prove, put, put_as, rows};
 use super::real::{Heard, open, options};
 use crate::harness::Call;
-
-/// A machine whose process died with thirty rows stored.
-fn killed() -> Machine {
-    let machine = Machine::new(1);
-    let mut writer = machine.open();
-    for number in 0..30 {
-        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
-    }
-    machine.lose_process();
-    machine
-}
 
 #[test]
 fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
@@ -42,6 +31,22 @@ fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
     machine.lose_process();
     assert_eq!(rows(&machine.open()).len(), 30);
     assert_eq!(machine.rebuilds(), 1, "the new index is trusted");
+}
+
+#[test]
+fn damage_met_while_writing_costs_a_rebuild_and_no_answer() {
+    let machine = killed();
+    let mut writer = machine.open();
+    machine.indexes.damage();
+    put(&mut writer, b"Sx", b"x");
+    assert_eq!((rows(&writer).len(), machine.rebuilds()), (31, 1));
+    machine.indexes.damage();
+    writer.flush();
+    put(&mut writer, b"Sy", b"y");
+    assert_eq!(rows(&writer).len(), 32);
+    assert!(!writer.is_stopped());
+    writer.close().unwrap();
+    assert_eq!(rows(&machine.open()).len(), 32);
 }
 
 #[test]

@@ -75,6 +75,17 @@ impl Machine {
     }
 }
 
+/// A machine whose process died with thirty rows stored.
+pub(crate) fn killed() -> Machine {
+    let machine = Machine::new(1);
+    let mut writer = machine.open();
+    for number in 0..30 {
+        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
+    }
+    machine.lose_process();
+    machine
+}
+
 /// An operation that writes or removes rows.
 pub(crate) struct Write {
     pub(crate) kind: Kind,

@@ -11,16 +11,17 @@ use forms::domain::edit::Edit;
 use forms::domain::revision::Expected;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
+use forms::store::sled::engine::operation::Kind;
 use forms::store::sled::engine::options::{Event, Options};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, NewForm, Operation, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real::{Heard, open, options};
 use crate::store::{
-    Scrambled, at, change, draft, newest, published, put_back, remove, retry, submit, trash, update_form,
-    workspace,
+    Scrambled, at, change, draft, make, newest, published, put_back, remove, retry, submit, trash,
+    update_form, workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn pieces_count_as_rows_of_a_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
-    let fill = engine.write_large(|tx| {
+    let fill = engine.write_as(Kind::Alone, |tx| {
         (0..40).for_each(|number| tx.put(vec![b'S', number], vec![1; 3 * 4096]));
         (0..40).for_each(|number| tx.put(vec![b'T', number], vec![1; 4096]));
         Ok(())
@@ -82,7 +83,7 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
     // The id is free again when nothing of the form is left.
     let over = async {
-        while !matches!(store.insert_form(workspace(1), draft(1), at(9)).await, Ok(Step::Done(_))) {
+        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(Step::Done(_))) {
             yield_now().await;
         }
     };
@@ -164,14 +165,13 @@ async fn nothing_is_left_of_what_was_purged() {
         let mut later = 1_u64;
         while !keys_with(folder.path(), &number.to_be_bytes()).is_empty() {
             let store = open_store(folder.path(), &heard);
-            let another = NewForm { retry: retry(Operation::CreateForm, later.into(), 5), ..draft(later) };
-            let now = at(7 + MEMORY_MILLIS + later as i64);
-            assert!(matches!(store.insert_form(workspace(1), another, now).await.unwrap(), Step::Done(_)));
+            store.erase_expired_keys(at(7 + MEMORY_MILLIS));
+            make(&store, 1, later, 8).await;
             store.close().await.unwrap();
             later += 1;
         }
     };
-    timeout(PATIENCE, gone).await.expect("new memories let expired ones go");
+    timeout(PATIENCE, gone).await.expect("expired keys go");
 }
 
 #[tokio::test]

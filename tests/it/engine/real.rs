@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::job::Progress;
+use forms::store::sled::engine::operation::Kind;
 use forms::store::sled::engine::options::{Event, OpenError, Options, Report};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::{Health, StoreError};
@@ -179,7 +180,7 @@ async fn many_writers_at_once_all_get_their_rows() {
         };
         tokio::spawn(async move {
             match number % 50 {
-                0 => engine.write_large(work).await,
+                0 => engine.write_as(Kind::Alone, work).await,
                 _ => engine.write(work).await,
             }
         })

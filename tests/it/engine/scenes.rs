@@ -11,20 +11,9 @@ use forms::store::sled::engine::operation::Kind;
 use forms::store::sled::engine::options::{Event, OpenError, Options};
 use tokio::runtime::Builder;
 
-use super::machine::{Machine, prove, put, put_as, rows};
+use super::machine::{Machine, killed, prove, put, put_as, rows};
 
-/// A machine with a store of some rows, and the process that had it open is dead.
-fn killed() -> Machine {
-    let machine = Machine::new(1);
-    let mut writer = machine.open();
-    for number in 0..30 {
-        put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
-    }
-    machine.lose_process();
-    machine
-}
-
-/// The same, closed cleanly.
+/// A machine with a store of thirty rows that was closed cleanly.
 fn closed() -> Machine {
     let machine = killed();
     machine.open().close().unwrap();

@@ -15,6 +15,7 @@ use forms::clock::{Clock, Timestamp};
 use forms::config::HttpLimits;
 use forms::cpu_pool::{CpuPool, PoolLimits};
 use forms::domain::definition::Definition;
+use forms::domain::form::Form;
 use forms::domain::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::http::{Framed, Peer, router};
@@ -204,11 +205,12 @@ impl Server {
 
     /// The id of a new draft with this definition, which need not be one that is accepted.
     pub(crate) async fn stored(&self, definition: Definition) -> String {
-        let new = NewForm { id: FormId::draw(&*self.random), definition, retry: None };
-        let id = new.id.to_string();
-        let step = self.store.insert_form(self.workspace, new, self.clock.now()).await.unwrap();
+        let id = FormId::draw(&*self.random);
+        let (form, version) = Form::create(id, self.workspace, definition, self.clock.now());
+        let new = NewForm { form, version: version.written(), retry: None };
+        let step = self.store.insert_form(new).await.unwrap();
         assert!(matches!(step, Step::Done(_)));
-        id
+        id.to_string()
     }
 
     /// The id of a new submission to `form`.

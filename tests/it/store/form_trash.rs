@@ -5,10 +5,10 @@ use forms::domain::filter::FormFilter;
 use forms::domain::form::Form;
 use forms::domain::revision::Expected;
 use forms::domain::workspace::Workspace;
-use forms::store::{NewForm, Operation, Step};
+use forms::store::{Operation, Step};
 
 use super::{
-    Bench, answers, at, change, current, form_id, lunch, make, newest, published, retry, submit, trash,
+    Bench, answers, at, change, current, draft, form_id, make, newest, published, retry, submit, trash,
     update_form, workspace,
 };
 
@@ -25,7 +25,7 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
         Step::Missing
     ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
-    assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().is_empty());
+    assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
     assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
@@ -63,9 +63,9 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     assert_eq!((found.form, found.version.number), (back.form, before.version.number));
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
     let listed = store.list_forms(workspace(1), &FormFilter::default(), None, 9).await.unwrap();
-    assert_eq!(listed.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
+    assert_eq!(listed.rows.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
     let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
-    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 0);
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(0));
     assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
     assert!(matches!(store.restore_form(workspace(1), form, None, at(9)).await.unwrap(), Step::Missing));
 }
@@ -86,17 +86,17 @@ pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_i
     let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
     let (mut listed, mut after) = (Vec::new(), None);
     loop {
-        let page = store.list_forms(workspace(1), &in_trash, after, 2).await.unwrap();
+        let page = store.list_forms(workspace(1), &in_trash, after, 2).await.unwrap().rows;
         let Some((last, _)) = page.last() else { break };
         after = Some((last.deleted_at.unwrap(), last.id));
         listed.extend(page.iter().map(|(form, _)| form.id));
     }
     assert_eq!(listed, [1, 3, 4, 2].map(form_id));
-    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), 4);
+    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(4));
     assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "of both workspaces");
     assert_eq!(store.empty_trash(at(20)).await.unwrap(), 0);
     let left = store.list_forms(workspace(1), &in_trash, None, 9).await.unwrap();
-    assert_eq!(left.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
+    assert_eq!(left.rows.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
     for gone in [2, 4] {
         let step = store.restore_form(workspace(1), form_id(gone), None, at(40)).await.unwrap();
         assert!(matches!(step, Step::Missing));
@@ -121,8 +121,7 @@ pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
     let gone = async {
-        let new = NewForm { id: form, definition: lunch(), retry: None };
-        while matches!(store.insert_form(workspace(1), new.clone(), at(0)).await.unwrap(), Step::Recheck) {
+        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck) {
             tokio::task::yield_now().await;
         }
     };

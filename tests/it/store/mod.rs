@@ -24,6 +24,7 @@ use forms::cpu_pool::CpuPool;
 use forms::domain::definition::{Change, Definition};
 use forms::domain::edit::Edit;
 use forms::domain::filter::{Order, SubmissionFilter};
+use forms::domain::form::Form;
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
@@ -216,12 +217,18 @@ fn lunch() -> Definition {
     definition(&FORM.replace("90000000", "60000"))
 }
 
-pub(crate) fn draft(form: u64) -> NewForm {
-    NewForm { id: form_id(form), definition: lunch(), retry: None }
+/// A draft as it is given to the store.
+fn new_form(ws: u64, form: u64, definition: Definition, millis: i64) -> NewForm {
+    let (form, version) = Form::create(form_id(form), workspace(ws), definition, at(millis));
+    NewForm { form, version: version.written(), retry: None }
+}
+
+pub(crate) fn draft(ws: u64, form: u64, millis: i64) -> NewForm {
+    new_form(ws, form, lunch(), millis)
 }
 
 pub(crate) async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
-    let step = store.insert_form(workspace(ws), draft(form), at(millis)).await.unwrap();
+    let step = store.insert_form(draft(ws, form, millis)).await.unwrap();
     assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
 }

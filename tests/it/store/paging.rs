@@ -111,7 +111,7 @@ impl Scene {
             List::Forms(filter) => {
                 let moment = |place: u128| Timestamp::from_millis((place >> 64) as i64);
                 let after = after.map(|place| (moment(place), form_id(place as u64)));
-                let rows = store.list_forms(ws, filter, after, limit + 1).await.unwrap();
+                let rows = store.list_forms(ws, filter, after, limit + 1).await.unwrap().rows;
                 let row = |form: &Form| {
                     assert!(filter.matches(form), "{list:?}: {form:?}");
                     let name = form_name(form.id);

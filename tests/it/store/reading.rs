@@ -1,10 +1,10 @@
 //! Submissions come back as they were sent, one by one and by pages.
 
 use forms::id::SubmissionId;
-use forms::store::{NewForm, Step, SubmissionRows};
+use forms::store::{Step, SubmissionRows};
 
 use super::{
-    Bench, all, at, current, definition, form_id, in_trash, newest, published, remove, submit,
+    Bench, all, at, current, definition, form_id, in_trash, new_form, newest, published, remove, submit,
     submit_together, workspace,
 };
 
@@ -45,12 +45,8 @@ pub(super) async fn large_answers_and_definitions_come_back(bench: &impl Bench) 
             format!(r#"{{"type":"short_text","title":"{}","description":"{number}"}}"#, "t".repeat(300))
         })
         .collect();
-    let big = NewForm {
-        id: form_id(12),
-        definition: definition(&format!(r#"{{"title":"Big","questions":[{}]}}"#, questions.join(","))),
-        retry: None,
-    };
-    store.insert_form(workspace(1), big, at(0)).await.unwrap();
+    let big = definition(&format!(r#"{{"title":"Big","questions":[{}]}}"#, questions.join(",")));
+    store.insert_form(new_form(1, 12, big, 0)).await.unwrap();
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();

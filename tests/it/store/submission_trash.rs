@@ -6,10 +6,10 @@ use forms::domain::admission::{Refusal, Shut};
 use forms::domain::revision::Expected;
 use forms::domain::submission::Submission;
 use forms::id::{FormId, SubmissionId};
-use forms::store::{NewForm, NewSubmission, Operation, Step, Store};
+use forms::store::{NewSubmission, Operation, Step, Store};
 
 use super::{
-    Bench, all, answers, at, change, edit, erase, found, in_trash, lunch, newest, published, put_back,
+    Bench, all, answers, at, change, draft, edit, erase, found, in_trash, newest, published, put_back,
     remove, retry, submit, submit_together, trash, update_form, workspace,
 };
 
@@ -321,9 +321,8 @@ pub(super) async fn trashed_submissions_are_swept_by_the_time_of_deletion(bench:
     // What is swept of a form that is gone is no more than a note.
     let purged = store.purge_form(workspace(1), forms[0], Expected::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
-    let new = NewForm { id: forms[0], definition: lunch(), retry: None };
     let gone = async {
-        while matches!(store.insert_form(workspace(1), new.clone(), at(0)).await.unwrap(), Step::Recheck) {
+        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck) {
             tokio::task::yield_now().await;
         }
     };

@@ -6,10 +6,11 @@ use std::time::Duration;
 use forms::domain::admission::{Refusal, Shut};
 use forms::domain::revision::Expected;
 use forms::store::{NewForm, NewSubmission, Operation, Step};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::{
-    Bench, answers, at, change, form_id, lunch, make, newest, published, retry, update_form, workspace,
+    Bench, answers, at, change, draft, form_id, make, newest, published, retry, update_form, workspace,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,13 +33,12 @@ pub(super) async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
     let other = store.accept_submission(workspace(1), attempt(1, 6), at(1)).await.unwrap();
     assert!(matches!(other, Step::Refused(Refusal::KeyReused)));
     let form_too =
-        NewForm { id: form_id(30), definition: lunch(), retry: retry(Operation::CreateForm, 1, 5) };
-    let again = NewForm { id: form_id(31), ..form_too.clone() };
-    assert!(matches!(store.insert_form(workspace(1), form_too, at(7)).await.unwrap(), Step::Done(_)));
+        |form, millis| NewForm { retry: retry(Operation::CreateForm, 1, 5), ..draft(1, form, millis) };
+    assert!(matches!(store.insert_form(form_too(30, 7)).await.unwrap(), Step::Done(_)));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
-    let replayed = store.insert_form(workspace(1), again, at(8)).await.unwrap();
+    let replayed = store.insert_form(form_too(31, 8)).await.unwrap();
     assert!(matches!(replayed, Step::Replayed((id, made)) if id == form_id(30) && made == at(7)));
     let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
     assert!(matches!(replayed, Step::Replayed(id) if id == done[0]));
@@ -56,26 +56,26 @@ pub(super) async fn a_memory_ends_after_a_day(bench: &impl Bench) {
         ..answers(form, "{}")
     };
     let day = 24 * 60 * 60 * 1_000;
-    for key in 1..=3 {
-        store.accept_submission(workspace(1), attempt(key), at(0)).await.unwrap();
+    // More than are erased at once, and one that outlives them.
+    for (key, millis) in (1..=120).map(|key| (key, 0)).chain([(200, 2)]) {
+        store.accept_submission(workspace(1), attempt(key), at(millis)).await.unwrap();
     }
     let same = store.accept_submission(workspace(1), attempt(1), at(day - 1)).await.unwrap();
     assert!(matches!(same, Step::Replayed(_)));
     let anew = store.accept_submission(workspace(1), attempt(1), at(day)).await.unwrap();
     assert!(matches!(anew, Step::Done(_)));
+    store.erase_expired_keys(at(day + 1));
     let expired_go = async {
-        let old = [2, 3].map(|key| attempt(key).retry.unwrap());
-        for later in 10.. {
-            let now = at(day + later as i64 * 1_000);
-            store.accept_submission(workspace(1), attempt(later), now).await.unwrap();
-            let left = [store.find_remembered(&old[0]).await, store.find_remembered(&old[1]).await];
-            if left.into_iter().all(|left| left.unwrap().is_none()) {
-                break;
+        for key in 2..=120 {
+            while store.find_remembered(&attempt(key).retry.unwrap()).await.unwrap().is_some() {
+                yield_now().await;
             }
         }
     };
-    timeout(PATIENCE, expired_go).await.expect("expired memories go while new ones come");
-    assert!(store.find_remembered(&attempt(1).retry.unwrap()).await.unwrap().is_some(), "used again since");
+    timeout(PATIENCE, expired_go).await.expect("expired keys go");
+    for (key, why) in [(1, "it was used again since"), (200, "it has not expired")] {
+        assert!(store.find_remembered(&attempt(key).retry.unwrap()).await.unwrap().is_some(), "{why}");
+    }
 }
 
 pub(super) async fn what_was_checked_against_another_revision_is_checked_again(bench: &impl Bench) {
@@ -84,8 +84,7 @@ pub(super) async fn what_was_checked_against_another_revision_is_checked_again(b
     let stale = NewSubmission { checked_revision: 1, ..answers(form, "{}") };
     assert!(matches!(store.accept_submission(workspace(1), stale, at(0)).await.unwrap(), Step::Recheck));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    let taken = NewForm { id: form, definition: lunch(), retry: None };
-    assert!(matches!(store.insert_form(workspace(1), taken, at(0)).await.unwrap(), Step::Recheck));
+    assert!(matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck));
 }
 
 pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {

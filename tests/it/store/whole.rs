@@ -63,7 +63,7 @@ pub(super) async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Ben
     let id = submit(&*store, form, "{}", 0).await;
     let other = workspace(2);
     assert!(store.find_form(other, form).await.unwrap().is_none());
-    assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().is_empty());
+    assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
     let edit = update_form(&*store, other, form, change(r#"{"title":"x"}"#), Expected::Any, at(0)).await;
     assert!(matches!(edit, Step::Missing));
     assert!(matches!(store.trash_form(other, form, Expected::Any, at(0)).await.unwrap(), Step::Missing));

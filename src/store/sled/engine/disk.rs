@@ -220,11 +220,11 @@ impl Disk for RealDisk {
 
     fn mend_modes(&self) -> io::Result<Vec<String>> {
         let mut mended = Vec::new();
-        for path in ["", "lock", "state", "operator-key", "journal", "index"] {
+        for path in [""].iter().chain(&OURS) {
             mend_mode(&self.path(path), &mut mended)?;
         }
-        for name in self.list("journal")? {
-            mend_mode(&self.path("journal").join(name), &mut mended)?;
+        for name in self.list(JOURNAL)? {
+            mend_mode(&self.path(JOURNAL).join(name), &mut mended)?;
         }
         Ok(mended)
     }

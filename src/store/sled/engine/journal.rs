@@ -22,11 +22,13 @@ pub(crate) struct Sizes {
 }
 
 /// Why nothing was appended.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalError {
     /// There is no room for a new segment. Nothing was begun, and it may work later.
+    #[error("there is no room for a segment of the journal")]
     NoRoom,
     /// A write or a sync failed: what the disk holds now is not known, nothing may be written any more.
+    #[error("cannot {doing}: {source}")]
     Failed { doing: &'static str, source: io::Error },
 }
 

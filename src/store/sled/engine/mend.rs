@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::disk::{DiskFile, replace};
 use super::journal::Journal;
-use super::open::{Place, journal_error};
+use super::open::Place;
 use super::options::{Event, OpenError};
 use super::segment::{JOURNAL, path};
 use super::state::State;
@@ -41,7 +41,7 @@ pub(crate) fn mend(
     let disk = Arc::clone(&place.disk);
     let mut journal = Journal::resume(disk, place.sizes(), end.header, newest, end.at, end.last);
     if end.last.position.sequence > 0 && !end.last.is_seal {
-        journal.seal(state, end.last.totals).map_err(journal_error)?;
+        journal.seal(state, end.last.totals)?;
     }
     Ok(journal)
 }

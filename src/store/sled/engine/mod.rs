@@ -127,32 +127,14 @@ impl Engine {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.call(Kind::Ordinary, work).await
+        self.write_as(Kind::Ordinary, work).await
     }
 
-    /// Like [`Engine::write`], in a group of its own: for more than 200 rows or 1 MiB.
+    /// Like [`Engine::write`], for work of another kind.
     ///
     /// # Errors
     /// As [`Engine::write`].
-    pub async fn write_large<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.call(Kind::Alone, work).await
-    }
-
-    /// Like [`Engine::write`], for work that frees room: it may use half of what `min_free` keeps.
-    ///
-    /// # Errors
-    /// As [`Engine::write`].
-    pub async fn write_freeing<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.call(Kind::Freeing, work).await
-    }
-
-    async fn call<T: Send + 'static>(
+    pub async fn write_as<T: Send + 'static>(
         &self,
         kind: Kind,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,

@@ -147,7 +147,7 @@ fn find(place: &Place, state: Option<State>) -> Result<(State, Segments), OpenEr
 fn create(place: &Place) -> Result<(State, Segments), OpenError> {
     let instance = place.options.instance;
     let mut state = State { instance, ordinal: 0, floor: Position::default(), trust: Trust::None };
-    Journal::create(Arc::clone(&place.disk), place.sizes(), &mut state).map_err(journal_error)?;
+    Journal::create(Arc::clone(&place.disk), place.sizes(), &mut state)?;
     Ok((state, survey::segments(&*place.disk)?))
 }
 
@@ -312,7 +312,7 @@ fn correct(
         true => journal.seal(state, totals),
         false => journal.append(state, &changes, totals),
     };
-    written.map_err(journal_error)?;
+    written?;
     let applied = Applied { sequence: journal.last().position.sequence, totals };
     apply(index, &changes, applied)?;
     Ok(applied)
@@ -383,10 +383,12 @@ fn remove_leftovers(place: &Place) -> Result<(), OpenError> {
     Ok(())
 }
 
-pub(crate) fn journal_error(error: JournalError) -> OpenError {
-    match error {
-        JournalError::NoRoom => OpenError::NoRoom,
-        JournalError::Failed { doing, source } => OpenError::Io { doing: doing.to_owned(), source },
+impl From<JournalError> for OpenError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::NoRoom => OpenError::NoRoom,
+            JournalError::Failed { doing, source } => OpenError::Io { doing: doing.to_owned(), source },
+        }
     }
 }
 

@@ -8,6 +8,9 @@ use super::index::panic_text;
 use super::tx::Tx;
 use crate::store::StoreError;
 
+/// Bytes from which on what is written gets a group of its own.
+const LARGE: usize = 256 * 1024;
+
 /// How an operation is to be treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -17,6 +20,13 @@ pub enum Kind {
     Alone,
     /// It frees room, and may use half of the room that is kept free.
     Freeing,
+}
+
+impl Kind {
+    /// Of an operation that writes a body of `bytes`.
+    pub(crate) fn of(bytes: usize) -> Kind {
+        if bytes > LARGE { Kind::Alone } else { Kind::Ordinary }
+    }
 }
 
 /// One unit of work for the writer.

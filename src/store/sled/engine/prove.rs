@@ -17,20 +17,9 @@ pub(crate) struct Prover {
     totals: Totals,
 }
 
-/// What a slice has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Nothing yet.
-    More,
-    /// All rows are summed up.
-    All(Totals),
-    /// A row is damaged.
-    Damage,
-}
-
 impl Prover {
-    /// Sums up the next rows.
-    pub(crate) fn slice(&mut self, index: &dyn Index, rows: usize) -> Result<Found, IndexError> {
+    /// Sums up the next rows. Returns the totals once there are no more.
+    pub(crate) fn slice(&mut self, index: &dyn Index, rows: usize) -> Result<Option<Totals>, IndexError> {
         let start = self.cursor.clone();
         let start = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (mut seen, mut damaged) = (0, false);
@@ -39,11 +28,10 @@ impl Prover {
             damaged |= self.take(key, row);
             seen < rows && !damaged
         })?;
-        Ok(match (damaged, seen < rows) {
-            (true, _) => Found::Damage,
-            (false, true) => Found::All(self.totals),
-            (false, false) => Found::More,
-        })
+        match damaged {
+            true => Err(IndexError::Failed("a row is damaged".to_owned())),
+            false => Ok((seen < rows).then_some(self.totals)),
+        }
     }
 
     /// Adds a row; returns whether it is damaged.
@@ -67,9 +55,6 @@ impl Prover {
 
 /// Sums up a whole index at once.
 pub(crate) fn sum(index: &dyn Index) -> Result<Totals, IndexError> {
-    let mut prover = Prover::default();
-    match prover.slice(index, usize::MAX)? {
-        Found::All(totals) => Ok(totals),
-        Found::More | Found::Damage => Err(IndexError::Failed("a row is damaged".to_owned())),
-    }
+    let totals = Prover::default().slice(index, usize::MAX)?;
+    Ok(totals.expect("no index has so many rows"))
 }

@@ -8,7 +8,7 @@ use super::journal::Last;
 use super::open::Place;
 use super::options::{Event, OpenError};
 use super::prove;
-use super::replay::{frames_after, note, replay};
+use super::replay::{apply, frames_after, replay};
 use super::segment::Header;
 use super::survey::{self, io_error};
 
@@ -81,7 +81,7 @@ fn make_room(place: &Place, segments: &[Header], end: u64) -> Result<(), OpenErr
     if free < old / 2 + SPARE {
         return Err(OpenError::NoRoom);
     }
-    frames_after(&*place.disk, segments, end, 0, |_| Ok::<(), OpenError>(()))?;
+    frames_after(&*place.disk, segments, end, 0, |_, _| Ok::<(), OpenError>(()))?;
     place.indexes.remove(INDEX).map_err(io_error("remove an old index"))
 }
 
@@ -93,7 +93,7 @@ fn compare(place: &Place, index: &dyn Index, applied: Applied) -> Result<Applied
     }
     (place.report)(Event::TotalsDiffer { sequence: applied.sequence });
     let applied = Applied { totals, ..applied };
-    note(index, applied)?;
+    apply(index, &[], applied)?;
     Ok(applied)
 }
 

@@ -22,14 +22,14 @@ pub(crate) enum ReplayError {
     Index(IndexError),
 }
 
-/// Calls `visit` for each frame after a sequence, in order, and `done` with the bytes of each segment read.
-/// Every segment that is looked at must be whole.
+/// Calls `visit` with the frames after a sequence, in order, of one segment after the other, and with its bytes. Every
+/// segment that is looked at must be whole.
 pub(crate) fn frames_after<E: From<OpenError>>(
     disk: &dyn Disk,
     segments: &[Header],
     end: u64,
     after: u64,
-    mut visit: impl FnMut(Visit<'_>) -> Result<(), E>,
+    mut visit: impl FnMut(&[Frame<'_>], u64) -> Result<(), E>,
 ) -> Result<(), E> {
     for (number, header) in segments.iter().enumerate() {
         let next = segments.get(number + 1).map_or(end + 1, |next| next.first);
@@ -38,21 +38,12 @@ pub(crate) fn frames_after<E: From<OpenError>>(
         }
         let bytes = read(disk, header)?;
         let mut walk = Walk::new(&bytes, header.seed(), FRAMES, header.first);
-        let mut frames = Vec::new();
-        for (_, frame) in walk.by_ref().filter(|(_, frame)| frame.sequence > after) {
-            frames.push(frame);
-        }
+        let frames = walk.by_ref().map(|(_, frame)| frame).filter(|frame| frame.sequence > after);
+        let frames: Vec<_> = frames.collect();
         complete(header, &walk, next)?;
-        visit(Visit { frames: &frames, bytes: header.size })?;
+        visit(&frames, header.size)?;
     }
     Ok(())
-}
-
-/// The frames of a segment.
-pub(crate) struct Visit<'a> {
-    pub(crate) frames: &'a [Frame<'a>],
-    /// Bytes of the segment.
-    pub(crate) bytes: u64,
 }
 
 /// Returns the totals after a frame of the journal.
@@ -69,8 +60,8 @@ pub(crate) fn totals_after(
     if sequence > 0 {
         let until = segments.partition_point(|header| header.first <= sequence);
         let last = segments.get(until).map_or(end.last.position.sequence, |next| next.first - 1);
-        frames_after(disk, &segments[..until], last, sequence - 1, |visit| {
-            totals = visit.frames.first().map_or(totals, |frame| frame.totals);
+        frames_after(disk, &segments[..until], last, sequence - 1, |frames, _| {
+            totals = frames.first().map_or(totals, |frame| frame.totals);
             Ok::<(), OpenError>(())
         })?;
     }
@@ -87,21 +78,16 @@ pub(crate) fn replay(
     mut progress: impl FnMut(u64),
 ) -> Result<Applied, ReplayError> {
     let mut last = None;
-    frames_after(disk, segments, end, after, |visit| {
-        apply_in_slices(index, visit.frames)?;
-        let newest = visit.frames.last();
+    frames_after(disk, segments, end, after, |frames, bytes| {
+        apply_in_slices(index, frames)?;
+        let newest = frames.last();
         last = newest.map(|frame| Applied { sequence: frame.sequence, totals: frame.totals }).or(last);
-        progress(visit.bytes);
+        progress(bytes);
         Ok::<(), ReplayError>(())
     })?;
     let Some(applied) = last else { return Applied::read(index).map_err(ReplayError::Index) };
-    note(index, applied)?;
+    apply(index, &[], applied)?;
     Ok(applied)
-}
-
-/// Writes down how far an index has come.
-pub(crate) fn note(index: &dyn Index, applied: Applied) -> Result<(), IndexError> {
-    apply(index, &[], applied)
 }
 
 /// Applies the changes of a frame; the last one says how far the index has come.

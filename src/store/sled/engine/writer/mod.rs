@@ -53,14 +53,6 @@ pub struct Writer {
 /// A group is full at this many operations, rows or bytes.
 const FULL: (usize, usize, usize) = (512, 1000, 1 << 20);
 
-/// Why a group did not become durable and readable.
-enum Failure {
-    /// Nothing was begun.
-    NoRoom,
-    /// Nothing more can be promised.
-    Fatal { why: String, distrust: bool },
-}
-
 impl Writer {
     /// Opens the store on a disk, creating it if it is missing.
     ///
@@ -163,14 +155,14 @@ impl Writer {
         let changes = group.into_changes(self.journal.next_sequence());
         match self.write(&changes) {
             Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
-            Err(Failure::NoRoom) => {
+            Err(JournalError::NoRoom) => {
                 waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
             }
-            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
-    fn write(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
+    fn write(&mut self, changes: &[CellChange]) -> Result<(), JournalError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -181,28 +173,26 @@ impl Writer {
         self.journal.append(&mut self.state, changes, totals)?;
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
-        let applied = self.apply(changes);
+        self.apply(changes);
         changes.iter().for_each(|change| (self.place.options.changed)(&change.key));
-        applied
+        Ok(())
     }
 
-    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it.
-    fn apply(&mut self, changes: &[CellChange]) -> Result<(), Failure> {
-        let Some(index) = &self.index else { return Ok(()) };
+    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it. An
+    /// index that is damaged is built anew from the journal, which has these changes.
+    fn apply(&mut self, changes: &[CellChange]) {
+        let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
         let applied = Applied { sequence, totals: self.totals };
         match replay::apply(&**index, changes, applied) {
-            Ok(()) => {}
-            Err(IndexError::NoRoom) => {
-                self.lose_room();
-                return Ok(());
+            Ok(()) => {
+                if let Some(prover) = &mut self.prover {
+                    changes.iter().for_each(|change| prover.follow(change));
+                }
             }
-            Err(error) => return Err(error.into()),
+            Err(IndexError::NoRoom) => self.lose_room(),
+            Err(error) => self.replace_index(&error.to_string()),
         }
-        if let Some(prover) = &mut self.prover {
-            changes.iter().for_each(|change| prover.follow(change));
-        }
-        Ok(())
     }
 
     /// Whether damage to the last frame could be taken for a write that was cut short.
@@ -213,11 +203,11 @@ impl Writer {
 
     /// Seals the journal.
     pub fn seal(&mut self) {
-        let sealed = self.journal.seal(&mut self.state, self.totals).map_err(Failure::from);
-        match sealed.and_then(|()| self.apply(&[])) {
+        let sealed = self.journal.seal(&mut self.state, self.totals);
+        match sealed.map(|()| self.apply(&[])) {
             // Without room for a segment there is none for a seal; what is durable stays so.
-            Ok(()) | Err(Failure::NoRoom) => {}
-            Err(Failure::Fatal { why, distrust }) => self.fail(&why, distrust),
+            Ok(()) | Err(JournalError::NoRoom) => {}
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
@@ -233,7 +223,7 @@ impl Writer {
         match index.flush() {
             Ok(()) => {}
             Err(IndexError::NoRoom) => self.lose_room(),
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.replace_index(&error.to_string()),
         }
     }
 
@@ -258,14 +248,12 @@ impl Writer {
     }
 
     /// Ends all work: nobody is answered any more, and the next start repairs.
-    fn fail(&mut self, why: &str, distrust: bool) {
+    fn fail(&mut self, why: &str) {
         (self.index, self.prover, self.is_stopped) = (None, None, true);
         self.waiting.clear();
-        if distrust {
-            self.state.trust = Trust::None;
-            // If this fails too, the next start decides by what it finds.
-            drop(self.state.write(&*self.place.disk));
-        }
+        self.state.trust = Trust::None;
+        // If this fails too, the next start decides by what it finds.
+        drop(self.state.write(&*self.place.disk));
         self.status.set(Health::Stopped(why.to_owned()));
         (self.place.options.fatal)(why);
     }
@@ -282,7 +270,7 @@ impl Writer {
         if self.is_stopped {
             return Err(stopped());
         }
-        self.journal.stop().map_err(|error| StoreError::Unavailable(format!("{error:?}")))?;
+        self.journal.stop().map_err(|error| StoreError::Unavailable(error.to_string()))?;
         if self.reader.take_doubt() || self.is_doubted || self.distrusted.is_some() {
             self.state.trust = Trust::None;
             self.state.write(&*self.place.disk)?;
@@ -329,21 +317,4 @@ fn when_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
         std::thread::sleep(Duration::from_millis(1));
     }
     index
-}
-
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::NoRoom => Failure::NoRoom,
-            JournalError::Failed { doing, source } => {
-                Failure::Fatal { why: format!("cannot {doing}: {source}"), distrust: true }
-            }
-        }
-    }
-}
-
-impl From<IndexError> for Failure {
-    fn from(error: IndexError) -> Self {
-        Failure::Fatal { why: error.to_string(), distrust: true }
-    }
 }

@@ -9,7 +9,7 @@ use crate::store::sled::engine::index::{Index, IndexError};
 use crate::store::sled::engine::open;
 use crate::store::sled::engine::operation::Kind;
 use crate::store::sled::engine::options::{Event, OpenError};
-use crate::store::sled::engine::prove::{Found, Prover};
+use crate::store::sled::engine::prove::Prover;
 use crate::store::sled::engine::state::Trust;
 use crate::store::sled::engine::survey::io_error;
 
@@ -27,14 +27,13 @@ impl Writer {
     pub fn prove(&mut self, rows: usize) {
         let (Some(prover), Some(index)) = (&mut self.prover, &self.index) else { return };
         match prover.slice(&**index, rows) {
-            Ok(Found::More) => {}
-            Ok(Found::All(totals)) if totals == self.totals => {
+            Ok(None) => {}
+            Ok(Some(totals)) if totals == self.totals => {
                 (self.prover, self.is_doubted) = (None, false);
                 self.reader.set_proved(true);
                 (self.place.report)(Event::Proved);
             }
-            Ok(Found::All(_)) => self.replace_index("the index does not hold what the journal says"),
-            Ok(Found::Damage) => self.replace_index("a row of the index is damaged"),
+            Ok(Some(_)) => self.replace_index("the index does not hold what the journal says"),
             Err(IndexError::NoRoom) => self.lose_room(),
             Err(error) => self.replace_index(&error.to_string()),
         }
@@ -50,7 +49,7 @@ impl Writer {
             Ok(()) => self.bring_index_back(),
             // Known to this process alone, which writes it down when there is room.
             Err(OpenError::NoRoom) => {}
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.fail(&error.to_string()),
         }
         if self.index.is_none() && !self.is_stopped {
             (self.place.report)(Event::NoRoom);
@@ -81,7 +80,7 @@ impl Writer {
         match open::reopen(&self.place, state, journal, self.distrusted.as_deref(), &mut progress) {
             Ok((index, applied)) => self.serve(index, applied),
             Err(OpenError::NoRoom) => self.status.set(Health::Full),
-            Err(error) => self.fail(&error.to_string(), true),
+            Err(error) => self.fail(&error.to_string()),
         }
     }
 
