@@ -72,7 +72,7 @@ fn measure(case: Case) -> Result<[String; 6], Box<dyn Error>> {
     let sent = sent.map_err(|why| format!("{why:?}"))?;
     let now = Timestamp::from_millis(1_800_000_000_000);
     let (check, outcome) = least(|| version.check(black_box(sent.answers.values()), &limits, now))?;
-    let outcome = outcome.map_or_else(|found| found[0].code.name(), |_| "accepted");
+    let outcome = outcome.map_or_else(|found| found[0].code.name().to_owned(), |_| "accepted".to_owned());
     let millis = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
     Ok([
         name.to_owned(),

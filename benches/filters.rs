@@ -150,7 +150,12 @@ async fn rates(
     let stored = store.count_submissions(key.workspace, form).await?;
     let filters = lists
         .iter()
-        .map(|(name, query)| Ok((*name, SubmissionFilter::new(query, &version.questions)?)))
+        .map(|(name, query)| {
+            Ok((
+                *name,
+                SubmissionFilter::new(query, &version.questions).map_err(|faults| format!("{faults:?}"))?,
+            ))
+        })
         .collect::<Result<Vec<_>, String>>()?;
     let mut rounds = Vec::new();
     for _ in 0..settings::rounds()? {

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Shut, accepting};
 use crate::domain::form::{Form, Status, Version, WrittenVersion};
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::settings::Settings;
 use crate::id::FormId;
 
@@ -22,7 +23,7 @@ pub struct FormCreated {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
-    pub status: Status,
+    pub status: OpenEnum<Status>,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
@@ -42,7 +43,7 @@ pub struct FormTried {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
     #[schema(value_type = String, example = "draft")]
-    pub status: Status,
+    pub status: OpenEnum<Status>,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
@@ -62,11 +63,11 @@ pub struct FormEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
-    pub status: Status,
+    pub status: OpenEnum<Status>,
     /// Why a published form takes no answers now; only where it takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "closed")]
-    pub accepting_reason: Option<Shut>,
+    pub accepting_reason: Option<OpenEnum<Shut>>,
     pub response_count: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -113,14 +114,14 @@ pub struct FormDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
     #[schema(value_type = String, example = "published")]
-    pub status: Status,
+    pub status: OpenEnum<Status>,
     /// The number of the questions' version, from 1.
     pub version: u32,
     /// Whether the form takes answers now.
     pub accepting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "closed")]
-    pub accepting_reason: Option<Shut>,
+    pub accepting_reason: Option<OpenEnum<Shut>>,
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
@@ -145,7 +146,7 @@ impl FormCreated {
             title: form.title.clone(),
             description: form.description.clone(),
             slug: form.slug.clone(),
-            status: form.status,
+            status: form.status.into(),
             questions: serde_json::value::to_raw_value(&version.questions)?,
             settings: form.settings.clone(),
             created_at: form.created_at,
@@ -171,8 +172,8 @@ impl FormEntry {
             id: form.id,
             title: form.title.clone(),
             slug: form.slug.clone(),
-            status: form.status,
-            accepting_reason: reason,
+            status: form.status.into(),
+            accepting_reason: reason.map(OpenEnum::from),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,
@@ -196,10 +197,10 @@ impl FormDetail {
             title: form.title.clone(),
             description: form.description.clone(),
             slug: form.slug.clone(),
-            status: form.status,
+            status: form.status.into(),
             version: form.version,
             accepting: reason.is_none(),
-            accepting_reason: reason,
+            accepting_reason: reason.map(OpenEnum::from),
             questions: version.questions,
             settings: form.settings.clone(),
             response_count,

@@ -1,11 +1,13 @@
 //! Problem documents (RFC 9457), and the one table of their codes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::domain::admission::Shut;
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::violation::{Rule, Violation};
 
 /// The media type of a problem document.
@@ -48,7 +50,7 @@ codes! {
     MalformedJson "malformed_json" 400 "The body is not valid JSON"
         "The body must be one JSON value in UTF-8. Keys that stand twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
     InvalidQuery "invalid_query" 400 "A query parameter is not valid"
-        "The address has a parameter that this operation does not know, a value that does not fit it, or a filter that can take nothing: `filter[score][gte]=9` of a rating from 1 to 5. The detail names it and says what would fit.";
+        "The address has a parameter that this operation does not know, a value that does not fit it, or a filter that can take nothing: `filter[score][gte]=9` of a rating from 1 to 5. Each entry of `errors` points to one parameter, `/limit` or `/filter/score/gte`, and says what would fit.";
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
         "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
@@ -82,7 +84,7 @@ codes! {
     FormFull "form_full" 409 "The form has all the answers it takes"
         "`settings.max_responses` is reached. A higher number opens the form again, as does none, and a submission that is deleted makes room for another. One that is restored needs a seat, too.";
     SlugTaken "slug_taken" 409 "Another form has this slug"
-        "A slug names one form of the workspace. Choose another, or change the form that has it: the detail names it. A form in the trash has none, and may meet this when it is restored.";
+        "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` names it. A form in the trash has none, and may meet this when it is restored.";
     NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"
         "It was restored before, or never deleted. There is nothing to do.";
     VersionMismatch "version_mismatch" 412 "It has changed since it was read"
@@ -176,16 +178,30 @@ pub struct Problem {
     pub kind: String,
     pub title: String,
     pub status: u16,
-    pub code: Code,
+    #[schema(value_type = Code)]
+    pub code: OpenEnum<Code>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// What the server's log calls this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Every broken rule, with `validation_failed` and `slug_taken`.
+    /// Path and query of the request, as its client knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub instance: Option<String>,
+    /// The other form that stands in the way, with `slug_taken`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "frm_7k2m9q4x1abz")]
+    pub form_id: Option<String>,
+    /// Every broken rule, with `validation_failed`, `slug_taken` and `invalid_query`; pointers of the last lead into an
+    /// object of the query's parameters: `/limit`, `/filter/score/gte`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
     pub errors: Vec<Violation>,
+    /// Members that a newer server has sent.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    pub others: BTreeMap<String, serde_json::Value>,
 }
 
 impl Problem {
@@ -195,10 +211,13 @@ impl Problem {
             kind: format!("/problems/{code}"),
             title: code.title().to_owned(),
             status: code.status(),
-            code,
+            code: code.into(),
             detail: None,
             request_id: None,
+            instance: None,
+            form_id: None,
             errors: Vec::new(),
+            others: BTreeMap::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
@@ -29,7 +30,7 @@ pub struct KeyView {
     pub id: KeyId,
     pub name: String,
     #[schema(value_type = Vec<String>, example = json!(["admin", "operator"]))]
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<OpenEnum<Scope>>,
 }
 
 /// The server's limits: sizes in bytes, times in seconds, rates as text; `null` is off.

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::clock::Timestamp;
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::submission::{Replaced, Sent, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
 
@@ -18,7 +19,7 @@ pub struct SubmissionBody {
     #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
     pub form_id: FormId,
     #[schema(value_type = String, example = "completed")]
-    pub status: SubmissionStatus,
+    pub status: OpenEnum<SubmissionStatus>,
     /// The answers exactly as they were sent.
     #[schema(value_type = Object)]
     pub answers: Box<RawValue>,
@@ -38,7 +39,7 @@ pub struct SubmissionDetail {
     #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
     pub form_id: FormId,
     #[schema(value_type = String, example = "completed")]
-    pub status: SubmissionStatus,
+    pub status: OpenEnum<SubmissionStatus>,
     /// The answers exactly as they were sent.
     #[schema(value_type = Object)]
     pub answers: Box<RawValue>,

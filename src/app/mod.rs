@@ -22,6 +22,7 @@ use crate::domain::form::{Form, Version};
 use crate::domain::json::SyntaxError;
 use crate::domain::limits::Limits;
 use crate::domain::slug::is_slug;
+use crate::domain::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
 use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
@@ -88,8 +89,8 @@ pub enum AppError {
     #[error("the cursor does not belong to this list")]
     InvalidCursor,
     /// What a list is asked for can never be; this says what can.
-    #[error("{0}")]
-    InvalidQuery(String),
+    #[error("the query is not valid")]
+    InvalidQuery(Vec<Violation>),
     /// Too much work is queued, or the form or submission kept changing; the same request may succeed in a moment.
     #[error("too much work is queued, or the form or submission is changing too fast")]
     Overloaded,

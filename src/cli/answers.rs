@@ -2,13 +2,12 @@
 
 use serde_json::value::RawValue;
 
-use crate::api::{Code, FormDetail};
+use crate::api::{Code, FormDetail, Problem};
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::Record;
 use crate::cli::exit::CliError;
 use crate::cli::form::{name, or_opened, shut};
 use crate::cli::given::{Given, Input, all};
-use crate::cli::similar::similar;
 use crate::cli::spelling;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
@@ -16,9 +15,11 @@ use crate::domain::budget::Budget;
 use crate::domain::form::Version;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::limits::Limits;
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::question::{Kind, Question, QuestionDraft};
 use crate::domain::settings::UnknownAnswers;
-use crate::domain::violation::{Rule, Violation, join};
+use crate::domain::similar::similar;
+use crate::domain::violation::{Rule, Violation, join, unescape};
 
 /// What a submission is made of: arguments, and the file they go before.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
 /// # Errors
 /// If the form takes no answers at all; or with everything about them that it refuses.
 pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<String, CliError> {
-    if let Some(why) = form.accepting_reason {
+    if let Some(why) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
         return Err(shut(form, why));
     }
     let listed = questions(&form.questions);
@@ -119,8 +120,11 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Strin
         Vec::new()
     };
     for violation in violations {
-        let id = violation.question.as_deref().unwrap_or_default();
-        let near_miss = |finding: &Finding| finding.help.as_deref() == Some(&similar_help(id));
+        let near_miss = |finding: &Finding| {
+            let meant =
+                finding.violation.as_ref().and_then(|unknown| similar_id(&key(unknown), &unknown.allowed));
+            meant.is_some() && meant == violation.question.as_deref()
+        };
         if violation.code == Rule::Required && findings.iter().any(near_miss) {
             continue;
         }
@@ -155,15 +159,22 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
 pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = problem.errors.iter().map(|violation| Finding {
-                violation: Some(violation.clone()),
-                ..Finding::new(violation.code.name(), violation.message.clone())
-            });
-            not_sent(written.marked(findings.collect())).into()
+            let findings = problem.errors.iter().map(server_finding);
+            let findings = written.marked(findings.collect());
+            Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
         other => or_opened(other, &name(form)),
     }
+}
+
+/// What the server refuses, with what to do about it: what it says, else a name that it allows and that is near.
+fn server_finding(violation: &Violation) -> Finding {
+    let near = || similar_id(&violation.last_step(), &violation.allowed);
+    let allowed = || Some(violation.allowed.join(", ")).filter(|allowed| !allowed.is_empty());
+    let help = near().map(|name| format!("a similar name exists: `{name}`"));
+    let help = help.or_else(|| violation.help.clone());
+    Finding::of(violation).help(help.or_else(|| Some(format!("expected one of: {}", allowed()?))))
 }
 
 /// The questions of a form, as the API gave them.
@@ -218,7 +229,8 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
 fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
     let message = format!("`{key}` is not a question of \"{}\"", form.title);
     let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-    about(violation.about(key), Some(instead(ids, key)))
+    let violation = violation.about(key).allowing(key, ids.iter().map(String::as_str));
+    Finding::of(&violation).help(Some(instead(ids, key)))
 }
 
 /// Which of the questions with these `ids` may have been meant by `key`.
@@ -228,27 +240,32 @@ pub fn instead(ids: &[String], key: &str) -> String {
         let rest = if ids.len() > FEW { ", …" } else { "" };
         format!("its questions are {}{rest}", ids[..ids.len().min(FEW)].join(", "))
     };
-    similar(key, ids.iter().map(String::as_str)).map_or_else(few, similar_help)
+    similar_id(key, ids).map_or_else(few, |id| format!("a question with a similar id exists: `{id}`"))
 }
 
-fn similar_help(id: &str) -> String {
-    format!("a question with a similar id exists: `{id}`")
+fn similar_id<'a>(key: &str, ids: &'a [String]) -> Option<&'a str> {
+    similar(key, ids.iter().map(String::as_str))
 }
 
 /// What is wrong with one of `answers`: which question it is about, and how its answer is written as an argument.
 pub fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
     let (place, value) = spelling::follow(answers, &violation.pointer);
     let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
-    let help = match (violation.code, asked.zip(violation.question.as_deref())) {
-        (Rule::UnknownQuestion, _) => Some(instead(&answerable(questions), &key(&violation))),
-        (Rule::QuestionNotVisible, _) | (_, None) => None,
-        (code, Some((question, id))) => Some(spelling::help(question, id, code, value)),
+    let help = match (violation.code.known(), asked.zip(violation.question.as_deref())) {
+        (Some(Rule::UnknownQuestion), _) => Some(instead(&answerable(questions), &key(&violation))),
+        (Some(code), Some((question, id)))
+            if code != Rule::QuestionNotVisible && violation.help.is_none() =>
+        {
+            Some(spelling::help(question, id, code, value))
+        }
+        _ => violation.help.clone(),
     };
-    let says_which = matches!(violation.code, Rule::Required | Rule::QuestionNotVisible) && place.is_empty();
+    let says_which =
+        place.is_empty() && matches!(violation.code.known(), Some(Rule::Required | Rule::QuestionNotVisible));
     if let (Some(question), false) = (asked, says_which) {
         violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
     }
-    about(violation, help)
+    Finding::of(&violation).help(help)
 }
 
 /// The ids of the questions that take an answer.
@@ -259,16 +276,11 @@ fn answerable(questions: &[Question]) -> Vec<String> {
 
 /// The key of the answer that breaks a rule.
 pub fn key(violation: &Violation) -> String {
-    violation.pointer.split('/').nth(2).unwrap_or_default().replace("~1", "/").replace("~0", "~")
-}
-
-fn about(violation: Violation, help: Option<String>) -> Finding {
-    let finding = Finding::new(violation.code.name(), violation.message.clone());
-    Finding { violation: Some(violation), ..finding.help(help) }
+    unescape(violation.pointer.split('/').nth(2).unwrap_or_default())
 }
 
 fn not_sent(findings: Vec<Finding>) -> Report {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
-    Report { findings, summary, code: Code::ValidationFailed }
+    Report { findings, summary, problem: Problem::new(Code::ValidationFailed) }
 }

@@ -5,7 +5,7 @@
 use crate::cli::args::Command;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output, wrapped};
-use crate::cli::similar::similar;
+use crate::domain::similar::similar;
 
 /// What a command has to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

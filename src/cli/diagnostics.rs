@@ -51,14 +51,20 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The last line, where eyes land.
     pub summary: Option<String>,
-    /// The server's code, where the server found it; else that which it would have.
-    pub code: Code,
+    /// The server's document, where the server found it; else that which it would send.
+    pub problem: Problem,
 }
 
 impl Finding {
     /// A finding with a code.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: Some(code.to_owned()), message: message.into(), ..Self::default() }
+    }
+
+    /// A broken rule, as its server describes it.
+    pub fn of(violation: &Violation) -> Self {
+        let finding = Self::new(violation.code.name(), violation.message.clone());
+        Self { violation: Some(violation.clone()), ..finding }
     }
 
     /// A failure that has no code.
@@ -78,12 +84,10 @@ impl Finding {
         self.help.as_ref().map(|help| help.replace('\n', " "))
     }
 
-    /// The same, of one of several items: where the message does not name it, it comes first.
+    /// The same, of one of several items, which it begins with.
     #[must_use]
     pub fn about(mut self, item: &str) -> Self {
-        if !self.message.contains(item) {
-            self.message = format!("{item}: {}", self.message);
-        }
+        self.message = format!("{item}: {}", self.message);
         self
     }
 
@@ -169,12 +173,12 @@ impl Report {
             ),
         };
         findings.truncate(MOST_VIOLATIONS);
-        Self { findings, summary: Some(summary), code: Code::ValidationFailed }
+        Self { findings, summary: Some(summary), problem: Problem::new(Code::ValidationFailed) }
     }
 
     /// How a command ends with it.
     pub fn exit(&self) -> Exit {
-        Exit::of_status(self.code.status())
+        Exit::of_status(self.problem.status)
     }
 
     /// Draws every finding, and the summary.
@@ -193,24 +197,22 @@ impl Report {
     /// As a problem document with `exit`, `hint`, and line and column of each error.
     pub fn to_json(&self) -> Value {
         let errors: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
-        let hint = self.findings.iter().find_map(Finding::hint);
-        json!({
-            "type": format!("/problems/{}", self.code),
-            "title": self.summary,
-            "status": self.code.status(),
-            "code": self.code,
-            "errors": errors,
-            "exit": self.exit().code(),
-            "hint": hint,
-        })
+        let mut members = members(&self.problem);
+        members.extend([
+            ("title".to_owned(), json!(self.summary)),
+            ("errors".to_owned(), json!(errors)),
+            ("exit".to_owned(), json!(self.exit().code())),
+            ("hint".to_owned(), json!(self.findings.iter().find_map(Finding::hint))),
+        ]);
+        Value::Object(members)
     }
 }
 
 /// A failure with one finding as a problem document: that of the server, where there is one.
 pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Value {
-    let mut members = match problem.map(serde_json::to_value) {
-        Some(Ok(Value::Object(members))) => members,
-        _ => Map::from_iter([
+    let mut members = match problem {
+        Some(problem) => members(problem),
+        None => Map::from_iter([
             ("type".to_owned(), json!("about:blank")),
             ("title".to_owned(), json!(finding.message)),
             ("code".to_owned(), json!(finding.code.as_deref().or(finding.local_code))),
@@ -219,4 +221,11 @@ pub fn to_json(finding: &Finding, problem: Option<&Problem>, exit: Exit) -> Valu
     members.insert("exit".to_owned(), json!(exit.code()));
     members.insert("hint".to_owned(), json!(finding.hint()));
     Value::Object(members)
+}
+
+fn members(problem: &Problem) -> Map<String, Value> {
+    match serde_json::to_value(problem) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
 }

@@ -170,9 +170,7 @@ impl CliError {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Rejected(report) => report.exit(),
-            Self::Client { error, .. } => {
-                error.problem().map_or(Exit::Unavailable, |problem| Exit::of_status(problem.status))
-            }
+            Self::Client { error, .. } => error.status().map_or(Exit::Unavailable, Exit::of_status),
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,

@@ -119,6 +119,14 @@ fn of_client(error: &ClientError) -> Finding {
                 .push("an answer was lost: it may have been stored; look before you repeat it".to_owned());
             finding
         }
+        ClientError::WithoutProblem { url, status, reason } => {
+            let answered = format!("{url} answered {status} {reason}");
+            coded(
+                "unexpected_answer",
+                format!("{}, without a problem document", answered.trim_end()).as_str(),
+            )
+            .help(Some("is it a forms server? forms whoami shows where the address came from".to_owned()))
+        }
         ClientError::Unexpected { url, what } => {
             coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))
         }
@@ -128,13 +136,14 @@ fn of_client(error: &ClientError) -> Finding {
 fn of_problem(problem: &Problem) -> Finding {
     // A detail may be what the form's author has written: it stays as it is.
     let message = problem.detail.clone().unwrap_or_else(|| lower_first(&problem.title));
-    let mut finding = Finding::new(problem.code.name(), visible(&message));
+    let mut finding = Finding::new(&problem.code.to_string(), visible(&message));
     if problem.status >= 500
         && let Some(id) = &problem.request_id
     {
         finding.notes.push(format!("request id: {}", visible(id)));
     }
-    finding.help(Some(format!("forms explain {}", problem.code)))
+    // Only the server that sent another code knows what it means.
+    finding.help(problem.code.known().map(|code| format!("forms explain {code}")))
 }
 
 /// Our messages begin in lower case; the titles of the API are sentences.

@@ -8,6 +8,7 @@ use crate::cli::spelling::similar_option;
 use crate::client::ClientError;
 use crate::domain::json::Value;
 use crate::domain::question::Question;
+use crate::domain::violation::{Rule, Violation, unescape};
 
 /// Question, operator and value.
 pub type Test = (String, String, String);
@@ -30,28 +31,36 @@ pub fn in_flags(error: CliError, tests: &[Test], questions: &[Value], title: &st
     let CliError::Client { error: ClientError::Problem(mut problem), notes, mut help } = error else {
         return error;
     };
-    if let Some(detail) = problem.detail.as_mut().filter(|_| problem.code == Code::InvalidQuery) {
-        for test in tests {
-            if detail.starts_with(&format!("`filter[{}]` names no question", test.0)) {
-                let message = format!("--where: `{}` is not a question of \"{title}\"", test.0);
-                return CliError::usage_with_help(
-                    message,
-                    answers::instead(&answers::ids(questions), &test.0),
-                );
+    if problem.code == Code::InvalidQuery && !problem.errors.is_empty() {
+        let mut told = Vec::new();
+        for violation in &problem.errors {
+            let (name, test) = parameter(violation, tests);
+            if let (true, Some((id, ..))) = (violation.code == Rule::UnknownQuestion, test) {
+                let message = format!("--where: `{id}` is not a question of \"{title}\"");
+                return CliError::usage_with_help(message, answers::instead(&answers::ids(questions), id));
             }
-            let parameter = |operator: &str| format!("filter[{}][{operator}]", test.0);
-            if detail.contains(&format!("`{}`", parameter(&test.1))) {
-                help = help.or_else(|| instead(test, &answers::known(questions)));
-            }
-            for operator in [test.1.as_str(), "includes", "answered"] {
-                *detail = detail.replace(&parameter(operator), &flag(&test.0, operator));
-            }
+            help = help.or_else(|| instead(test?, &answers::known(questions)));
+            told.push(format!("`{name}`: {}", violation.message));
         }
-        for name in ["since", "until"] {
-            *detail = detail.replace(&format!("`{name}`"), &format!("`--{name}`"));
-        }
+        problem.detail = Some(told.join("; "));
     }
     CliError::Client { error: ClientError::Problem(problem), notes, help }
+}
+
+/// The flag that gave the parameter which `violation` points to, and its test if it is one.
+fn parameter<'a>(violation: &Violation, tests: &'a [Test]) -> (String, Option<&'a Test>) {
+    let steps: Vec<_> = violation.pointer.split('/').skip(1).map(unescape).collect();
+    let is_meant = |(id, operator, _): &&Test| match &steps[..] {
+        [_, question, rest @ ..] => question == id && rest.first().is_none_or(|name| name == operator),
+        _ => false,
+    };
+    match steps.first().map(String::as_str) {
+        Some("filter") => {
+            let test = tests.iter().find(is_meant);
+            (test.map_or("--where".to_owned(), |(id, operator, _)| flag(id, operator)), test)
+        }
+        name => (format!("--{}", name.unwrap_or_default()), None),
+    }
 }
 
 fn flag(question: &str, operator: &str) -> String {
@@ -61,8 +70,11 @@ fn flag(question: &str, operator: &str) -> String {
     }
 }
 
-/// What may have been meant by a test of an option.
+/// What may have been meant by a test: that there is no answer, or a test of an option.
 fn instead((id, operator, value): &Test, questions: &[Question]) -> Option<String> {
+    if value.trim().is_empty() && operator != "answered" {
+        return Some(format!("{}=false", flag(id, "answered")));
+    }
     let question = questions.iter().find(|question| question.id.as_ref() == Some(id))?;
     let is_list = question.kind.answer_is_list();
     let near = similar_option(question, value);

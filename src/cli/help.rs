@@ -10,7 +10,7 @@ use crate::cli::environment::VARIABLES;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::{Format, wrapped};
 use crate::cli::session::Session;
-use crate::cli::similar::similar;
+use crate::domain::similar::similar;
 
 /// The root's help. clap has no groups of commands (its issue 1553), so they stand here by hand, and a test compares
 /// them with the commands there are.

@@ -28,7 +28,6 @@ pub mod runtime;
 pub mod serve;
 pub mod session;
 pub mod several;
-pub mod similar;
 pub mod spelling;
 pub mod submission;
 pub mod table;

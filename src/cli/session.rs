@@ -15,10 +15,10 @@ use crate::cli::local;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::runtime::{self, Live};
-use crate::cli::similar::similar;
 use crate::cli::spelling::quoted;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::domain::similar::similar;
 use crate::domain::slug::is_slug;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
@@ -166,8 +166,8 @@ impl Session {
         let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
             return error;
         };
-        let detail = problem.detail.as_deref().filter(|_| problem.code == Code::FormNotFound);
-        let word = detail.and_then(|detail| detail.split('`').nth(1)).filter(|word| is_slug(word));
+        let path = problem.instance.as_deref().filter(|_| problem.code == Code::FormNotFound);
+        let word = path.and_then(form_of_path).filter(|word| is_slug(word));
         let near = match word {
             Some(word) => tokio::time::timeout(SUGGESTING, self.similar_slug(word)).await.ok().flatten(),
             None => None,
@@ -280,6 +280,11 @@ impl Session {
             None => "no key was sent: none is set, and no server of this user is running there".to_owned(),
         }
     }
+}
+
+/// What the form is called that a request to `path` asked for.
+fn form_of_path(path: &str) -> Option<&str> {
+    path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
 }
 
 /// What a command can do about a data directory that another process holds.

@@ -1,9 +1,9 @@
 //! How an answer is written as an argument: what its question asks for, as a line to paste.
 
 use crate::cli::output::visible;
-use crate::cli::similar::similar;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
+use crate::domain::similar::similar;
 use crate::domain::violation::Rule;
 
 /// An option of a question: what is sent, and what people read.

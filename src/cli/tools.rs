@@ -12,8 +12,8 @@ use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::output::{visible, wrapped};
 use crate::cli::session::Session;
-use crate::cli::similar::similar;
 use crate::client::Url;
+use crate::domain::similar::similar;
 use crate::domain::violation::Rule;
 
 /// Show server, key and workspace, and where each was found
@@ -45,7 +45,7 @@ impl Whoami {
 }
 
 fn view(target: &Target, answer: Option<&Answer>) -> Value {
-    let scopes = |answer: &Answer| answer.key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>();
+    let scopes = |answer: &Answer| json!(answer.key.scopes);
     let key = |source: Value| {
         json!({
             "id": answer.map(|answer| &answer.key.id),
@@ -76,9 +76,14 @@ fn text(target: &Target, answer: Option<&Answer>) -> String {
     };
     let (key, workspace) = match answer {
         Some(Answer { key, workspace, .. }) => {
-            let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.name()).collect();
-            let key =
-                format!("{} \"{}\" {}  ({})", key.id, visible(&key.name), scopes.join(", "), source("key"));
+            let scopes: Vec<_> = key.scopes.iter().map(ToString::to_string).collect();
+            let key = format!(
+                "{} \"{}\" {}  ({})",
+                key.id,
+                visible(&key.name),
+                visible(&scopes.join(", ")),
+                source("key")
+            );
             (key, format!("{} \"{}\"", workspace.id, visible(&workspace.name)))
         }
         None => {

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use crate::api::Code;
+use crate::api::{Code, Problem};
 use crate::cli::answers::{self, Written};
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{Document, Record};
 use crate::cli::exit::CliError;
 use crate::cli::given::Given;
 use crate::cli::output::{Format, Output};
-use crate::cli::similar::similar;
 use crate::cli::table::{Cell, Table};
 use crate::clock::Timestamp;
 use crate::domain::definition::Definition;
@@ -18,6 +17,7 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::question::Question;
 use crate::domain::settings::UnknownAnswers;
+use crate::domain::similar::similar;
 use crate::domain::violation::{Rule, Violation};
 
 /// What a trial shows of each question; `set` where there are several sets of answers.
@@ -149,7 +149,7 @@ fn told(error: &Violation) -> String {
 /// What is wrong with something that is no question that takes an answer.
 fn other(error: &Violation) -> Row {
     let question = answers::key(error);
-    let near = similar(&question, error.candidates.iter().map(String::as_str));
+    let near = similar(&question, error.allowed.iter().map(String::as_str));
     let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
     Row { why: told(error) + &near, question, state: State::Refused }
 }
@@ -174,7 +174,8 @@ pub fn refusal(trials: &[Trial]) -> Option<Report> {
         of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
     };
     let findings = refused.iter().flat_map(|trial| trial.findings.iter().cloned());
-    Some(Report { findings: findings.collect(), summary: Some(summary), code: Code::ValidationFailed })
+    let problem = Problem::new(Code::ValidationFailed);
+    Some(Report { findings: findings.collect(), summary: Some(summary), problem })
 }
 
 fn table(trials: &[Trial]) -> Table {

@@ -97,7 +97,7 @@ impl Client {
             let elsewhere = String::from_utf8_lossy(elsewhere.as_bytes());
             return Err(self.unexpected(format!("it redirects to {elsewhere}")));
         }
-        let error = self.refusal(status, &body);
+        let error = self.refusal(request, status, &body);
         // The lost one may have been the change that this one now meets.
         if maybe_done && status == StatusCode::PRECONDITION_FAILED {
             return Err(ClientError::Unsure(Box::new(error)));
@@ -134,10 +134,18 @@ impl Client {
         Duration::from_millis(base + base * u64::from(byte[0]) / 512)
     }
 
-    fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
+    /// The error that `body` describes. What counts is the status it came with.
+    fn refusal(&self, request: &Request, status: StatusCode, body: &[u8]) -> ClientError {
         match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => ClientError::Problem(Box::new(problem)),
-            Err(_) => self.unexpected(format!("status {status} without a problem that this version knows")),
+            Ok(problem) => {
+                let instance = problem.instance.or_else(|| Some(request.path.clone()));
+                ClientError::Problem(Box::new(Problem { status: status.as_u16(), instance, ..problem }))
+            }
+            Err(_) => ClientError::WithoutProblem {
+                url: self.transport.address().to_owned(),
+                status: status.as_u16(),
+                reason: status.canonical_reason().unwrap_or_default(),
+            },
         }
     }
 

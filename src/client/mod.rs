@@ -5,6 +5,7 @@
 mod exchange;
 mod pages;
 mod query;
+mod received;
 mod transport;
 
 use std::fmt;
@@ -12,13 +13,13 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::ETAG;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api::{
-    Code, FormCreated, FormDetail, FormEntry, FormList, Problem, SubmissionBody, SubmissionDetail,
-    SubmissionList, SubmissionTried, Whoami,
+    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, SubmissionTried,
+    Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -27,6 +28,7 @@ pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
+pub use received::Received;
 pub use transport::Transport;
 
 use exchange::Request;
@@ -43,6 +45,9 @@ pub enum ClientError {
     /// The same, or a server that cannot answer now, after the request was sent: it may have been carried out.
     #[error("{0}")]
     Unsure(Box<ClientError>),
+    /// A refusal came without a problem document, as proxies send it.
+    #[error("{url} answered {status} {reason}, without a problem document")]
+    WithoutProblem { url: String, status: u16, reason: &'static str },
     /// An answer came that no forms server gives.
     #[error("{url} does not answer like a forms server: {what}")]
     Unexpected { url: String, what: String },
@@ -103,6 +108,16 @@ impl ClientError {
         match self {
             Self::Problem(problem) => Some(problem),
             Self::Unsure(error) => error.problem(),
+            Self::Unreachable { .. } | Self::WithoutProblem { .. } | Self::Unexpected { .. } => None,
+        }
+    }
+
+    /// The HTTP status of the refusal, if one came.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Problem(problem) => Some(problem.status),
+            Self::WithoutProblem { status, .. } => Some(*status),
+            Self::Unsure(error) => error.status(),
             Self::Unreachable { .. } | Self::Unexpected { .. } => None,
         }
     }
@@ -127,7 +142,7 @@ impl Client {
     }
 
     /// Creates a form from its definition in JSON.
-    pub async fn create_form(&self, definition: &str) -> Result<FormCreated, ClientError> {
+    pub async fn create_form(&self, definition: &str) -> Result<Received<FormCreated>, ClientError> {
         let request = Request::new(Method::POST, "/api/v1/forms", definition.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
@@ -139,13 +154,13 @@ impl Client {
     }
 
     /// The workspace's forms, newest first, `page` at a time.
-    pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, FormEntry> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormList>(body)?.forms);
+    pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, Received<FormEntry>> {
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<Forms>(body)?.forms);
         Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
     /// One form.
-    pub async fn get_form(&self, form: &str) -> Result<FormDetail, ClientError> {
+    pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.decode(&self.send(&Request::get(form_path(form)?)).await?.body)
     }
 
@@ -155,14 +170,14 @@ impl Client {
         form: &str,
         patch: &P,
         dry_run: bool,
-    ) -> Result<FormDetail, ClientError> {
+    ) -> Result<Received<FormDetail>, ClientError> {
         let body = serde_json::to_string(patch).map_err(|error| self.unexpected(error.to_string()))?;
         let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, body);
         self.decode(&self.send(&request).await?.body)
     }
 
     /// One form, and which revision of it that is.
-    pub async fn get_revision(&self, form: &str) -> Result<(FormDetail, Revision), ClientError> {
+    pub async fn get_revision(&self, form: &str) -> Result<(Received<FormDetail>, Revision), ClientError> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.ok_or_else(|| self.unexpected("a form came without its revision".to_owned()))?;
@@ -177,7 +192,7 @@ impl Client {
         patch: &str,
         at: &Revision,
         dry_run: bool,
-    ) -> Result<FormDetail, ClientError> {
+    ) -> Result<Received<FormDetail>, ClientError> {
         let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, patch.to_owned());
         let request = Request { at: Some(at.clone()), ..request };
         self.decode(&self.send(&request).await?.body)
@@ -192,21 +207,29 @@ impl Client {
     }
 
     /// Takes a form out of the trash again.
-    pub async fn restore_form(&self, form: &str) -> Result<FormDetail, ClientError> {
+    pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         let path = form_path(form)? + "/restore";
         let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 
     /// Sends a submission: its body in JSON.
-    pub async fn create_submission(&self, form: &str, body: &str) -> Result<SubmissionBody, ClientError> {
+    pub async fn create_submission(
+        &self,
+        form: &str,
+        body: &str,
+    ) -> Result<Received<SubmissionBody>, ClientError> {
         let path = form_path(form)? + "/submissions";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
     }
 
     /// Checks a submission as sending it would, and stores nothing.
-    pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionTried, ClientError> {
+    pub async fn try_submission(
+        &self,
+        form: &str,
+        body: &str,
+    ) -> Result<Received<SubmissionTried>, ClientError> {
         let path = form_path(form)? + "/submissions?dry_run=true";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)
@@ -218,8 +241,8 @@ impl Client {
         form: &str,
         query: &SubmissionQuery,
         page: usize,
-    ) -> Result<Pages<'_, SubmissionDetail>, ClientError> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionList>(body)?.submissions);
+    ) -> Result<Pages<'_, Received<SubmissionDetail>>, ClientError> {
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<Submissions>(body)?.submissions);
         let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
         Ok(Pages::new(self, first, read))
     }
@@ -233,14 +256,22 @@ impl Client {
     }
 
     /// Takes a submission out of the trash again.
-    pub async fn restore_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
+    pub async fn restore_submission(
+        &self,
+        form: &str,
+        id: &str,
+    ) -> Result<Received<SubmissionDetail>, ClientError> {
         let path = submission_path(form, id)? + "/restore";
         let request = Request { method: Method::POST, path, body: None, at: None };
         self.decode(&self.send(&request).await?.body)
     }
 
     /// One submission.
-    pub async fn get_submission(&self, form: &str, id: &str) -> Result<SubmissionDetail, ClientError> {
+    pub async fn get_submission(
+        &self,
+        form: &str,
+        id: &str,
+    ) -> Result<Received<SubmissionDetail>, ClientError> {
         self.decode(&self.send(&Request::get(submission_path(form, id)?)).await?.body)
     }
 
@@ -256,6 +287,18 @@ impl Client {
     fn unexpected(&self, what: String) -> ClientError {
         ClientError::Unexpected { url: self.transport.address().to_owned(), what }
     }
+}
+
+/// A page of forms.
+#[derive(Deserialize)]
+struct Forms {
+    forms: Vec<Received<FormEntry>>,
+}
+
+/// A page of submissions.
+#[derive(Deserialize)]
+struct Submissions {
+    submissions: Vec<Received<SubmissionDetail>>,
 }
 
 /// What may be shown of an API key.

@@ -15,8 +15,11 @@ use super::{ClientError, Request};
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Bytes an answer may have: far beyond any page, short of the memory of a small machine.
-const MAX_ANSWER: usize = 256 << 20;
+/// Bytes an answer may have: far beyond any page or form, short of the memory of a small machine.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Bytes that are read of a refusal: no problem document has more, and what else there is counts by its status.
+const MAX_REFUSAL: usize = 1 << 20;
 
 /// The way to the server.
 pub enum Transport {
@@ -92,9 +95,19 @@ impl Transport {
                 if let Some(body) = &request.body {
                     sending = sending.body(body.clone());
                 }
-                let answer = sending.send().await.map_err(|error| lost(&error))?;
+                let mut answer = sending.send().await.map_err(|error| lost(&error))?;
                 let (status, headers) = (answer.status(), answer.headers().clone());
-                let body = answer.bytes().await.map_err(|error| lost(&error))?.into();
+                let mut body = Vec::new();
+                while let Some(part) = answer.chunk().await.map_err(|error| lost(&error))? {
+                    body.extend_from_slice(&part);
+                    if !status.is_success() && body.len() > MAX_REFUSAL {
+                        break;
+                    }
+                    if body.len() > MAX_ANSWER {
+                        let why = format!("its answer has more than {} MiB", MAX_ANSWER >> 20);
+                        return Err(Lost { why, maybe_done: true });
+                    }
+                }
                 Ok(Reply { status, headers, body })
             }
             Self::InProcess(router) => call(router.clone(), request, headers).await,

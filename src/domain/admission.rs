@@ -1,10 +1,12 @@
 //! The one decision about a new submission, and everything that can stand against it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::form::{Form, Status};
 use super::settings::Settings;
-use super::violation::{Rule, Violation};
+use super::violation::Violation;
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::id::FormId;
 
@@ -21,8 +23,8 @@ pub enum Refusal {
     NoQuestions,
     /// The form or the submission is at another revision than the change was made for.
     Moved,
-    /// Another form has the slug.
-    SlugTaken(Violation),
+    /// Another form, the `holder`, has the slug.
+    SlugTaken { slug: String, holder: FormId },
     /// What is to be restored is not in the trash.
     NotInTrash,
     /// The definition breaks rules.
@@ -69,6 +71,12 @@ impl Shut {
     }
 }
 
+impl fmt::Display for Shut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Refusal {
     /// `form` takes no answers.
     pub fn shut(form: &Form, why: Shut) -> Self {
@@ -77,8 +85,7 @@ impl Refusal {
 
     /// The slug `slug` belongs to the form `holder` already.
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
-        let message = format!("slug `{slug}` already belongs to {holder}");
-        Self::SlugTaken(Violation::new("/slug", Rule::SlugTaken, message))
+        Self::SlugTaken { slug: slug.to_owned(), holder }
     }
 }
 

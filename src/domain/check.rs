@@ -9,7 +9,7 @@ use super::json::Value;
 use super::limits::Limits;
 use super::question::{Fault, Question, too_large};
 use super::submission::Answers;
-use super::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use super::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
 use crate::clock::Timestamp;
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -105,9 +105,12 @@ impl Version {
     ) {
         let ids: HashSet<&str> = self.ids().collect();
         for key in keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1) {
-            let message = format!("`{}` is no question of this form", shortened(key));
+            let message = format!("`{}` is not a question of this form", shortened(key));
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-            violations.push(violation.instead(ids.iter().copied()));
+            violations.push(match violations.len() {
+                ..MOST_COMPARED => violation.allowing(key, self.ids()),
+                _ => violation,
+            });
         }
     }
 }
@@ -184,20 +187,25 @@ fn is_bounded(answer: &Value, limits: &Limits) -> bool {
 }
 
 fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, remedy: &str) -> Violation {
-    let message = match refused {
-        Some(refused) => format!("whether \"{title}\" is asked depends on `{refused}`; mend that first"),
-        None => format!("\"{title}\" is not asked with these answers; {remedy}"),
-    };
-    Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id)
+    let violation =
+        |message| Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id);
+    match refused {
+        Some(refused) => violation(format!("whether \"{title}\" is asked depends on `{refused}`"))
+            .related(join("/answers", refused))
+            .help(format!("correct `{refused}` first")),
+        None => violation(format!("\"{title}\" is not asked with these answers")).help(remedy),
+    }
 }
 
 /// `fault` of the question `id`. That there must be an answer may hang on a `refused` one.
 fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
-    let mut message = fault.message;
-    if let (Rule::Required, Some(refused)) = (fault.rule, refused) {
-        message += &format!(", unless that changes as `{refused}` is mended");
+    let violation = Violation::new(join("/answers", id) + &fault.at, fault.rule, fault.message).about(id);
+    match refused.filter(|_| fault.rule == Rule::Required) {
+        Some(refused) => violation
+            .related(join("/answers", refused))
+            .help(format!("correct `{refused}` first: the answer may then not be needed")),
+        None => violation,
     }
-    Violation::new(join("/answers", id) + &fault.at, fault.rule, message).about(id)
 }
 
 /// Answers by the ids of their questions.

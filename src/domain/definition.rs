@@ -11,7 +11,7 @@ use super::limits::Limits;
 use super::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use super::settings::Settings;
 use super::slug::is_slug;
-use super::violation::{Rule, Violation, join, without_violations};
+use super::violation::{Rule, Violation, join, shortened, without_violations};
 
 /// Members of a form that only the server sets.
 const READ_ONLY: [&str; 8] = [
@@ -138,7 +138,7 @@ impl Change {
 }
 
 fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let slug = fields.typed("slug", "text", Value::as_str)?;
+    let slug = fields.string("slug")?;
     if !is_slug(slug) {
         let message = "`slug` has lower-case letters, digits and single hyphens, 64 at most";
         fields.refuse("slug", Rule::InvalidSlug, message);
@@ -148,11 +148,12 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
 }
 
 fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {
-    let text = fields.typed("status", "text", Value::as_str)?;
+    let text = fields.string("status")?;
     let status = Status::parse(text);
     if status.is_none() {
-        let message = format!("`status` is `draft` or `published`, not `{text}`");
-        fields.refuse("status", Rule::TypeMismatch, message);
+        let message = format!("`{}` is not a valid `status`", shortened(text));
+        let violation = Violation::new(fields.at("status"), Rule::TypeMismatch, message);
+        fields.report(violation.allowing(text, Status::ALL.map(Status::name)));
     }
     status
 }
@@ -213,9 +214,11 @@ fn find_twins(items: &[Value], violations: &mut Vec<Violation>) {
         let Some(id) = written_id(item) else { continue };
         if let Some(earlier) = first.insert(id, place) {
             first.insert(id, earlier);
-            let message = format!("question id `{id}` is used twice, first by question {}", earlier + 1);
-            let pointer = format!("/questions/{place}/id");
-            violations.push(Violation::new(pointer, Rule::DuplicateQuestionId, message).about(id));
+            let message = format!("question id `{}` is used twice", shortened(id));
+            let [pointer, related] = [place, earlier].map(|place| format!("/questions/{place}/id"));
+            let violation = Violation::new(pointer, Rule::DuplicateQuestionId, message).about(id);
+            let help = "every question needs its own id: answers are stored under it";
+            violations.push(violation.related(related).help(help));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::json::{Number, Object, Value};
-use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use super::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// An object that is being read. A member that nobody asks for is an error when reading ends.
 ///
@@ -13,7 +13,6 @@ use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 pub struct Fields<'a, 'v> {
     members: &'a Object,
     pointer: String,
-    what: String,
     known: Vec<&'static str>,
     /// Members whose canonical form is another than what was sent.
     normalized: Vec<(&'static str, Value)>,
@@ -29,16 +28,16 @@ impl<'a, 'v> Fields<'a, 'v> {
         what: impl Into<String>,
         violations: &'v mut Vec<Violation>,
     ) -> Option<Self> {
-        let (pointer, what) = (pointer.into(), what.into());
+        let pointer = pointer.into();
         let Value::Object(members) = value else {
             violations.push(Violation::new(
                 pointer,
                 Rule::TypeMismatch,
-                format!("{what} must be an object, not {}", value.kind()),
+                format!("{} must be an object, not {}", what.into(), value.kind()),
             ));
             return None;
         };
-        Some(Self { members, pointer, what, known: Vec::new(), normalized: Vec::new(), violations })
+        Some(Self { members, pointer, known: Vec::new(), normalized: Vec::new(), violations })
     }
 
     /// The pointer to the member `name`.
@@ -97,8 +96,7 @@ impl<'a, 'v> Fields<'a, 'v> {
     pub fn needed(&mut self, name: &'static str) -> Option<&'a Value> {
         let value = self.value(name);
         if value.is_none() {
-            let message = format!("{} needs `{name}`", self.what);
-            self.violations.push(Violation::new(self.at(name), Rule::MissingField, message).instead([name]));
+            self.refuse(name, Rule::MissingField, format!("`{name}` is missing"));
         }
         value
     }
@@ -128,18 +126,35 @@ impl<'a, 'v> Fields<'a, 'v> {
         wanted: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
+        self.typed_or(name, wanted, read, |_| None)
+    }
+
+    /// The same; `help` says how what was meant by another value is written.
+    fn typed_or<T>(
+        &mut self,
+        name: &'static str,
+        wanted: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+        help: impl FnOnce(&Value) -> Option<String>,
+    ) -> Option<T> {
         let value = self.value(name)?;
         let found = read(value);
         if found.is_none() {
             let message = format!("`{name}` must be {wanted}, not {}", value.kind());
-            self.refuse(name, Rule::TypeMismatch, message);
+            let violation = Violation::new(self.at(name), Rule::TypeMismatch, message);
+            self.violations.push(Violation { help: help(value), ..violation });
         }
         found
     }
 
+    /// A text that may have any length.
+    pub fn string(&mut self, name: &'static str) -> Option<&'a str> {
+        self.typed_or(name, "text", Value::as_str, quoted)
+    }
+
     /// `true` or `false`.
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
-        self.typed(name, "true or false", Value::as_bool)
+        self.typed_or(name, "true or false", Value::as_bool, boolean)
     }
 
     /// A number.
@@ -187,17 +202,15 @@ impl<'a, 'v> Fields<'a, 'v> {
             }
             let pointer = join(&self.pointer, key);
             self.violations.push(if read_only.contains(&key.as_str()) {
-                let message = match key.as_str() {
-                    "status" => {
-                        let patch = "PATCH with `{\"status\":\"published\"}`";
-                        format!("a new form is a draft: `forms publish` or {patch} publishes it")
-                    }
-                    _ => format!("`{key}` is set by the server"),
-                };
-                Violation::new(pointer, Rule::ReadOnlyField, message)
+                let message = format!("`{key}` is set by the server");
+                let violation = Violation::new(pointer, Rule::ReadOnlyField, message);
+                match key.as_str() {
+                    "status" => violation.help(PUBLISH),
+                    _ => violation,
+                }
             } else {
-                Violation::new(pointer, Rule::UnknownField, format!("unknown field `{key}` in {}", self.what))
-                    .instead(self.known.iter().copied())
+                Violation::new(pointer, Rule::UnknownField, format!("unknown field `{}`", shortened(key)))
+                    .allowing(key, self.known.iter().copied())
             });
         }
     }
@@ -213,10 +226,33 @@ pub(super) fn refused(found: char) -> String {
     format!("The control character U+{:04X} is not allowed", u32::from(found))
 }
 
-/// The violation of `text`, at `pointer`, if it has a control character that [is refused](is_refused).
-pub(super) fn control_character(text: &str, pointer: &str) -> Option<Violation> {
+/// The violation of `text`, at `pointer` and called `what`, if it has a control character that [is refused](is_refused).
+pub(super) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
     let found = text.chars().find(|character| is_refused(*character))?;
-    Some(Violation::new(pointer, Rule::InvalidCharacter, refused(found)))
+    let message =
+        format!("{what} has the control character U+{:04X}, which is not allowed", u32::from(found));
+    Some(Violation::new(pointer, Rule::InvalidCharacter, message))
+}
+
+/// How a new form is published, whose author has set its status.
+const PUBLISH: &str = "leave it out: a new form is a draft, and `forms publish` or PATCH with `{\"status\":\"published\"}` publishes it";
+
+/// How `value` is written where a text is asked for.
+pub(super) fn quoted(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(_) | Value::Number(_) => Some(format!("quote it: \"{value}\"")),
+        Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// How `value` is written where `true` or `false` is asked for.
+fn boolean(value: &Value) -> Option<String> {
+    let meant = match value.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "on" => true,
+        "false" | "no" | "off" => false,
+        _ => return None,
+    };
+    Some(format!("write `{meant}`"))
 }
 
 /// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.
@@ -230,7 +266,7 @@ pub(super) fn read_text(
     let (rule, message) = match value {
         Value::String(text) if text.trim().is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
         Value::String(text) => {
-            violations.extend(control_character(text, pointer));
+            violations.extend(control_character(&format!("`{name}`"), text, pointer));
             let length = text.chars().count();
             if length <= max {
                 return Some(text.clone());
@@ -241,6 +277,6 @@ pub(super) fn read_text(
             (Rule::TypeMismatch, format!("`{name}` must be text, not {}", value.kind()))
         }
     };
-    violations.push(Violation::new(pointer, rule, message));
+    violations.push(Violation { help: quoted(value), ..Violation::new(pointer, rule, message) });
     None
 }

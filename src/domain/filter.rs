@@ -11,6 +11,7 @@ use super::json::{self, Object, Value};
 use super::limits::MAX_MATCHED;
 use super::question::{Kind, Question, is_empty};
 use super::submission::SubmissionStatus;
+use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
 use crate::id::SubmissionId;
 
@@ -95,8 +96,8 @@ impl SubmissionFilter {
     /// Prepares `query` for a form that asks `questions`.
     ///
     /// # Errors
-    /// Why no submission can match it, if that is so.
-    pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, String> {
+    /// Why no submission can match it, if that is so. Pointers lead into the query, an object of its parameters.
+    pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, Vec<Violation>> {
         // There is one status, so whatever was asked for is what every submission has.
         let SubmissionQuery { since, until, status: _, text, answers } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
@@ -141,7 +142,7 @@ impl SubmissionFilter {
 }
 
 impl FilterClause {
-    fn new(tests: &BTreeMap<FilterKey, String>, questions: &[Question]) -> Result<Self, String> {
+    fn new(tests: &BTreeMap<FilterKey, String>, questions: &[Question]) -> Result<Self, Vec<Violation>> {
         let mut condition = Condition::from_filter(tests, questions)?;
         condition.prepare();
         let is_named = |id: &String| tests.keys().any(|key| key.question == *id);
@@ -181,9 +182,12 @@ fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
 }
 
 /// A pattern that finds `text`, in capitals or not.
-fn any_case(text: &str) -> Result<Regex, String> {
+fn any_case(text: &str) -> Result<Regex, Vec<Violation>> {
     let pattern = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
-    pattern.map_err(|_too_big| format!("`q` has {} characters, which are too many", text.chars().count()))
+    pattern.map_err(|_too_big| {
+        let message = format!("{} characters are too many", text.chars().count());
+        vec![Violation::new("/q", Rule::TooLong, message)]
+    })
 }
 
 /// Whether `text` stands in a text of `answer`.

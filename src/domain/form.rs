@@ -1,6 +1,7 @@
 //! A form: its life from draft to published, and what an edit does to its questions' ids.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,9 +27,12 @@ pub enum Status {
 }
 
 impl Status {
+    /// All statuses.
+    pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
+
     /// The status called `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Draft, Self::Published].into_iter().find(|status| status.name() == text)
+        Self::ALL.into_iter().find(|status| status.name() == text)
     }
 
     /// The status's name.
@@ -37,6 +41,12 @@ impl Status {
             Self::Draft => "draft",
             Self::Published => "published",
         }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -245,12 +255,10 @@ impl Version {
         let mut all = retired.clone();
         all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
         if all.len() > MAX_RETIRED_IDS {
-            let message = format!(
-                "{} questions were removed from this form, {MAX_RETIRED_IDS} may be; make a new form",
-                all.len()
-            );
+            let message =
+                format!("{} questions were removed from this form, {MAX_RETIRED_IDS} may be", all.len());
             let violation = Violation::new("/questions", Rule::TooMany, message);
-            return Err(Refusal::InvalidDefinition(vec![violation]));
+            return Err(Refusal::InvalidDefinition(vec![violation.help("create a new form")]));
         }
         Ok(Some(all).filter(|all| all.len() > retired.len()))
     }
@@ -283,8 +291,8 @@ fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Ref
         .filter(|(_, id)| retired.contains(*id))
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");
-            let message = format!("`{id}` belonged to a question that was removed; choose another id");
-            Violation::new(pointer, Rule::RetiredQuestionId, message).about(id)
+            let message = format!("`{id}` belonged to a question that was removed");
+            Violation::new(pointer, Rule::RetiredQuestionId, message).about(id).help("choose another id")
         })
         .collect();
     if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }

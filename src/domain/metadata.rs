@@ -29,7 +29,8 @@ pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
         let longest = match value {
             Value::String(text) => {
                 let pointer = join("/metadata", key);
-                let control = control_character(key, &pointer).or_else(|| control_character(text, &pointer));
+                let control =
+                    [key, text].into_iter().find_map(|text| control_character("metadata", text, &pointer));
                 violations.extend(control);
                 text.len().max(key.len())
             }

@@ -107,7 +107,9 @@ impl Settings {
             && closes < opens
         {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
-            fields.refuse("closes_at", Rule::InvalidRange, message);
+            let violation = Violation::new(fields.at("closes_at"), Rule::InvalidRange, message);
+            let opens = fields.at("opens_at");
+            fields.report(violation.related(opens));
         }
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
@@ -121,8 +123,10 @@ impl UnknownAnswers {
             "reject" => Some(Self::Reject),
             "drop" => Some(Self::Drop),
             other => {
-                let message = format!("`unknown_answers` is `reject` or `drop`, not `{}`", shortened(other));
-                fields.refuse("unknown_answers", Rule::InvalidRange, message);
+                let message = format!("`{}` is not a valid `unknown_answers`", shortened(other));
+                let pointer = fields.at("unknown_answers");
+                let violation = Violation::new(pointer, Rule::InvalidRange, message);
+                fields.report(violation.allowing(other, ["reject", "drop"]));
                 None
             }
         }

@@ -199,7 +199,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
     match answers {
         Some(answers) => Ok(Sent { answers, metadata, faults: violations }),
         None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
-            violations.push(Violation::new("/answers", Rule::MissingField, "a submission needs `answers`"));
+            violations.push(Violation::new("/answers", Rule::MissingField, "`answers` is missing"));
             Err(Unreadable::Shape(violations))
         }
         None => Err(Unreadable::Shape(violations)),
@@ -225,5 +225,5 @@ pub(super) fn no_object(name: &str, value: &Value) -> Violation {
 /// A body has a member that no submission has.
 pub(super) fn unknown_field(name: &str) -> Violation {
     let message = format!("unknown field `{}`", shortened(name));
-    Violation::new(join("", name), Rule::UnknownField, message).instead(["answers", "metadata"])
+    Violation::new(join("", name), Rule::UnknownField, message).allowing(name, ["answers", "metadata"])
 }

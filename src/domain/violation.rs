@@ -1,6 +1,11 @@
 //! One broken rule, and where: the entries of `errors` in a problem document.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use super::open_enum::OpenEnum;
+use super::similar::nearest_first;
 
 /// Declares [`Rule`] with its names and meanings.
 macro_rules! rules {
@@ -30,7 +35,7 @@ macro_rules! rules {
 
 rules! {
     MissingField "missing_field" "A member that must be there is not. The message names it.";
-    UnknownField "unknown_field" "A member has a name that nothing here bears. Unknown members are refused, never ignored: correct the name or take it out.";
+    UnknownField "unknown_field" "Unknown field. Unknown members are refused, never ignored: correct the name, to one of `allowed`, or take it out.";
     ReadOnlyField "read_only_field" "Only the server sets this member. Take it out.";
     TypeMismatch "type_mismatch" "The value is of another kind than is wanted: a number is `5`, not `\"5\"`; text is in quotes. Nothing is converted silently.";
     Empty "empty" "The text or list is empty, or only white space. Fill it in or take it out.";
@@ -39,7 +44,7 @@ rules! {
     TooMany "too_many" "There are more items than allowed; the message says how many are.";
     InvalidRange "invalid_range" "A setting lies outside what is possible, or two settings contradict each other. With a `pattern`, and where a condition has a `matches`, `max_length` is at most 1000; `includes` serves longer texts.";
     InvalidPattern "invalid_pattern" "`pattern` or `matches` is not a valid regular expression in the syntax of Rust's `regex`, or too large: one has at most 1,000 characters; all of a form have at most 10,000 together and compile to at most 256 KiB, where one with `\\b` takes four times its size. Unicode classes are large, and a repeat such as `{2,30}` takes 30 times the space: write `[A-Za-z0-9_]` for `\\w`, `[0-9]` for `\\d`, `[A-Za-z]` for `\\p{L}`, `(?-u:\\b)` for `\\b`, and limit lengths by `max_length`. Look-around and back-references do not exist: matching takes linear time.";
-    UnknownQuestionType "unknown_question_type" "The question's `type` is none of those there are. The message lists them.";
+    UnknownQuestionType "unknown_question_type" "The question's `type` is not a question type. `allowed` lists those that exist, the nearest first.";
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
@@ -70,8 +75,22 @@ rules! {
     NotAStep "not_a_step" "The number is not a whole number of steps from `min`, else from 0.";
 }
 
+impl OpenEnum<Rule> {
+    /// The text: `missing_field`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Known(rule) => rule.name(),
+            Self::Unknown(name) => name,
+        }
+    }
+}
+
 /// Violations that are told at once. Nobody reads more, and each takes more room than what was sent.
 pub const MOST_VIOLATIONS: usize = 100;
+
+/// Violations of one kind whose `allowed` are looked for among the ids of all questions: comparing costs time, and nobody
+/// corrects more names at once.
+pub const MOST_COMPARED: usize = 10;
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,12 +101,21 @@ pub struct Violation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// The rule.
-    pub code: Rule,
-    /// What is wrong and what would be right, for a person.
+    pub code: OpenEnum<Rule>,
+    /// What is wrong, for a person.
     pub message: String,
-    /// Names that would have been right in this place, for "did you mean". Not sent.
-    #[serde(skip)]
-    pub candidates: Vec<String>,
+    /// Values or names that are right in this place: the nearest first, at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// The one thing to do about it, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// JSON pointer to the other place that the message means, such as the first use of an id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related: Option<String>,
+    /// Members that a newer server has sent.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, serde_json::Value>,
 }
 
 impl Violation {
@@ -96,9 +124,12 @@ impl Violation {
         Self {
             pointer: pointer.into(),
             question: None,
-            code,
+            code: code.into(),
             message: message.into(),
-            candidates: Vec::new(),
+            allowed: Vec::new(),
+            help: None,
+            related: None,
+            others: BTreeMap::new(),
         }
     }
 
@@ -109,12 +140,36 @@ impl Violation {
         self
     }
 
-    /// The same, with the names that would have been right.
+    /// The same, with the `names` that are right in place of the `written` one.
     #[must_use]
-    pub fn instead<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.candidates = names.into_iter().map(str::to_owned).collect();
+    pub fn allowing<'a>(mut self, written: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.allowed = nearest_first(written, names);
         self
     }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, which another place explains.
+    #[must_use]
+    pub fn related(mut self, pointer: impl Into<String>) -> Self {
+        self.related = Some(pointer.into());
+        self
+    }
+
+    /// The last name or index of its pointer, unescaped.
+    pub fn last_step(&self) -> String {
+        unescape(self.pointer.rsplit('/').next().unwrap_or_default())
+    }
+}
+
+/// The name that stands as `step` in a JSON pointer.
+pub fn unescape(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// The pointer to the member or item `key` of what `pointer` names; `~` and `/` are escaped (RFC 6901 §3).

@@ -15,6 +15,7 @@ use super::query::{Nothing, Parameters};
 use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
 use crate::config::HttpLimits;
 use crate::domain::limits::Limits;
+use crate::domain::open_enum::OpenEnum;
 use crate::store::Health;
 
 /// Tell who I am
@@ -32,7 +33,8 @@ pub(super) async fn whoami(
 ) -> Result<Response, Failure> {
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
-    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes: caller.scopes.clone() };
+    let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
+    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes };
     json(&Whoami { workspace, key })
 }
 

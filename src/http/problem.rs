@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, What};
 use crate::domain::admission::{Refusal, Shut};
-use crate::domain::violation::{MOST_VIOLATIONS, Violation};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, shortened, unescape};
 use crate::store::StoreError;
 
 /// Why a request failed. It travels through the router inside a response, until the request's id joins it.
@@ -80,6 +80,14 @@ impl Failure {
         failure
     }
 
+    /// The query breaks rules: `violations` point into an object of its parameters.
+    pub(super) fn invalid_query(violations: Vec<Violation>) -> Self {
+        let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
+        let mut failure = Self::because(Code::InvalidQuery, faults.join("; "));
+        failure.problem.errors = violations;
+        failure
+    }
+
     /// The problem document for the request `request_id`. Logs what the server has to answer for.
     pub(super) fn render(self, request_id: &str) -> Response {
         self.document(request_id).map(Body::from)
@@ -109,10 +117,12 @@ impl Failure {
     fn log(&self, request_id: &str) {
         // Neither is a failure of the server, and a line for each request would fill the log. The store reports once that it
         // has no room.
-        if self.problem.status < 500 || matches!(self.problem.code, Code::Overloaded | Code::StorageFull) {
+        if self.problem.status < 500
+            || [Code::Overloaded, Code::StorageFull].iter().any(|code| self.problem.code == *code)
+        {
             return;
         }
-        let code = self.problem.code.name();
+        let code = self.problem.code.to_string();
         let cause = self.cause.as_deref().map(chain).unwrap_or_default();
         if self.problem.code == Code::Internal {
             tracing::error!(request_id, code, cause, "a request failed");
@@ -163,7 +173,7 @@ impl From<AppError> for Failure {
             AppError::InvalidCursor => {
                 Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
             }
-            AppError::InvalidQuery(detail) => Self::because(Code::InvalidQuery, detail),
+            AppError::InvalidQuery(violations) => Self::invalid_query(violations),
             AppError::Overloaded => Self::overloaded(),
             AppError::Store(error) => error.into(),
         }
@@ -181,9 +191,13 @@ impl From<Refusal> for Failure {
             Refusal::Moved => {
                 Self::because(Code::VersionMismatch, "it has changed since `If-Match` was read; get it again")
             }
-            Refusal::SlugTaken(violation) => {
-                let mut failure = Self::because(Code::SlugTaken, violation.message.clone());
-                failure.problem.errors = vec![violation];
+            Refusal::SlugTaken { slug, holder } => {
+                let message = format!("slug `{slug}` already belongs to {holder}");
+                let mut failure = Self::because(Code::SlugTaken, message.clone());
+                let violation = Violation::new("/slug", Rule::SlugTaken, message);
+                failure.problem.errors =
+                    vec![violation.help(format!("choose another slug, or change {holder}"))];
+                failure.problem.form_id = Some(holder.to_string());
                 failure
             }
             Refusal::NotInTrash => Self::because(Code::NotInTrash, "it is not in the trash"),
@@ -198,6 +212,15 @@ impl From<Refusal> for Failure {
             ),
         }
     }
+}
+
+/// What is wrong with the parameter that `violation` points to.
+fn describe_parameter(violation: &Violation) -> String {
+    let mut steps = violation.pointer.split('/').skip(1).map(unescape);
+    let name = steps.next().unwrap_or_default();
+    let name = steps.fold(name, |name, step| format!("{name}[{step}]"));
+    let help = violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
+    format!("`{}`: {}{help}", shortened(&name), violation.message)
 }
 
 /// How much is wrong with a submission.

@@ -9,10 +9,9 @@ use utoipa::IntoParams;
 
 use super::Shared;
 use super::problem::Failure;
-use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
-use crate::domain::violation::shortened;
+use crate::domain::violation::{Rule, Violation, join, shortened};
 use crate::store::DEFAULT_PAGE;
 
 /// Items a page may have.
@@ -37,11 +36,7 @@ impl<T: FromQuery> FromRequestParts<Shared> for Parameters<T> {
         let mut query = Query::read(parts.uri.query().unwrap_or_default());
         let parameters = T::take(&mut query);
         let faults = query.end();
-        if faults.is_empty() {
-            Ok(Self(parameters))
-        } else {
-            Err(Failure::because(Code::InvalidQuery, faults.join("; ")))
-        }
+        if faults.is_empty() { Ok(Self(parameters)) } else { Err(Failure::invalid_query(faults)) }
     }
 }
 
@@ -78,7 +73,7 @@ pub(super) struct Query {
     /// Names that were asked for.
     known: Vec<&'static str>,
     /// What is wrong with those that were.
-    faults: Vec<String>,
+    faults: Vec<Violation>,
 }
 
 impl Query {
@@ -101,7 +96,7 @@ impl Query {
         let mut values = self.left.extract_if(.., |(written, _)| written == name).map(|(_, value)| value);
         let value = values.next();
         if values.count() > 0 {
-            self.faults.push(twice(name));
+            self.faults.push(twice(at(name)));
         }
         value
     }
@@ -123,14 +118,19 @@ impl Query {
         let text = self.text(name)?;
         let found = known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         let words = || known.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
-        self.fitting(found, name, &text, words)
+        let names = known.iter().map(|(word, _)| *word);
+        let found =
+            found.ok_or_else(|| unfit(name, Rule::NotAnOption, &words(), &text).allowing(&text, names));
+        self.fitting(found)
     }
 
     /// A date and time.
     fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
         let text = self.text(name)?;
-        let expected = || "a date and time with its offset, such as 2027-01-31T18:00:00Z".to_owned();
-        self.fitting(Timestamp::parse(&text), name, &text, expected)
+        let expected = "a date and time with its offset, such as 2027-01-31T18:00:00Z";
+        let moment =
+            Timestamp::parse(&text).ok_or_else(|| unfit(name, Rule::InvalidDatetime, expected, &text));
+        self.fitting(moment)
     }
 
     /// `since` and `until`, between which there is something.
@@ -139,7 +139,8 @@ impl Query {
         if let [Some(since), Some(until)] = span
             && since > until
         {
-            self.faults.push(format!("`since` ({since}) is after `until` ({until})"));
+            let message = format!("{since} is after {until}");
+            self.faults.push(Violation::new("/since", Rule::InvalidRange, message).related("/until"));
         }
         span
     }
@@ -154,24 +155,24 @@ impl Query {
         self.known.extend(["filter[question][operator]", "where"]);
         for (name, value) in self.left.extract_if(.., |(name, _)| name.starts_with("filter[")) {
             let Some(key) = filter_key(&name) else {
-                let fault =
-                    format!("`{}` is no filter; write `filter[question][operator]`", shortened(&name));
-                self.faults.push(fault);
+                let fault = Violation::new(at(&name), Rule::UnknownField, "not a valid filter");
+                self.faults.push(fault.help("write `filter[question][operator]`"));
                 continue;
             };
+            let pointer = pointer(&key);
             if filter.insert(key, value).is_some() {
-                self.faults.push(twice(&name));
+                self.faults.push(twice(pointer));
             }
         }
         for (_, text) in self.left.extract_if(.., |(name, _)| name == "where") {
             let Some((key, value)) = clause(&text) else {
                 let expected = "a question, an operator and a value, such as score.gte=4";
-                self.faults.push(format!("`where` expects {expected}, got `{}`", shortened(&text)));
+                self.faults.push(unfit("where", Rule::TypeMismatch, expected, &text));
                 continue;
             };
-            let name = format!("{}.{}", key.question, key.operator);
+            let pointer = pointer(&key);
             if filter.insert(key, value.to_owned()).is_some() {
-                self.faults.push(twice(&name));
+                self.faults.push(twice(pointer));
             }
         }
         filter
@@ -184,26 +185,20 @@ impl Query {
         let number =
             number.and_then(|text| text.parse().ok()).filter(|number| (1..=MAX_LIMIT).contains(number));
         let expected = || format!("a number from 1 to {MAX_LIMIT}");
-        self.fitting(number, "limit", &text, expected).unwrap_or(default)
+        let number = number.ok_or_else(|| unfit("limit", Rule::OutOfRange, &expected(), &text));
+        self.fitting(number).unwrap_or(default)
     }
 
-    /// `found`; where there is none, the `value` of `name` is not what is `expected`.
-    fn fitting<T>(
-        &mut self,
-        found: Option<T>,
-        name: &str,
-        value: &str,
-        expected: impl FnOnce() -> String,
-    ) -> Option<T> {
-        if found.is_none() {
-            self.faults.push(format!("`{name}` expects {}, got `{}`", expected(), shortened(value)));
-        }
-        found
+    /// What was `found`, or nothing, and its fault is reported.
+    fn fitting<T>(&mut self, found: Result<T, Violation>) -> Option<T> {
+        found.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     /// All that is wrong: also that a parameter is left.
-    fn end(mut self) -> Vec<String> {
-        self.faults.extend(self.unknown());
+    fn end(mut self) -> Vec<Violation> {
+        let unknown = self.left.iter().take(MAX_FAULTS).map(|(name, _)| self.unknown(name));
+        let unknown: Vec<_> = unknown.collect();
+        self.faults.extend(unknown);
         let mut faults = Vec::new();
         for fault in self.faults {
             if faults.len() < MAX_FAULTS && !faults.contains(&fault) {
@@ -213,15 +208,25 @@ impl Query {
         faults
     }
 
-    fn unknown(&self) -> Option<String> {
-        let there = match self.known.as_slice() {
-            [] => "it takes none".to_owned(),
-            known => format!("it takes `{}`", known.join("`, `")),
-        };
-        let names = self.left.iter().take(MAX_FAULTS).map(|(name, _)| format!("`{}`", shortened(name)));
-        let names = names.collect::<Vec<_>>().join(", ");
-        (!names.is_empty()).then(|| format!("this operation takes no parameter {names}; {there}"))
+    fn unknown(&self, name: &str) -> Violation {
+        let violation = Violation::new(at(name), Rule::UnknownField, "unknown parameter");
+        violation.allowing(name, self.known.iter().copied())
     }
+}
+
+/// Points to the parameter `name`.
+fn at(name: &str) -> String {
+    join("", &shortened(name))
+}
+
+/// Points to the test of a filter, however it is written.
+fn pointer(FilterKey { question, operator }: &FilterKey) -> String {
+    [question, operator].iter().fold(at("filter"), |pointer, step| join(&pointer, &shortened(step)))
+}
+
+/// The parameter `name` has the value `found`, which is not what is `expected`.
+fn unfit(name: &str, rule: Rule, expected: &str, found: &str) -> Violation {
+    Violation::new(at(name), rule, format!("expected {expected}, found `{}`", shortened(found)))
 }
 
 /// The test that a parameter called `name` asks for.
@@ -241,11 +246,11 @@ fn clause(text: &str) -> Option<(FilterKey, &str)> {
     (!question.is_empty() && !operator.is_empty()).then_some((key, value))
 }
 
-fn no_utf8(pair: &str) -> String {
+fn no_utf8(pair: &str) -> Violation {
     let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
-    format!("`{}` is no UTF-8 once it is percent-decoded", shortened(&name))
+    Violation::new(at(&name), Rule::InvalidCharacter, "not UTF-8 once it is percent-decoded")
 }
 
-fn twice(name: &str) -> String {
-    format!("`{}` given more than once", shortened(name))
+fn twice(pointer: String) -> Violation {
+    Violation::new(pointer, Rule::TooMany, "given more than once")
 }

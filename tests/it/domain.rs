@@ -237,10 +237,8 @@ fn a_form_remembers_so_many_removed_questions_and_no_more() {
         panic!("one too many")
     };
     assert_eq!(places(&violations), [("too_many", "/questions")]);
-    assert_eq!(
-        violations[0].message,
-        "5001 questions were removed from this form, 5000 may be; make a new form"
-    );
+    assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 may be");
+    assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
     let more = Change::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
     assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "questions may still be added");

@@ -57,7 +57,7 @@ fn read_plain(name: &str) -> (Kind, Vec<String>) {
     let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
     let kind = Kind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
     fields.close(&["type"]);
-    (kind, violations.remove(1).candidates)
+    (kind, violations.remove(1).allowed)
 }
 
 #[test]

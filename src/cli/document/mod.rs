@@ -105,20 +105,6 @@ impl Document {
         Some(place.start..place.start + line.len())
     }
 
-    /// The text of the value that `pointer` names, if it is a scalar without quotes.
-    pub fn unquoted(&self, pointer: &str) -> Option<&str> {
-        let (node, _) = self.root.as_ref()?.find(pointer);
-        self.source.get(node.place.clone()).filter(|text| node.plain && !text.starts_with('*'))
-    }
-
-    /// Where the id `id` stands first.
-    pub fn place_of_id(&self, id: &str) -> Option<Range<usize>> {
-        let Some(Value::Array(questions)) = self.value.get("questions") else { return None };
-        let wanted = |question: &Value| question.get("id") == Some(&Value::String(id.to_owned()));
-        let place = questions.iter().position(wanted)?;
-        self.place(&format!("/questions/{place}/id"), false)
-    }
-
     /// A mark in this file.
     pub fn mark(
         &self,

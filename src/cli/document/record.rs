@@ -140,12 +140,14 @@ impl Record {
             false => violation.pointer.strip_prefix("/answers")?,
         };
         let at_key = matches!(
-            violation.code,
-            Rule::UnknownQuestion
-                | Rule::UnknownField
-                | Rule::QuestionNotVisible
-                | Rule::NotAnswerable
-                | Rule::UnknownRow
+            violation.code.known(),
+            Some(
+                Rule::UnknownQuestion
+                    | Rule::UnknownField
+                    | Rule::QuestionNotVisible
+                    | Rule::NotAnswerable
+                    | Rule::UnknownRow
+            )
         );
         let document = self.document.as_ref().filter(|_| is_here)?;
         Some(document.mark(document.place(pointer, at_key)?, None, None))

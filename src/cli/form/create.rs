@@ -132,12 +132,12 @@ impl Create {
     /// Creates a form that stands in no file.
     async fn unwritten(&self, session: &Session, form: &Value) -> Result<(), CliError> {
         let definition = Definition::read(form, &Limits::BOUNDLESS)
-            .map_err(|violations| rejected(form, &violations, Code::ValidationFailed))?;
+            .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))?;
         self.expect_a_question(&definition)?;
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
-                rejected(form, &problem.errors, problem.code)
+                rejected(form, &problem.errors, (*problem).clone())
             }
             error => lost(error),
         };
@@ -208,7 +208,7 @@ pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = draw_violations(document, &problem.errors);
-            Report { code: problem.code, ..Report::of_file(&document.file, findings) }.into()
+            Report { problem: *problem, ..Report::of_file(&document.file, findings) }.into()
         }
         error => lost(error),
     }

@@ -6,14 +6,14 @@ use clap::builder::NonEmptyStringValueParser;
 use super::change::{patch, summary};
 use super::set::Setting;
 use super::{not_stored, rejected, rounds};
-use crate::api::{Code, FormDetail};
+use crate::api::{Code, FormDetail, Problem};
 use crate::cli::document;
 use crate::cli::editor;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
-use crate::client::ClientError;
+use crate::client::{ClientError, Received};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -116,14 +116,14 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     }
     let mut findings: Vec<_> = astray.iter().map(failure::tell).collect();
     findings.extend(tell_violations(&form, &violations));
-    Err(not_stored(findings, Code::ValidationFailed))
+    Err(not_stored(findings, Problem::new(Code::ValidationFailed)))
 }
 
 /// Tells what has become of the form that was as `before`.
 pub(super) fn tell(
     session: &Session,
     before: &Value,
-    form: &FormDetail,
+    form: &Received<FormDetail>,
     dry_run: bool,
 ) -> Result<(), CliError> {
     let output = &session.output;
@@ -142,7 +142,7 @@ pub(super) fn tell(
 pub(super) fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            rejected(wanted, &problem.errors, problem.code)
+            rejected(wanted, &problem.errors, (*problem).clone())
         }
         error => unchanged(error, form),
     }

@@ -9,9 +9,8 @@ use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
-use crate::client::FormQuery;
+use crate::client::{FormQuery, Received};
 use crate::clock::Timestamp;
-use crate::domain::admission::Shut;
 use crate::domain::json::Value;
 
 /// List forms
@@ -58,7 +57,7 @@ impl List {
         let now = session.now();
         // The others are only for those who choose them.
         let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
-        let row = |form: &FormEntry| cells(form, now).into_iter().take(count).collect();
+        let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
         let moment = if self.trashed { "deleted_at" } else { "updated_at" };
         let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
         let headers = COLUMNS.iter().take(count).map(name).collect();
@@ -82,11 +81,11 @@ const USUAL: usize = 5;
 
 /// A cell for each of the columns.
 fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let shut = form.accepting_reason.map(Shut::name);
-    let status = form.status.name();
+    let shut = form.accepting_reason.as_ref().map(ToString::to_string);
+    let status = form.status.to_string();
     [
         Cell::text(form.id.to_string()),
-        Cell::text(status).shown(shut.unwrap_or(status).replace('_', " ")),
+        Cell::text(&*status).shown(shut.as_ref().unwrap_or(&status).replace('_', " ")),
         Cell::number(form.response_count),
         Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
         Cell::text(&*form.title),

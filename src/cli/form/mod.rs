@@ -15,7 +15,7 @@ mod state;
 mod trash;
 mod wizard;
 
-use crate::api::Code;
+use crate::api::Problem;
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
@@ -50,12 +50,12 @@ async fn each(
 }
 
 /// All that is wrong with `form`, which stands in no file.
-fn rejected(form: &Value, violations: &[Violation], code: Code) -> CliError {
-    not_stored(tell_violations(form, violations), code)
+fn rejected(form: &Value, violations: &[Violation], problem: Problem) -> CliError {
+    not_stored(tell_violations(form, violations), problem)
 }
 
-fn not_stored(findings: Vec<Finding>, code: Code) -> CliError {
+fn not_stored(findings: Vec<Finding>, problem: Problem) -> CliError {
     let problems = if findings.len() == 1 { "problem" } else { "problems" };
     let summary = Some(format!("{} {problems}, nothing was stored", findings.len()));
-    Report { findings, summary, code }.into()
+    Report { findings, summary, problem }.into()
 }

@@ -15,7 +15,7 @@ use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::session::Session;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Received};
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 
@@ -38,7 +38,7 @@ enum Round {
 struct Editing<'a> {
     client: &'a Client,
     known: Known,
-    form: FormDetail,
+    form: Received<FormDetail>,
     dry_run: bool,
 }
 
@@ -69,7 +69,12 @@ pub(super) async fn edit(session: &Session, name: &str, dry_run: bool) -> Result
     }
 }
 
-fn saved(session: &Session, draft: Draft, editing: &Editing<'_>, form: &FormDetail) -> Result<(), CliError> {
+fn saved(
+    session: &Session,
+    draft: Draft,
+    editing: &Editing<'_>,
+    form: &Received<FormDetail>,
+) -> Result<(), CliError> {
     tell(session, &editing.known.now, form, editing.dry_run)?;
     if !editing.dry_run {
         draft.discard();
@@ -110,7 +115,7 @@ impl<'a> Editing<'a> {
         file: &str,
         edited: &str,
         is_last: bool,
-    ) -> Result<ControlFlow<Option<FormDetail>, Round>, CliError> {
+    ) -> Result<ControlFlow<Option<Received<FormDetail>>, Round>, CliError> {
         let (edited, kept) = Known::split(edited, &self.id());
         // Who sends a text that was kept has not read the comments of now.
         let agrees = matches!(round, Round::Agree { .. }) && kept.is_none() && !edited.contains(CONSENT);
@@ -131,7 +136,7 @@ impl<'a> Editing<'a> {
     }
 
     /// Sends what the person has changed in `edited`, the text of `file`, if anything.
-    async fn attempt(&self, file: &str, edited: &str) -> Result<Option<FormDetail>, CliError> {
+    async fn attempt(&self, file: &str, edited: &str) -> Result<Option<Received<FormDetail>>, CliError> {
         let documents = document::read_text(file, edited, &Limits::BOUNDLESS)?;
         let [document] = &documents[..] else {
             let message = format!("the file holds {} forms: keep one", documents.len());

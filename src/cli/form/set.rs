@@ -2,10 +2,10 @@
 
 use crate::cli::document;
 use crate::cli::exit::CliError;
-use crate::cli::similar::similar;
 use crate::domain::definition::Definition;
 use crate::domain::json::{Object, Value};
 use crate::domain::limits::Limits;
+use crate::domain::similar::similar;
 use crate::domain::violation::{Rule, join};
 
 /// A member and its new value.

@@ -11,7 +11,6 @@ use crate::cli::exit::CliError;
 use crate::cli::output::{Format, value_of, visible, wrapped};
 use crate::cli::session::Session;
 use crate::cli::words::said;
-use crate::domain::admission::Shut;
 use crate::domain::json::Value;
 
 /// Show one form
@@ -48,8 +47,10 @@ impl Show {
 }
 
 fn summary(form: &FormDetail) -> String {
-    let shut = |why: Shut| format!("no: {}", why.name().replace('_', " "));
-    let accepting = form.accepting_reason.map_or_else(|| "yes".to_owned(), shut);
+    let accepting = match &form.accepting_reason {
+        Some(reason) => format!("no: {}", visible(&reason.to_string()).replace('_', " ")),
+        None => "yes".to_owned(),
+    };
     let mut text = format!("id:         {}\ntitle:      {}\n", form.id, paragraph(&form.title));
     if let Some(description) = &form.description {
         let lines: Vec<_> = description.trim_end().lines().map(paragraph).collect();
@@ -58,7 +59,7 @@ fn summary(form: &FormDetail) -> String {
     if let Some(slug) = &form.slug {
         text += &format!("slug:       {slug}\n");
     }
-    text += &format!("status:     {}\n", form.status.name());
+    text += &format!("status:     {}\n", visible(&form.status.to_string()));
     text += &format!("accepting:  {accepting}\n");
     text += &format!("responses:  {}\n", form.response_count);
     text += &format!("version:    {}\n", form.version);

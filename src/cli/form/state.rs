@@ -12,6 +12,7 @@ use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
 use crate::domain::form::Status;
+use crate::domain::open_enum::OpenEnum;
 
 /// Open forms for answers
 #[derive(Debug, Args)]
@@ -113,15 +114,16 @@ async fn change(
 pub(super) fn state(form: &FormDetail) -> String {
     let settings = &form.settings;
     let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
-    match form.accepting_reason {
-        None => "is published: it takes answers".to_owned(),
-        Some(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
-        Some(Shut::Closed) => "is closed: it takes no answers".to_owned(),
-        Some(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
-        Some(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
-        Some(Shut::Full) => {
+    let Some(reason) = &form.accepting_reason else { return "is published: it takes answers".to_owned() };
+    match reason {
+        OpenEnum::Known(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
+        OpenEnum::Known(Shut::Closed) => "is closed: it takes no answers".to_owned(),
+        OpenEnum::Known(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
+        OpenEnum::Known(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
+        OpenEnum::Known(Shut::Full) => {
             format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
         }
+        OpenEnum::Unknown(reason) => format!("takes no answers: {}", reason.replace('_', " ")),
     }
 }
 
@@ -135,7 +137,7 @@ pub fn shut(form: &FormDetail, why: Shut) -> CliError {
 /// `error`; if it is that the form called `name` takes no answers, with the command after which it does.
 pub fn or_opened(error: ClientError, name: &str) -> CliError {
     let set = |setting| format!("forms edit {name} --set settings.{setting}=");
-    let help = error.problem().and_then(|problem| match problem.code {
+    let help = error.problem().and_then(|problem| match problem.code.known()? {
         Code::FormNotPublished | Code::FormClosed => Some(format!("forms publish {name}")),
         Code::FormNotOpenYet => Some(set("opens_at")),
         Code::FormExpired => Some(set("closes_at")),

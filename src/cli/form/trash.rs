@@ -84,7 +84,7 @@ impl Delete {
     /// The form called `name`. One that is to be erased may be in the trash, where only its id is its own.
     async fn find(&self, client: &Client, name: &str) -> Result<Doomed, CliError> {
         let missing = match client.get_form(name).await {
-            Ok(form) => return Ok(Doomed::new(form.id, form.slug, &form.title, form.response_count)),
+            Ok(form) => return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count)),
             Err(error) => error,
         };
         let is_missing = missing.problem().is_some_and(|problem| problem.status == 404);
@@ -94,7 +94,7 @@ impl Delete {
         let mut pages = client.list_forms(&query, MAX_PAGE);
         while let Some(page) = pages.next().await? {
             if let Some(form) = page.into_iter().find(|form| form.id == id) {
-                return Ok(Doomed::new(form.id, form.slug, &form.title, form.response_count));
+                return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count));
             }
         }
         Err(missing.into())
@@ -159,21 +159,17 @@ impl Restore {
 }
 
 fn not_restored(error: ClientError, form: &str) -> CliError {
-    let help = match error.problem().map(|problem| problem.code) {
+    let Some(problem) = error.problem() else { return error.into() };
+    let help = match problem.code.known() {
         Some(Code::NotInTrash) => format!("forms show {form}"),
-        Some(Code::SlugTaken) => slug_of(&error).map_or_else(
+        Some(Code::SlugTaken) => problem.form_id.as_ref().map_or_else(
             || "forms explain slug_taken".to_owned(),
-            |slug| format!("to take the slug from the form that has it: forms edit {slug} --slug ''"),
+            |holder| format!("to take the slug from the form that has it: forms edit {holder} --slug ''"),
         ),
         Some(Code::FormNotFound) => "in the trash a form is known by its id: forms list --trashed".to_owned(),
         _ => return error.into(),
     };
     CliError::of_client(error, help)
-}
-
-/// The slug that another form has.
-fn slug_of(error: &ClientError) -> Option<&str> {
-    error.problem()?.errors.first()?.message.split('`').nth(1)
 }
 
 fn named(title: &str, response_count: u64) -> String {

@@ -14,7 +14,7 @@ use crate::cli::filter;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
-use crate::client::SubmissionQuery;
+use crate::client::{Received, SubmissionQuery};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 
@@ -76,7 +76,7 @@ impl List {
         let query = SubmissionQuery { since, until, answers: tests, trashed };
         let mut pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
         let others = Slot::new(false);
-        let row = |submission: &SubmissionDetail| {
+        let row = |submission: &Received<SubmissionDetail>| {
             let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
             others.set(others.get() || has_others(&answers, &ids));
             cells(submission, &answers, &ids, now)

@@ -142,7 +142,7 @@ impl Restore {
     }
 
     fn refused(&self, error: ClientError, id: &str) -> CliError {
-        match error.problem().map(|problem| problem.code) {
+        match error.problem().and_then(|problem| problem.code.known()) {
             Some(Code::NotInTrash) => {
                 CliError::of_client(error, format!("forms responses show {} {id}", self.form))
             }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::lint::{INSTEAD, misfit, not_included};
-use super::read::UNANSWERED;
+use super::lint::{misfit, not_included};
 use super::{Asked, Condition, refuse_impossible};
 use crate::domain::budget::Budget;
 use crate::domain::fields::Fields;
 use crate::domain::json::{Object, Value};
 use crate::domain::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
 use crate::domain::question::{Question, Rules};
-use crate::domain::violation::{Violation, shortened};
+use crate::domain::violation::{Rule, Violation, join, shortened, unescape};
 
 /// The question and the operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,10 +18,10 @@ pub struct FilterKey {
     pub operator: String,
 }
 
-/// Names and problems in one message.
+/// Problems that are reported of one filter.
 const FEW: usize = 20;
 
-/// What the condition is called where it is read.
+/// What the condition is called where it is read, and in the pointers to what is wrong: `/filter/score/gte`.
 const NAME: &str = "filter";
 
 /// Characters of all patterns in a filter: compiling them takes up to 50 ms.
@@ -33,27 +32,29 @@ impl Condition {
     ///
     /// # Errors
     /// Everything that is wrong, and what would be right: too many tests or values, an unknown question or operator, a
-    /// value that does not fit or that no answer can have.
-    pub fn from_filter(tests: &BTreeMap<FilterKey, String>, questions: &[Question]) -> Result<Self, String> {
+    /// value that does not fit or that no answer can have. Pointers lead into `{"filter": {"score": {"gte": …}}}`.
+    pub fn from_filter(
+        tests: &BTreeMap<FilterKey, String>,
+        questions: &[Question],
+    ) -> Result<Self, Vec<Violation>> {
         refuse_many(tests)?;
         let (members, unknown) = write(tests, questions);
-        let mut faults: Vec<_> =
-            (!unknown.is_empty()).then(|| unknown_questions(&unknown, questions)).into_iter().collect();
+        let mut faults: Vec<_> = unknown.iter().take(FEW).map(|id| unknown_question(id, questions)).collect();
         if members.is_empty() {
-            return Err(faults.concat());
+            return Err(faults);
         }
         let mut violations = Vec::new();
         let condition = read(members, questions, &mut violations);
-        for fault in violations.iter().map(|found| render_fault(&found.pointer, &found.message)) {
+        for fault in violations.into_iter().map(|found| of_parameter(found, tests, questions)) {
             if faults.len() < FEW && !faults.contains(&fault) {
                 faults.push(fault);
             }
         }
-        condition.filter(|_| faults.is_empty()).ok_or_else(|| faults.join("; "))
+        condition.filter(|_| faults.is_empty()).ok_or(faults)
     }
 }
 
-fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), String> {
+fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), Vec<Violation>> {
     let count = |(key, text): (&FilterKey, &String)| match key.operator.as_str() {
         "in" => text.split(',').count(),
         _ => 1,
@@ -63,7 +64,8 @@ fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), String> {
         [(tests.len(), MAX_FILTER_TESTS, "tests"), (values, MAX_FILTER_VALUES, "values")]
     {
         if found > allowed {
-            return Err(format!("the filter has {found} {of}, {allowed} are allowed"));
+            let message = format!("the filter has {found} {of}, {allowed} are allowed");
+            return Err(vec![Violation::new(join("", NAME), Rule::TooMany, message)]);
         }
     }
     Ok(())
@@ -105,12 +107,11 @@ fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &d
     rules.filter(|(_, rules)| rules.takes_answer())
 }
 
-/// The message about `unknown` ids.
-fn unknown_questions(unknown: &[&str], questions: &[Question]) -> String {
-    let filters: Vec<_> = unknown.iter().take(FEW).map(|id| format!("`filter[{}]`", shortened(id))).collect();
-    let verb = if unknown.len() == 1 { "names" } else { "name" };
-    let ids = listed(answered(questions).filter_map(|(id, _)| id.map(String::as_str)));
-    format!("{} {verb} no question of this form that takes an answer; there are {ids}", filters.join(", "))
+/// The violation of a test of `id`, which is not one of the `questions`.
+fn unknown_question(id: &str, questions: &[Question]) -> Violation {
+    let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
+    let ids = answered(questions).filter_map(|(id, _)| id.map(String::as_str));
+    Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowing(id, ids)
 }
 
 /// What `text` stands for behind `operator`.
@@ -143,22 +144,34 @@ fn chosen(
     is_other.then(other).filter(|other| fault(rules, other).is_none()).unwrap_or(value)
 }
 
-/// `message`, about what `pointer` names in the condition.
-fn render_fault(pointer: &str, message: &str) -> String {
-    let path = pointer.split_once(NAME).map_or("", |(_, path)| path);
-    let mut names = path.split('/').skip(1).take(2).map(|name| format!("[{}]", shortened(name)));
-    let (question, operator) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-    // What would be right is said as conditions write it.
-    let message = match message.split_once(INSTEAD) {
-        Some((why, _)) => format!("{why}{INSTEAD}`filter{question}[includes]`"),
-        None => message.replace(UNANSWERED, &format!("`filter{question}[answered]=false`")),
+/// `violation` of the condition as one of the parameter that it was read from: of `tests`, about `questions`.
+fn of_parameter(
+    violation: Violation,
+    tests: &BTreeMap<FilterKey, String>,
+    questions: &[Question],
+) -> Violation {
+    let path = violation.pointer.split_once(NAME).map_or("", |(_, path)| path);
+    let mut steps = path.split('/').skip(1).map(unescape);
+    let (question, operator) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
+    let pointer =
+        [NAME, &question, &operator].iter().fold(String::new(), |pointer, step| join(&pointer, step));
+    let is_list = |id: &str| {
+        let mut answered = answered(questions);
+        answered.any(|(known, rules)| {
+            known.is_some_and(|known| known == id) && rules.example().as_array().is_some()
+        })
     };
-    format!("`filter{question}{operator}`: {message}")
-}
-
-/// A few of the ids.
-fn listed<'a>(mut ids: impl Iterator<Item = &'a str>) -> String {
-    let few: Vec<_> = ids.by_ref().take(FEW).collect();
-    let more = if ids.next().is_some() { ", …" } else { "" };
-    few.join(", ") + more
+    let key = FilterKey { question, operator };
+    let shown = shortened(&key.question);
+    let help = match tests.get(&key) {
+        Some(text) if text.trim().is_empty() => {
+            Some(format!("write `filter[{shown}][answered]=false` to ask for no answer"))
+        }
+        // The help of a condition is JSON: of a list, that it includes what was asked for.
+        _ if violation.help.is_some() && is_list(&key.question) => {
+            Some(format!("write `filter[{shown}][includes]`"))
+        }
+        _ => None,
+    };
+    Violation { pointer, help, ..violation }
 }

@@ -4,12 +4,10 @@
 use std::collections::HashMap;
 
 use super::{About, Answer, Clause, Condition, Test};
+use crate::domain::fields::quoted;
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
-
-/// What stands between a fault and the condition that was meant.
-pub(super) const INSTEAD: &str = "; write ";
+use crate::domain::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// A question with its conditions, by the members they stand in.
 pub struct Asked<'a> {
@@ -27,19 +25,24 @@ pub fn refuse_impossible<'a>(
     questions: impl IntoIterator<Item = Asked<'a>>,
     violations: &mut Vec<Violation>,
 ) {
-    let mut earlier = HashMap::new();
+    let (mut earlier, mut order) = (HashMap::new(), Vec::new());
     for (place, asked) in questions.into_iter().enumerate() {
         for (name, condition) in asked.conditions {
             let (root, matched) = (format!("/questions/{place}/{name}"), condition.matched);
-            Linter { earlier: &earlier, root, matched, violations }.clauses(&condition.all);
+            Linter { earlier: &earlier, order: &order, root, matched, violations }.clauses(&condition.all);
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
-        earlier.extend(asked.id.filter(|_| takes_answer).map(|id| (id, asked.kind)));
+        if let Some(id) = asked.id.filter(|_| takes_answer) {
+            earlier.insert(id, asked.kind);
+            order.push(id);
+        }
     }
 }
 
 struct Linter<'a, 'j> {
     earlier: &'j HashMap<&'a str, Option<&'a Kind>>,
+    /// The ids of those questions in their order.
+    order: &'j [&'a str],
     root: String,
     /// Characters that answers may have which a `matches` names.
     matched: usize,
@@ -77,13 +80,11 @@ impl Linter<'_, '_> {
         let id = shortened(&about.question);
         let message = format!("`{id}` is not an earlier question that takes an answer");
         let place = format!("{}{}", self.root, about.at);
+        let violation = Violation::new(place, Rule::UnknownReference, message);
         self.violations.push(match connective(&id) {
-            Some(meant) => {
-                Violation::new(place, Rule::UnknownReference, format!("{message}{INSTEAD}`{meant}`"))
-            }
-            None => {
-                Violation::new(place, Rule::UnknownReference, message).instead(self.earlier.keys().copied())
-            }
+            Some(meant) => violation.help(format!("write `{meant}`")),
+            None if self.violations.len() >= MOST_COMPARED => violation,
+            None => violation.allowing(&about.question, self.order.iter().copied()),
         });
     }
 
@@ -98,24 +99,26 @@ impl Linter<'_, '_> {
             Test::Ne(_) if !faults.is_empty() => "is always true",
             _ => "can never be true",
         };
-        for (item, mut why) in faults {
-            if let Some(instead) = instead(&about.question, test, item, rules) {
-                why.push_str(&format!("{INSTEAD}`{instead}`"));
-            }
+        for (item, why) in faults {
+            let help =
+                instead(&about.question, test, item, rules).map(|instead| format!("write `{instead}`"));
+            let help = help.or_else(|| unquoted(test, item, rules));
             let message = format!("this {truth} of `{}`: {why}", about.question);
             let item = item.map(|item| format!("/{item}")).unwrap_or_default();
-            self.violations.push(Violation::new(format!("{at}{item}"), Rule::ImpossibleCondition, message));
+            let violation = Violation::new(format!("{at}{item}"), Rule::ImpossibleCondition, message);
+            self.violations.push(Violation { help, ..violation });
         }
     }
 
     /// Reports a `matches` about answers of up to `longest` characters.
     fn refuse_long(&mut self, About { question, .. }: &About, at: String, longest: usize) {
         let message = format!(
-            "`matches` needs answers of at most {} characters, those to `{question}` may have {longest}: set its \
-             `max_length`, or use `includes`, which serves longer texts",
+            "`matches` needs answers of at most {} characters, those to `{question}` may have {longest}",
             self.matched
         );
-        self.violations.push(Violation::new(at, Rule::InvalidRange, message));
+        let help =
+            format!("set the `max_length` of `{question}`, or use `includes`, which serves longer texts");
+        self.violations.push(Violation::new(at, Rule::InvalidRange, message).help(help));
     }
 }
 
@@ -181,6 +184,17 @@ fn instead(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Opt
         Test::In(values) => in_other_words(values.get(item?)?),
         _ => None,
     }
+}
+
+/// How the value of `test`, or its `item`, is written where the text of it is an answer.
+fn unquoted(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
+    let value = match test {
+        Test::Eq(value) | Test::Ne(value) => value,
+        Test::In(values) => values.get(item?)?,
+        _ => return None,
+    };
+    let is_text_meant = misfit(rules, &Value::String(value.to_string())).is_none();
+    quoted(value).filter(|_| is_text_meant)
 }
 
 /// Why `value` is not accepted as an answer.

@@ -6,10 +6,7 @@ use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::is_empty;
-use crate::domain::violation::{Rule, Violation, join};
-
-/// How a condition asks that there is no answer.
-pub(super) const UNANSWERED: &str = "`{\"answered\": false}`";
+use crate::domain::violation::{Rule, Violation, join, shortened};
 
 /// The operators, as `unknown_field` proposes them.
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
@@ -79,7 +76,7 @@ impl Reading<'_> {
         };
         match key {
             "any" if items.is_empty() => {
-                self.report(at, Rule::ImpossibleCondition, "none of no conditions is ever true");
+                self.report(at, Rule::ImpossibleCondition, "`any` needs at least one condition");
             }
             _ if items.is_empty() => self.report(at, Rule::Empty, "`all` must name a condition"),
             _ => {}
@@ -128,15 +125,16 @@ impl Reading<'_> {
     }
 
     fn unknown(&mut self, name: &str, at: &str) {
-        let message = format!("unknown operator `{name}`; known are {}", OPERATORS.join(", "));
+        let message = format!("unknown operator `{}`", shortened(name));
         let violation = Violation::new(format!("{}{at}", self.root), Rule::UnknownField, message);
-        self.violations.push(violation.instead(OPERATORS));
+        self.violations.push(violation.allowing(name, OPERATORS));
     }
 
     fn value(&mut self, operand: &Value, at: &str) -> Option<Value> {
         if is_empty(operand) {
-            let message = format!("no answer is ever empty; {UNANSWERED} asks for none");
-            self.report(at, Rule::ImpossibleCondition, message);
+            let pointer = format!("{}{at}", self.root);
+            let violation = Violation::new(pointer, Rule::ImpossibleCondition, "no answer is ever empty");
+            self.violations.push(violation.help("write `{\"answered\": false}` to ask for no answer"));
             return None;
         }
         let granted = self.budget.count(Counted::Values);

@@ -9,6 +9,7 @@ mod merge;
 mod parse;
 mod quoted;
 
+use super::violation::unescape;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -142,6 +143,14 @@ impl Value {
             Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) | Self::Array(_) => None,
         }
+    }
+
+    /// The value that the JSON pointer `pointer` (RFC 6901) leads to.
+    pub fn pointer(&self, pointer: &str) -> Option<&Value> {
+        pointer.split('/').skip(1).try_fold(self, |value, step| match value {
+            Self::Array(items) => items.get(step.parse::<usize>().ok()?),
+            _ => value.get(&unescape(step)),
+        })
     }
 
     /// The boolean, if this is one.

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::violation::{MOST_VIOLATIONS, Rule};
+use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, shortened};
 
 /// Options, and perhaps an answer in one's own words, `{"other":"text"}`.
 #[derive(Debug, Clone)]
@@ -135,8 +135,9 @@ impl SingleChoice {
         let offer = Offer::read(fields, limits);
         let display = fields.text("display", 40);
         if let Some(display) = display.as_deref().filter(|display| !["radio", "dropdown"].contains(display)) {
-            let message = format!("`display` is `radio` or `dropdown`, not `{display}`");
-            fields.refuse("display", Rule::InvalidRange, message);
+            let message = format!("`{}` is not a valid `display`", shortened(display));
+            let violation = Violation::new(fields.at("display"), Rule::InvalidRange, message);
+            fields.report(violation.allowing(display, ["radio", "dropdown"]));
         }
         Self { offer }
     }

@@ -113,10 +113,9 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
     };
     let kind = Kind::read(name, fields, budget);
     if kind.is_none() {
-        let known = Kind::NAMES.join(", ");
-        let message = format!("unknown question type `{name}`; known are {known}");
+        let message = format!("unknown question type `{}`", shortened(name));
         let violation = Violation::new(fields.at("type"), Rule::UnknownQuestionType, message);
-        fields.report(violation.instead(Kind::NAMES));
+        fields.report(violation.allowing(name, Kind::NAMES));
     }
     kind
 }

@@ -82,7 +82,7 @@ impl Kind {
         let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
         let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
-        Some((kind, missing.flat_map(|violation| violation.candidates).collect()))
+        Some((kind, missing.map(|violation| violation.last_step()).collect()))
     }
 
     /// Whether it begins a page, which decides for all questions up to the next.

@@ -1,8 +1,8 @@
 //! `labels`: what stands beside some of the values that can be chosen.
 
-use crate::domain::fields::{Fields, control_character};
+use crate::domain::fields::{Fields, control_character, quoted};
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation, join};
+use crate::domain::violation::{Rule, Violation, join, shortened};
 
 /// Reports what is wrong with `labels`, an object from some of `values` to texts.
 pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
@@ -18,17 +18,18 @@ pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
     };
     for (key, label) in labels {
         let pointer = join(&fields.at("labels"), key);
-        let fault = if !values.contains(key) {
-            let known = values.join(", ");
-            Some((Rule::InvalidRange, format!("`{key}` cannot be labelled; what can is {known}")))
+        if !values.contains(key) {
+            let message = format!("`{}` cannot be labelled", shortened(key));
+            let violation = Violation::new(pointer, Rule::InvalidRange, message);
+            fields.report(violation.allowing(key, values.iter().map(String::as_str)));
         } else if let Value::String(text) = label {
-            fields.violations().extend(control_character(text, &pointer));
-            None
+            fields.violations().extend(control_character(&format!("the label of {key}"), text, &pointer));
         } else {
-            Some((Rule::TypeMismatch, format!("the label of {key} must be text, not {}", label.kind())))
-        };
-        if let Some((rule, message)) = fault {
-            fields.report(Violation::new(pointer, rule, message));
+            let message = format!("the label of {key} must be text, not {}", label.kind());
+            fields.report(Violation {
+                help: quoted(label),
+                ..Violation::new(pointer, Rule::TypeMismatch, message)
+            });
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use crate::domain::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
 #[derive(Debug, Clone)]
@@ -64,8 +64,10 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &Options) -> Vec<bool> {
             continue;
         }
         let pointer = join(&fields.at("required_rows"), &index.to_string());
-        let message = format!("`{row}` is none of the rows");
-        fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+        let message = format!("`{}` is not one of the rows", shortened(&row));
+        let violation = Violation::new(pointer, Rule::InvalidRange, message);
+        let is_compared = fields.violations().len() < MOST_COMPARED;
+        fields.report(if is_compared { violation.allowing(&row, rows.values()) } else { violation });
     }
     needed
 }

@@ -1,6 +1,6 @@
 //! Lists of things that can be chosen: the options of a choice, the rows and columns of a matrix.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::Fault;
 use super::json::object;
@@ -41,13 +41,16 @@ impl Options {
     }
 
     fn read_items(fields: &mut Fields<'_, '_>, name: &'static str, items: &[Value]) -> Self {
-        let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+        let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashMap::<_, usize>::new());
         for (place, item) in items.iter().enumerate() {
             let pointer = join(&fields.at(name), &place.to_string());
             let Some((value, label)) = read_item(name, item, &pointer, fields.violations()) else { continue };
-            if !seen.insert(value.clone()) {
+            if let Some(first) = seen.get(&value) {
                 let message = format!("`{value}` appears twice in the list");
-                fields.report(Violation::new(pointer, Rule::DuplicateOption, message));
+                let related = join(&fields.at(name), &first.to_string());
+                fields.report(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
+            } else {
+                seen.insert(value.clone(), place);
             }
             let written = Value::from(value.as_str());
             canonical.push(match label {

@@ -170,10 +170,10 @@ async fn what_can_never_be_is_refused_and_told() {
     for (query, told) in [
         (
             filter("nobody=4"),
-            "`filter[nobody]` names no question of this form that takes an answer; there are n, tale,",
+            "`filter[nobody]`: `nobody` is not a question of this form that takes an answer",
         ),
-        (filter("note=4"), "`filter[note]` names no question of this form that takes an answer"),
-        (filter("score.near=4"), "`filter[score][near]`: unknown operator `near`; known are eq, ne, lt,"),
+        (filter("note=4"), "`filter[note]`: `note` is not a question of this form that takes an answer"),
+        (filter("score.near=4"), "`filter[score][near]`: unknown operator `near`"),
         (
             filter("score=good"),
             "this can never be true of `score`: Enter a whole number from 1 to 5, not text",
@@ -209,21 +209,18 @@ async fn what_can_never_be_is_refused_and_told() {
         (filter("many.includes=z"), "this can never be true of `many`: Choose one of a, b"),
         (filter("day.gt=soon"), "this can never be true of `day`: Enter a date"),
         (filter("tale.matches=("), "`filter[tale][matches]`: invalid `matches`: unclosed group"),
-        ("filter[]=1".to_owned(), "`filter[]` is no filter; write `filter[question][operator]`"),
-        ("filter[score][eq][x]=1".to_owned(), "`filter[score][eq][x]` is no filter"),
-        ("filter=1".to_owned(), "this operation takes no parameter `filter`"),
-        ("filter[score]=1&filter[score][eq]=1".to_owned(), "`filter[score][eq]` given more than once"),
-        (
-            "trashed=true&q=x".to_owned(),
-            "this operation takes no parameter `q`; it takes `limit`, `cursor`, `trashed`",
-        ),
-        ("since=yesterday".to_owned(), "such as 2027-01-31T18:00:00Z, got `yesterday`"),
+        ("filter[]=1".to_owned(), "`filter[]`: not a valid filter; write `filter[question][operator]`"),
+        ("filter[score][eq][x]=1".to_owned(), "`filter[score][eq][x]`: not a valid filter"),
+        ("filter=1".to_owned(), "`filter`: unknown parameter"),
+        ("filter[score]=1&filter[score][eq]=1".to_owned(), "`filter[score][eq]`: given more than once"),
+        ("trashed=true&q=x".to_owned(), "`q`: unknown parameter"),
+        ("since=yesterday".to_owned(), "such as 2027-01-31T18:00:00Z, found `yesterday`"),
         (
             "since=2026-11-20T10:00:04%2B01:00&until=2026-11-20T09:00:03.999Z".to_owned(),
-            "`since` (2026-11-20T09:00:04.000Z) is after `until` (2026-11-20T09:00:03.999Z)",
+            "`since`: 2026-11-20T09:00:04.000Z is after 2026-11-20T09:00:03.999Z",
         ),
-        ("status=spam".to_owned(), "`status` expects `completed`, got `spam`"),
-        ("order=up".to_owned(), "`order` expects `desc` or `asc`, got `up`"),
+        ("status=spam".to_owned(), "`status`: expected `completed`, found `spam`"),
+        ("order=up".to_owned(), "`order`: expected `desc` or `asc`, found `up`"),
     ] {
         let refused = server.get(format!("{}?{query}", path(&form))).send().await;
         assert_eq!(refused.code(), "invalid_query", "{query}");
@@ -239,15 +236,16 @@ async fn all_that_is_wrong_with_a_query_is_told() {
     let parameters = "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2";
     let filters = "filter[foo]=1&filter[bar]=1&filter[q3]=x&filter[q2][near]=1";
     let told = [
-        "`since` expects",
-        "`order` expects",
-        "`filter[q1]` given more than once",
-        "`filter[]` is no filter",
-        "`limit` given more than once",
-        "no parameter `nope`, `more`;",
+        "`since`: expected",
+        "`order`: expected",
+        "`filter[q1][eq]`: given more than once",
+        "`filter[]`: not a valid filter",
+        "`limit`: given more than once",
+        "`nope`: unknown parameter; `more`: unknown parameter",
     ];
     let told_of_filters = [
-        "`filter[bar]`, `filter[foo]` name no question of this form",
+        "`filter[bar]`: `bar` is not a question of this form",
+        "`filter[foo]`: `foo` is not a question of this form",
         "`filter[q3][eq]`: this can never be true",
         "`filter[q2][near]`: unknown operator",
     ];
@@ -256,7 +254,7 @@ async fn all_that_is_wrong_with_a_query_is_told() {
         // The questions are looked up for what can be read.
         (format!("{parameters}&{filters}"), &told[..]),
         (filters.to_owned(), &told_of_filters[..]),
-        ("trashed=true&limit=x&q=1".to_owned(), &["`limit` expects", "no parameter `q`"]),
+        ("trashed=true&limit=x&q=1".to_owned(), &["`limit`: expected", "`q`: unknown parameter"]),
     ] {
         let refused = server.get(format!("{}?{query}", path(&form))).send().await;
         let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
@@ -297,7 +295,7 @@ async fn a_filter_names_questions_of_the_present_version() {
     for (text, told) in [
         (
             "score=5",
-            "`filter[score]` names no question of this form that takes an answer; there are n, a, stars",
+            r#""message":"`score` is not a question of this form that takes an answer","allowed":["n","a","stars"]"#,
         ),
         ("a=nine", "this can never be true of `a`: Enter a whole number from 1 to 5"),
     ] {
@@ -331,7 +329,7 @@ async fn a_filter_has_ten_tests_and_a_hundred_values_at_most() {
         let found = server.get(format!("{}?{query}", path(&form))).send().await;
         match refused {
             None => drop(found.expect(200)),
-            Some(told) => assert_eq!(found.expect(400)["detail"], told),
+            Some(told) => assert_eq!(found.expect(400)["detail"], format!("`filter`: {told}")),
         }
     }
 }
@@ -354,7 +352,6 @@ async fn patterns_of_a_filter_are_held_against_short_texts() {
     assert_eq!(numbers(&list.expect(200)), [1_000]);
     for (text, told) in [
         ("tale.matches=x", "`filter[tale][matches]`: `matches` needs answers of at most 1000 characters"),
-        ("tale.matches=x", "or use `includes`, which serves longer texts"),
         (r"page.matches=\w{50}", "`filter[page][matches]`: `matches` compiles to more than 256 KiB"),
         (&format!("page.matches={}", "x".repeat(1_001)), "more than 1000 characters"),
     ] {
@@ -525,20 +522,20 @@ async fn where_is_another_way_to_write_a_filter() {
     for (query, detail) in [
         (
             "where=score",
-            "`where` expects a question, an operator and a value, such as score.gte=4, got `score`",
+            "`where`: expected a question, an operator and a value, such as score.gte=4, found `score`",
         ),
         (
             "where=.gte=4",
-            "`where` expects a question, an operator and a value, such as score.gte=4, got `.gte=4`",
+            "`where`: expected a question, an operator and a value, such as score.gte=4, found `.gte=4`",
         ),
-        ("where=score.gte=4&where=score.gte=4", "`score.gte` given more than once"),
-        (&eleven, "`score.gte` given more than once"),
-        ("where=score.gte=4&filter[score][gte]=4", "`score.gte` given more than once"),
+        ("where=score.gte=4&where=score.gte=4", "`filter[score][gte]`: given more than once"),
+        (&eleven, "`filter[score][gte]`: given more than once"),
+        ("where=score.gte=4&filter[score][gte]=4", "`filter[score][gte]`: given more than once"),
     ] {
         let refused = list(query).await;
         assert_eq!(refused.code(), "invalid_query", "{query}");
         assert!(refused.json()["detail"].as_str().unwrap().contains(detail), "{}", refused.text());
         let count = |text: &str| text.matches("more than once").count();
-        assert_eq!(count(refused.text()), count(detail), "{query}");
+        assert_eq!(count(refused.json()["detail"].as_str().unwrap()), count(detail), "{query}");
     }
 }

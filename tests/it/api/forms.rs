@@ -187,44 +187,43 @@ async fn queries_are_taken_only_as_they_are_known() {
     let server = Server::start().await;
     const KNOWN: &str = "`limit`, `cursor`, `status`, `q`, `trashed`, `count`";
     let form = server.published(questions()).await;
-    let page = "`limit` expects a number from 1 to 1000, got";
-    let unknown =
-        |name: &str, known: &str| format!("this operation takes no parameter `{name}`; it takes {known}");
+    let page = "`limit`: expected a number from 1 to 1000, found";
+    let unknown = |name: &str, known: &str| format!("`{name}`: unknown parameter; it takes {known}");
     let bad = [
         (Method::GET, format!("{FORMS}?limit=0"), format!("{page} `0`")),
         (Method::GET, format!("{FORMS}?limit=1001"), format!("{page} `1001`")),
         (Method::GET, format!("{FORMS}?limit=-1"), format!("{page} `-1`")),
         (Method::GET, format!("{FORMS}?limit=t%C3%A9n"), format!("{page} `t\u{e9}n`")),
         (Method::GET, format!("{FORMS}?limit="), format!("{page} ``")),
-        (Method::GET, format!("{FORMS}?limit=1&limit=2"), "`limit` given more than once".to_owned()),
+        (Method::GET, format!("{FORMS}?limit=1&limit=2"), "`limit`: given more than once".to_owned()),
         (Method::GET, format!("{FORMS}?limit=1&sort=title"), unknown("sort", KNOWN)),
         (Method::GET, format!("{FORMS}?{}", "x".repeat(90)), unknown(&"x".repeat(80), KNOWN)),
         (Method::GET, format!("{FORMS}/{form}?x"), unknown("x", "none")),
-        (Method::GET, format!("{FORMS}?q=caf%E9"), "`q` is no UTF-8 once it is percent-decoded".to_owned()),
+        (Method::GET, format!("{FORMS}?q=caf%E9"), "`q`: not UTF-8 once it is percent-decoded".to_owned()),
         (
             Method::GET,
             format!("{FORMS}?%FF=1"),
-            "`\u{fffd}` is no UTF-8 once it is percent-decoded".to_owned(),
+            "`\u{fffd}`: not UTF-8 once it is percent-decoded".to_owned(),
         ),
         (
             Method::GET,
             format!("{FORMS}?limit=0&q=caf%E9&x"),
-            format!("`q` is no UTF-8 once it is percent-decoded; {page} `0`; {}", unknown("x", KNOWN)),
+            format!("`q`: not UTF-8 once it is percent-decoded; {page} `0`; {}", unknown("x", KNOWN)),
         ),
         (
             Method::GET,
             format!("{FORMS}?status=open"),
-            "`status` expects `draft` or `published`, got `open`".to_owned(),
+            "`status`: expected `draft` or `published`, found `open`".to_owned(),
         ),
         (
             Method::DELETE,
             format!("{FORMS}/{form}?purge=yes"),
-            "`purge` expects `true` or `false`, got `yes`".to_owned(),
+            "`purge`: expected `true` or `false`, found `yes`".to_owned(),
         ),
         (
             Method::POST,
             format!("{FORMS}?dry_run=1"),
-            "`dry_run` expects `true` or `false`, got `1`".to_owned(),
+            "`dry_run`: expected `true` or `false`, found `1`".to_owned(),
         ),
         (
             Method::GET,
@@ -241,7 +240,14 @@ async fn queries_are_taken_only_as_they_are_known() {
     for (method, path, detail) in bad {
         let answer = server.call(method, &path).json(json!({})).send().await;
         assert_eq!(answer.code(), "invalid_query", "{path}");
-        assert_eq!(answer.json()["detail"], detail, "{path}");
+        let errors = answer.json()["errors"].as_array().unwrap().clone();
+        let taken = errors.iter().find(|error| error["code"] == "unknown_field").map(|error| {
+            let names = error["allowed"].as_array().cloned().unwrap_or_default();
+            let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str().unwrap())).collect();
+            format!("; it takes {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") })
+        });
+        let told = answer.json()["detail"].as_str().unwrap().to_owned() + &taken.unwrap_or_default();
+        assert_eq!(told, detail, "{path}");
     }
     for fine in ["limit=1000", "q=%EF%BF%BD", "q=%zz+%C3%A9&&", ""] {
         server.get(format!("{FORMS}?{fine}")).send().await.expect(200);

@@ -92,7 +92,7 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
             "question `q2`: `required` must be true or false, not a number",
         ),
         (&["--set", "questions.q3.max=99", "--title", ""], 6, "2 problems, nothing was stored"),
-        (&["--set", "questions.q3.mix=2"], 6, "error[unknown_field]: unknown field `mix` in question 3\n"),
+        (&["--set", "questions.q3.mix=2"], 6, "error[unknown_field]: question `q3`: unknown field `mix`\n"),
         (&["--set", "titel=A"], 6, "= help: a field with a similar name exists: `title`"),
         (
             &["--set", "settings.max_respones=3"],
@@ -107,7 +107,7 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
         (
             &["--title", "q\u{7}", "--set", "settings.closed=5"],
             6,
-            "`title`: The control character U+0007 is not allowed",
+            "`title` has the control character U+0007, which is not allowed",
         ),
         (&["--slug", "taken"], 5, "slug `taken` already belongs to"),
         (&["--set", "questions.q9.title=A"], 2, "`q9` is no question of the form"),

@@ -144,7 +144,7 @@ fn problems_come_back_as_comments_until_they_are_mended() {
     let second = round(&home, 2);
     let lines: Vec<_> = second.lines().collect();
     assert_eq!(lines[0], "#> Not saved yet, 2 problems. To give up, close the file as it is.");
-    let typo = "unknown field `titel` in the form (a field with a similar name exists: `title`)";
+    let typo = "unknown field `titel` (a field with a similar name exists: `title`)";
     assert_eq!(lines[1], format!("#> line 5: {typo}"), "{second}");
     assert!(lines[4].starts_with("titel:") && lines[3] == "# mine", "{second}");
     let kind = lines.iter().position(|line| line.contains("ratting") && !line.starts_with("#>")).unwrap();

@@ -18,6 +18,7 @@ mod imported;
 mod leaves;
 mod life;
 mod lists;
+mod newer;
 mod prompts;
 mod round_trip;
 mod scene;

@@ -43,7 +43,7 @@ more\thidden\tits `show_if` does not hold
 source\tasked\tanswered by its default
 email\trefused\tinvalid_email: Enter an email address like name@example.com
 note\trefused\tnot_answerable: This is not asked and takes no answer
-emial\trefused\tunknown_question: `emial` is no question of this form; a similar id exists: `email`
+emial\trefused\tunknown_question: `emial` is not a question of this form; a similar id exists: `email`
 "
     );
     assert_eq!(tried.stderr, "error: feedback.yaml: the answers would be refused\n");
@@ -191,8 +191,11 @@ fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
             "title: A\nquestions: [{type: email, title: T}]\nsettings: {closed: Off}\n",
             "= help: write `false`",
         ),
-        ("title: A\nquestions: [{type: file, title: T}]\n", "= help: known are short_text, long_text"),
-        ("title: A\nquestions: [{type: calculated, title: T}]\n", "= help: known are short_text, long_text"),
+        ("title: A\nquestions: [{type: file, title: T}]\n", "= help: expected one of: short_text, long_text"),
+        (
+            "title: A\nquestions: [{type: calculated, title: T}]\n",
+            "= help: expected one of: short_text, long_text",
+        ),
     ] {
         home.write("form.yaml", text);
         let said = home.run(&["validate", "form.yaml"]).expect(6).stderr;
@@ -209,7 +212,7 @@ fn a_workflow_shows_problems_beside_their_lines() {
     assert_eq!(
         told.stdout,
         "\
-::error file=bad.yaml,line=2,col=1,title=unknown_field::unknown field `question` in the form%0Ahelp: a field with a similar name exists: `questions`
+::error file=bad.yaml,line=2,col=1,title=unknown_field::unknown field `question`%0Ahelp: a field with a similar name exists: `questions`
 ::error file=bad.yaml,line=3,col=7,title=invalid_slug::`slug` has lower-case letters, digits and single hyphens, 64 at most
 ::error title=usage::cannot read missing.yaml: there is no such file
 "

@@ -21,7 +21,7 @@ fn problems(condition: &str) -> Vec<(String, &'static str)> {
     let violations = read(&questions).err().unwrap_or_default();
     let tail = |pointer: &str| pointer.strip_prefix("/questions/6/show_if").unwrap().to_owned();
     let mut found: Vec<_> =
-        violations.iter().map(|found| (tail(&found.pointer), found.code.name())).collect();
+        violations.iter().map(|found| (tail(&found.pointer), found.code.known().unwrap().name())).collect();
     found.sort_unstable();
     found
 }
@@ -101,7 +101,7 @@ fn only_earlier_questions_that_take_answers_can_be_named() {
             ("/questions/8/required_if/x", "unknown_reference"),
         ]
     );
-    assert!(violations.iter().any(|found| found.candidates.contains(&"stars".to_owned())));
+    assert!(violations.iter().any(|found| found.allowed.contains(&"stars".to_owned())));
 }
 
 #[test]
@@ -175,12 +175,13 @@ fn bounds_that_do_not_move_are_bounds_for_conditions() {
 fn of_a_list_an_option_is_asked_with_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
-        (r#"{"food":"a"}"#, r#"Enter a list, not text; write `{"food": {"includes": "a"}}`"#),
-        (r#"{"food":["b"]}"#, r#"Enter a list, not text; write `{"food": {"includes": "b"}}`"#),
-        (r#"{"food":"c"}"#, "Enter a list, not text"),
+        (r#"{"food":"a"}"#, Some(r#"write `{"food": {"includes": "a"}}`"#)),
+        (r#"{"food":["b"]}"#, Some(r#"write `{"food": {"includes": "b"}}`"#)),
+        (r#"{"food":"c"}"#, None),
     ] {
         let violations = read(&format!("{list}{condition}}}")).unwrap_err();
-        assert_eq!(violations[0].message, format!("this can never be true of `food`: {expected}"));
+        let message = "this can never be true of `food`: Enter a list, not text";
+        assert_eq!((&*violations[0].message, violations[0].help.as_deref()), (message, expected));
     }
 }
 
@@ -205,7 +206,8 @@ fn what_no_answer_can_be_every_answer_is_other_than() {
 fn what_was_meant_by_a_condition_is_told() {
     let earlier = r#"{"id":"m","type":"multiple_choice","title":"M","options":["a","b"],"allow_other":true},
         {"id":"c","type":"single_choice","title":"C","options":["a","b"],"allow_other":true},
-        {"id":"s","type":"single_choice","title":"S","options":["x","y"]},{"type":"rating","title":"T","show_if":"#;
+        {"id":"s","type":"single_choice","title":"S","options":["x","y"]},
+        {"id":"t","type":"short_text","title":"T"},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
         (
             r#"{"m":{"includes":["a","b"]}}"#,
@@ -215,12 +217,17 @@ fn what_was_meant_by_a_condition_is_told() {
         (r#"{"m":{"includes":"pink"}}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
         (r#"{"m":"pink"}"#, r#"write `{"m": {"includes": {"other":"pink"}}}`"#),
         (r#"{"c":["a","pink"]}"#, r#"write `{"c": {"eq": {"other":"pink"}}}`"#),
-        (r#"{"or":[{"s":"x"}]}"#, "`or` is not an earlier question that takes an answer; write `any`"),
-        (r#"{"and":[{"s":"x"}]}"#, "; write `all`"),
+        (r#"{"or":[{"s":"x"}]}"#, "write `any`"),
+        (r#"{"and":[{"s":"x"}]}"#, "write `all`"),
+        (r#"{"s":7}"#, ""),
+        (r#"{"t":7}"#, r#"quote it: "7""#),
+        (r#"{"t":["a",true]}"#, r#"quote it: "true""#),
+        (r#"{"t":""}"#, r#"write `{"answered": false}` to ask for no answer"#),
     ] {
         let violations = read(&format!("{earlier}{condition}}}")).unwrap_err();
-        assert!(violations[0].message.ends_with(expected), "{condition}: {violations:?}");
-        assert!(!condition.contains("[{") || violations[0].candidates.is_empty(), "{violations:?}");
+        let help = violations[0].help.as_deref().unwrap_or_default();
+        assert_eq!(help, expected, "{condition}: {violations:?}");
+        assert!(!condition.contains("[{") || violations[0].allowed.is_empty(), "{violations:?}");
     }
 }
 
@@ -294,8 +301,8 @@ fn patterns_are_asked_of_short_texts() {
     for named in [r#""type":"long_text""#, r#""type":"short_text","max_length":1001"#] {
         let violations = form(named, matches).unwrap_err();
         assert_eq!(places(&violations), [("/questions/1/show_if/x/matches", "invalid_range")]);
-        let message = &violations[0].message;
-        assert!(message.contains("set its `max_length`, or use `includes`"), "{message}");
+        let help = "set the `max_length` of `x`, or use `includes`, which serves longer texts";
+        assert_eq!(violations[0].help.as_deref(), Some(help));
         assert!(form(named, r#"{"includes":"a"}"#).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use forms::domain::form::Version;
 use forms::domain::limits::Limits;
+use forms::domain::violation::Violation;
 
 use super::{now, object, version};
 
@@ -24,7 +25,9 @@ fn table(questions: &str, cases: &[(&str, &[(&str, &str)])]) {
 
 fn told(version: &Version, answers: &str) -> Vec<String> {
     let violations = version.check(&object(answers), &Limits::default(), now()).unwrap_err();
-    violations.into_iter().map(|violation| violation.message).collect()
+    let help =
+        |violation: &Violation| violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
+    violations.iter().map(|violation| violation.message.clone() + &help(violation)).collect()
 }
 
 fn leave(title: &str) -> String {
@@ -32,7 +35,7 @@ fn leave(title: &str) -> String {
 }
 
 fn wait(title: &str, id: &str) -> String {
-    format!("whether \"{title}\" is asked depends on `{id}`; mend that first")
+    format!("whether \"{title}\" is asked depends on `{id}`; correct `{id}` first")
 }
 
 fn needed(title: &str) -> String {
@@ -40,7 +43,7 @@ fn needed(title: &str) -> String {
 }
 
 fn perhaps(title: &str, id: &str) -> String {
-    format!("\"{title}\" needs an answer, unless that changes as `{id}` is mended")
+    format!("\"{title}\" needs an answer; correct `{id}` first: the answer may then not be needed")
 }
 
 #[test]

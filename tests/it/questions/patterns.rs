@@ -10,7 +10,10 @@ use super::{define, holds, refuses};
 fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
     let form = json::parse(&format!(r#"{{"title":"F","questions":[{questions}]}}"#)).unwrap();
     let found = Definition::read(&form, &Limits::default()).err().unwrap_or_default();
-    found.into_iter().map(|found| (found.code.name(), found.pointer, found.message)).collect()
+    found
+        .into_iter()
+        .map(|found| (found.code.known().unwrap().name(), found.pointer, found.message))
+        .collect()
 }
 
 /// Codes and pointers alone.

@@ -1,0 +1,72 @@
+//! Misspelt names: which of the names that exist was meant.
+
+/// Characters of the longest text that is compared with names. Comparing takes time by the square of it.
+const MOST_CHARACTERS: usize = 40;
+
+/// Names that are proposed in place of one that is wrong.
+pub const MOST_ALLOWED: usize = 20;
+
+/// The name most like `written`, if one is near: at most one slip, and one more for every four characters, but most of
+/// what is written as it is meant.
+pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = written.chars().count();
+    let distances = names.into_iter().filter_map(|name| Some((distance(written, length, name)?, name)));
+    distances.min().map(|(_, name)| name)
+}
+
+/// At most [`MOST_ALLOWED`] of `names`: those that are [`similar`] to `written`, the most alike first, then the others in
+/// their order.
+pub fn nearest_first<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let length = written.chars().count();
+    let distances =
+        names.into_iter().map(|name| (distance(written, length, name).unwrap_or(usize::MAX), name));
+    let mut names: Vec<_> = distances.collect();
+    names.sort_by_key(|(distance, _)| *distance);
+    names.into_iter().take(MOST_ALLOWED).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// How many slips lie between `written`, which has `length` characters, and `name`; `None` if those are too many.
+fn distance(written: &str, length: usize, name: &str) -> Option<usize> {
+    let is_near = |distance: usize| distance <= 1 + length / 4 && distance * 2 < length;
+    // The difference in length costs nothing to find, and there are never fewer slips.
+    if length > MOST_CHARACTERS || !is_near(name.chars().count().abs_diff(length)) {
+        return None;
+    }
+    Some(strsim::osa_distance(written, name)).filter(|distance| is_near(*distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ALLOWED, nearest_first, similar};
+
+    #[test]
+    fn a_slip_is_forgiven_and_another_word_is_not() {
+        let names = ["title", "type", "email", "rating", "time", "d"];
+        for (written, expected) in [
+            ("titel", Some("title")),
+            ("tyep", Some("type")),
+            ("emial", Some("email")),
+            ("ratting", Some("rating")),
+            ("tmie", Some("time")),
+            ("d", Some("d")),
+            ("slug", None),
+            ("file", None),
+            ("0", None),
+            ("", None),
+        ] {
+            assert_eq!(similar(written, names), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn near_names_come_first_and_the_others_in_their_order() {
+        assert_eq!(
+            nearest_first("tiem", ["email", "title", "time", "type"]),
+            ["time", "email", "title", "type"]
+        );
+        assert_eq!(nearest_first("titl", ["time", "title"]), ["title", "time"]);
+        let names: Vec<_> = (0..100).map(|number| format!("question_{number}")).collect();
+        let nearest = nearest_first("qeustion_77", names.iter().map(String::as_str));
+        assert_eq!((nearest.len(), &*nearest[0]), (MOST_ALLOWED, "question_77"));
+    }
+}

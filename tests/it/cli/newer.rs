@@ -1,0 +1,240 @@
+//! Servers that know more than this version, say it in another language, or are no forms servers at all.
+
+use serde_json::{Value, json};
+
+use super::Home;
+use super::stand_in::{Reply, StandIn};
+
+const TIME: &str = "2026-11-20T09:00:00.000Z";
+
+/// A problem document with this status and these members besides.
+fn problem(status: &str, code: &str, members: Value) -> Reply {
+    let mut body = json!({
+        "type": format!("/problems/{code}"), "title": "Nein", "code": code, "detail": "Das geht nicht",
+        "status": status[..3].parse::<u16>().unwrap(), "retry_plan": {"after": 1.50},
+    });
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    StandIn::status(status, "content-type: application/problem+json\r\n", &body.to_string())
+}
+
+/// A form with a status, a reason, a type of question and members that this version does not know.
+fn form() -> Value {
+    json!({
+        "id": "frm_7k2m9q4x1abz", "title": "Lunch", "slug": "lunch", "status": "archived", "version": 1,
+        "accepting": false, "accepting_reason": "paused_by_owner",
+        "questions": [
+            {"id": "q1", "type": "signature", "title": "Sign", "required": true},
+            {"id": "q3", "type": "rating", "title": "How was it?", "required": false},
+        ],
+        "settings": {"theme": "dark"}, "response_count": 2, "created_at": TIME, "updated_at": TIME,
+        "owner": {"name": "Ada"},
+    })
+}
+
+fn submission() -> Value {
+    json!({
+        "id": "sub_01k3v8m2f4q6s8t0w2y4z6a8bc", "form_id": "frm_7k2m9q4x1abz", "status": "quarantined",
+        "answers": {"q1": "x"}, "submitted_at": TIME, "form_version": 1, "score": 0.25,
+    })
+}
+
+/// Runs the command against a server that gives these replies, once each.
+fn run(home: &Home, replies: Vec<Reply>, arguments: &[&str]) -> super::Run {
+    let server = StandIn::answering(replies);
+    home.run(&[&["--url", &server.url, "--retries", "0"], arguments].concat())
+}
+
+#[test]
+fn an_unknown_code_counts_by_its_status() {
+    let home = Home::new();
+    for (status, code, exit) in [
+        ("404 Not Found", "form_archived", 3),
+        ("410 Gone", "form_gone", 3),
+        ("403 Forbidden", "plan_exceeded", 4),
+        ("409 Conflict", "form_frozen", 5),
+        ("402 Payment Required", "unpaid", 6),
+        ("503 Service Unavailable", "moving_house", 7),
+    ] {
+        let told = run(&home, vec![problem(status, code, json!({}))], &["show", "f"]).expect(exit);
+        assert_eq!(told.stderr, format!("error[{code}]: Das geht nicht\n"), "{told:?}");
+        let told = run(&home, vec![problem(status, code, json!({}))], &["show", "f", "-o", "json"]).problem();
+        assert_eq!((&told["code"], &told["exit"]), (&json!(code), &json!(exit)), "{told}");
+        assert_eq!(told["retry_plan"], json!({"after": 1.50}), "{told}");
+    }
+}
+
+#[test]
+fn what_counts_is_the_status_of_the_answer_and_not_the_one_in_its_body() {
+    let told = problem("403 Forbidden", "plan_exceeded", json!({"status": 500}));
+    run(&Home::new(), vec![told], &["show", "f"]).expect(4);
+}
+
+#[test]
+fn a_refusal_without_a_problem_document_is_told_by_its_status() {
+    let home = Home::new();
+    for (status, body, exit) in [
+        ("403 Forbidden", "<html><h1>403</h1></html>", 4),
+        ("404 Not Found", "{\"error\":\"nothing\"}", 3),
+        ("502 Bad Gateway", "", 7),
+        ("400 Bad Request", "no", 6),
+    ] {
+        let told = run(&home, vec![StandIn::status(status, "", body)], &["list"]).expect(exit);
+        let said = format!(" answered {status}, without a problem document\n  = help: is it a forms server?");
+        assert!(told.stderr.contains(&said), "{told:?}");
+        let told = run(&home, vec![StandIn::status(status, "", body)], &["list", "-o", "json"]).problem();
+        assert_eq!((&told["code"], &told["exit"]), (&json!("unexpected_answer"), &json!(exit)), "{told}");
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_not_read_to_its_end() {
+    let home = Home::new();
+    let endless = |status: &str, sent: usize| {
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: 10000000000\r\n\r\n");
+        Reply::Bytes([head.as_bytes(), &vec![b' '; sent]].concat())
+    };
+    run(&home, vec![endless("403 Forbidden", 3 << 20)], &["list"]).expect(4);
+    let told = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
+    assert!(told.stderr.contains("its answer has more than 64 MiB"), "{told:?}");
+}
+
+#[test]
+fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
+    let home = Home::new();
+    home.write(
+        "lunch.yaml",
+        "title: LUNCH\nslug: lunch\nquestions:\n  - {id: a, type: rating, title: Taste}\n  - {id: aa, type: rating, title: Price}\n",
+    );
+    let errors = json!([
+        {"pointer": "/title", "code": "shouting", "message": "Nicht so laut", "help": "schreib es klein", "since": 7},
+        {"pointer": "/slug", "code": "slug_taken", "message": "Vergeben"},
+        {"pointer": "/questions/0/title", "code": "not_a_topic", "message": "Unbekannt", "allowed": ["Tastes", "Size"]},
+        {"pointer": "/questions/1/id", "code": "similar_id", "message": "Fast gleich", "related": "/questions/0/id"},
+        {"pointer": "/questions/1/type", "code": "type_not_in_plan", "message": "Nicht im Plan", "allowed": ["email", "date"]},
+    ]);
+    let refused = || vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
+    let told = run(&home, refused(), &["create", "-f", "lunch.yaml"]).expect(6).stderr;
+    let after: String = told.split("lunch.yaml: ").nth(1).unwrap().to_owned();
+    assert_eq!(after, "5 problems found\n", "{told}");
+    for part in [
+        "error[shouting]: Nicht so laut\n --> lunch.yaml:1:8\n",
+        "= help: schreib es klein\n",
+        "error[slug_taken]: Vergeben\n --> lunch.yaml:2:7\n",
+        "^^^^^ in use\n",
+        "= help: to change that form: forms edit lunch\n",
+        " --> lunch.yaml:4:34\n",
+        "= help: a similar name exists: `Tastes`\n",
+        "4 |   - {id: a, type: rating, title: Taste}\n  |          - see here\n5 |   - {id: aa,",
+        "= help: expected one of: email, date\n",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+    let told = run(&home, refused(), &["create", "-f", "lunch.yaml", "-o", "json"]).problem();
+    assert_eq!((&told["code"], &told["status"], &told["exit"]), (&json!("policy"), &json!(422), &json!(6)));
+    assert_eq!(told["retry_plan"], json!({"after": 1.50}));
+    let first = &told["errors"][0];
+    assert_eq!((&first["code"], &first["since"], &first["line"]), (&json!("shouting"), &json!(7), &json!(1)));
+}
+
+#[test]
+fn what_a_newer_server_finds_without_a_file_names_its_place() {
+    let home = Home::new();
+    let errors = json!([
+        {"pointer": "/questions/0/title", "code": "shouting", "message": "Nicht so laut"},
+        {"pointer": "/settings/theme", "code": "unknown_field", "message": "Kenne ich nicht", "allowed": ["them"]},
+    ]);
+    let refused = vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
+    let told = run(&home, refused, &["create", "--title", "A", "-Q", "email:B"]).expect(6).stderr;
+    let expected = "error[shouting]: question 1: Nicht so laut\nerror[unknown_field]: `settings`: Kenne ich nicht\n  \
+                    = help: a field with a similar name exists: `them`\nerror: 2 problems, nothing was stored\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_newer_refusal_of_answers_stands_beside_the_answer_it_is_about() {
+    let home = Home::new();
+    home.write("answers.json", "{\"q1\": \"x\",\n \"q3\": 4}\n");
+    let errors = json!([
+        {"pointer": "/answers/q3", "question": "q3", "code": "too_nice", "message": "Zu gut", "allowed": ["1", "2"]},
+        {"pointer": "/answers/q1", "question": "q1", "code": "unsigned", "message": "Leer", "help": "unterschreib"},
+    ]);
+    let mut open = form();
+    open.as_object_mut().unwrap().remove("accepting_reason");
+    let replies = || {
+        let refused = problem("422 Unprocessable Content", "policy", json!({"errors": errors}));
+        vec![StandIn::ok(&open.to_string()), refused]
+    };
+    let told = run(&home, replies(), &["submit", "f", "q1=x", "q3=4"]).expect(6).stderr;
+    let expected = "error[too_nice]: Zu gut\n  = help: expected one of: 1, 2\nerror[unsigned]: Leer\n  \
+                    = help: unterschreib\nerror: 2 problems, nothing was sent\n";
+    assert_eq!(told, expected);
+    let told = run(&home, replies(), &["submit", "f", "--file", "answers.json"]).expect(6).stderr;
+    assert!(told.contains("error[too_nice]: Zu gut\n --> answers.json:2:8\n"), "{told}");
+}
+
+#[test]
+fn unknown_statuses_reasons_types_and_members_are_shown_as_they_came() {
+    let home = Home::new();
+    let (form, submission) = (form(), submission());
+    let list = json!({"forms": [form]});
+    let submissions = json!({"submissions": [submission], "next_cursor": null});
+    let id = submission["id"].as_str().unwrap();
+    let commands: [(&[&str], &[&Value], &Value); 8] = [
+        (&["list"], &[&list], &list),
+        (&["show", "f"], &[&form], &form),
+        (&["publish", "f"], &[&form], &form),
+        (&["restore", "f"], &[&form], &form),
+        (&["edit", "f", "--set", "title=Lunch"], &[&form], &form),
+        (&["responses", "f"], &[&form, &submissions], &submissions),
+        (&["responses", "show", "f", id], &[&submission], &submission),
+        (&["submit", "f", "q1=x"], &[&form, &submission], &submission),
+    ];
+    for (command, bodies, shown) in commands {
+        let etag = "etag: \"r1\"\r\n";
+        let replies = bodies.iter().map(|body| StandIn::status("200 OK", etag, &body.to_string())).collect();
+        let told = run(&home, replies, &[command, &["-o", "json"]].concat()).expect(0);
+        assert_eq!(serde_json::from_str::<Value>(&told.stdout).unwrap(), *shown, "{command:?}");
+    }
+    let shown = run(&home, vec![StandIn::ok(&form.to_string())], &["show", "f"]).expect(0).stdout;
+    assert!(shown.contains("status:     archived\naccepting:  no: paused by owner\n"), "{shown}");
+    let listed = run(&home, vec![StandIn::ok(&list.to_string())], &["list"]).expect(0).stdout;
+    assert!(listed.contains("\tarchived\t"), "{listed}");
+    let said = run(&home, vec![StandIn::ok(&form.to_string())], &["publish", "f"]).expect(0).stderr;
+    assert_eq!(said, "\"Lunch\" takes no answers: paused by owner\n");
+}
+
+#[test]
+fn a_wrong_filter_is_found_whatever_the_server_says() {
+    let home = Home::new();
+    let refused = |errors: Value| {
+        vec![
+            StandIn::ok(&form().to_string()),
+            problem("400 Bad Request", "invalid_query", json!({"errors": errors})),
+        ]
+    };
+    let command = ["responses", "f", "--where", "q3.gte=9", "--where", "q3.gt=2", "--since", "2026"];
+    let errors = json!([
+        {"pointer": "/filter/q3/gte", "code": "impossible_condition", "message": "Nie"},
+        {"pointer": "/since", "code": "before_the_flood", "message": "Zu alt"},
+    ]);
+    let told = run(&home, refused(errors), &command).expect(6).stderr;
+    assert!(told.starts_with("error[invalid_query]: `--where q3.gte`: Nie; `--since`: Zu alt\n"), "{told}");
+    let errors = json!([{"pointer": "/filter/q3", "code": "unknown_question", "message": "Weg"}]);
+    let told = run(&home, refused(errors), &command).expect(2).stderr;
+    assert!(told.starts_with("error: --where: `q3` is not a question of \"Lunch\"\n"), "{told}");
+}
+
+#[test]
+fn what_was_meant_is_found_whatever_the_server_says() {
+    let home = Home::new();
+    let list = json!({"forms": [form()]}).to_string();
+    let missing = vec![problem("404 Not Found", "form_not_found", json!({})), StandIn::ok(&list)];
+    let told = run(&home, missing, &["show", "lnuch"]).expect(3).stderr;
+    assert_eq!(
+        told,
+        "error[form_not_found]: Das geht nicht\n  = help: a form with a similar slug exists: lunch\n"
+    );
+    let taken = vec![problem("409 Conflict", "slug_taken", json!({"form_id": "frm_000000000001"}))];
+    let told = run(&home, taken, &["restore", "frm_7k2m9q4x1abz"]).expect(5).stderr;
+    assert!(told.contains("forms edit frm_000000000001 --slug ''"), "{told}");
+}
