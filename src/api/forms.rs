@@ -1,6 +1,6 @@
 //! Forms on the wire.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -27,7 +27,7 @@ pub struct FormCreated {
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
-    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    #[serde(default, skip_serializing_if = "Settings::is_empty", deserialize_with = "known_settings")]
     #[schema(value_type = Option<Object>)]
     pub settings: Settings,
     #[schema(value_type = String, format = DateTime)]
@@ -47,7 +47,7 @@ pub struct FormTried {
     /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
-    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    #[serde(default, skip_serializing_if = "Settings::is_empty", deserialize_with = "known_settings")]
     #[schema(value_type = Option<Object>)]
     pub settings: Settings,
     #[schema(value_type = String, format = DateTime)]
@@ -126,6 +126,7 @@ pub struct FormDetail {
     #[schema(value_type = Vec<Object>)]
     pub questions: Box<RawValue>,
     /// Those that were set.
+    #[serde(deserialize_with = "known_settings")]
     #[schema(value_type = Object)]
     pub settings: Settings,
     pub response_count: u64,
@@ -136,6 +137,16 @@ pub struct FormDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub published_at: Option<Timestamp>,
+}
+
+/// Reads those settings that this version knows.
+fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
+    let mut sent = serde_json::Map::deserialize(deserializer)?;
+    sent.retain(|name, value| {
+        let alone = serde_json::Map::from_iter([(name.clone(), value.clone())]);
+        Settings::deserialize(serde_json::Value::Object(alone)).is_ok()
+    });
+    Settings::deserialize(serde_json::Value::Object(sent)).map_err(serde::de::Error::custom)
 }
 
 impl FormCreated {

@@ -63,7 +63,11 @@ impl Client {
                     self.observe(request, &reply, started);
                     match self.judge(request, reply, maybe_done)? {
                         Judged::Done(answer) => return Ok(answer),
-                        Judged::NotNow { wait, error } => (wait, error),
+                        Judged::NotNow { wait, error } => {
+                            // A proxy says nothing of what became of the request.
+                            maybe_done |= matches!(error, ClientError::WithoutProblem { status: 500.., .. });
+                            (wait, error)
+                        }
                     }
                 }
                 Err(lost) => {

@@ -33,8 +33,10 @@ pub fn refuse_impossible<'a>(
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
         if let Some(id) = asked.id.filter(|_| takes_answer) {
-            earlier.insert(id, asked.kind);
-            order.push(id);
+            // An id that is used twice is one name.
+            if earlier.insert(id, asked.kind).is_none() {
+                order.push(id);
+            }
         }
     }
 }

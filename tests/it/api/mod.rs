@@ -1,6 +1,7 @@
 //! The API over HTTP: bodies, codes, scopes, headers, and the loop that serves it.
 
 mod access; // who may do what, and what foreign ids look like
+mod advice; // what stands beside the messages of refusals
 mod apart; // long work, and those who do not wait for it
 mod codes; // every problem code is reached
 mod connections; // how many there may be, and which one gives way

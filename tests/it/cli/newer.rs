@@ -26,7 +26,7 @@ fn form() -> Value {
             {"id": "q1", "type": "signature", "title": "Sign", "required": true},
             {"id": "q3", "type": "rating", "title": "How was it?", "required": false},
         ],
-        "settings": {"theme": "dark"}, "response_count": 2, "created_at": TIME, "updated_at": TIME,
+        "settings": {"theme": "dark", "confirmation": {"page": "thanks"}, "max_responses": 9}, "response_count": 2, "created_at": TIME, "updated_at": TIME,
         "owner": {"name": "Ada"},
     })
 }
@@ -84,6 +84,13 @@ fn a_refusal_without_a_problem_document_is_told_by_its_status() {
         let told = run(&home, vec![StandIn::status(status, "", body)], &["list", "-o", "json"]).problem();
         assert_eq!((&told["code"], &told["exit"]), (&json!("unexpected_answer"), &json!(exit)), "{told}");
     }
+}
+
+#[test]
+fn what_a_proxy_answers_leaves_open_whether_it_was_stored() {
+    let replies = vec![StandIn::status("502 Bad Gateway", "", "")];
+    let told = run(&Home::new(), replies, &["create", "--title", "A", "-Q", "email:B"]).expect(7).stderr;
+    assert!(told.contains("= note: an answer was lost: it may have been stored"), "{told}");
 }
 
 #[test]
@@ -197,6 +204,7 @@ fn unknown_statuses_reasons_types_and_members_are_shown_as_they_came() {
     }
     let shown = run(&home, vec![StandIn::ok(&form.to_string())], &["show", "f"]).expect(0).stdout;
     assert!(shown.contains("status:     archived\naccepting:  no: paused by owner\n"), "{shown}");
+    assert!(shown.ends_with("settings:\n  max_responses: 9\n"), "{shown}");
     let listed = run(&home, vec![StandIn::ok(&list.to_string())], &["list"]).expect(0).stdout;
     assert!(listed.contains("\tarchived\t"), "{listed}");
     let said = run(&home, vec![StandIn::ok(&form.to_string())], &["publish", "f"]).expect(0).stderr;
