@@ -104,10 +104,11 @@ impl Version {
         violations: &mut Vec<Violation>,
     ) {
         let ids: HashSet<&str> = self.ids().collect();
-        for key in keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1) {
+        let unknown = keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1);
+        for (place, key) in unknown.enumerate() {
             let message = format!("`{}` is not a question of this form", shortened(key));
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-            violations.push(match violations.len() {
+            violations.push(match place {
                 ..MOST_COMPARED => violation.allowing(key, self.ids()),
                 _ => violation,
             });

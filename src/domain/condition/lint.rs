@@ -25,11 +25,12 @@ pub fn refuse_impossible<'a>(
     questions: impl IntoIterator<Item = Asked<'a>>,
     violations: &mut Vec<Violation>,
 ) {
-    let (mut earlier, mut order) = (HashMap::new(), Vec::new());
+    let (mut earlier, mut order, mut compared) = (HashMap::new(), Vec::new(), 0);
     for (place, asked) in questions.into_iter().enumerate() {
         for (name, condition) in asked.conditions {
             let (root, matched) = (format!("/questions/{place}/{name}"), condition.matched);
-            Linter { earlier: &earlier, order: &order, root, matched, violations }.clauses(&condition.all);
+            Linter { earlier: &earlier, order: &order, compared: &mut compared, root, matched, violations }
+                .clauses(&condition.all);
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
         if let Some(id) = asked.id.filter(|_| takes_answer) {
@@ -45,6 +46,8 @@ struct Linter<'a, 'j> {
     earlier: &'j HashMap<&'a str, Option<&'a Kind>>,
     /// The ids of those questions in their order.
     order: &'j [&'a str],
+    /// References that were compared with them.
+    compared: &'j mut usize,
     root: String,
     /// Characters that answers may have which a `matches` names.
     matched: usize,
@@ -85,8 +88,11 @@ impl Linter<'_, '_> {
         let violation = Violation::new(place, Rule::UnknownReference, message);
         self.violations.push(match connective(&id) {
             Some(meant) => violation.help(format!("write `{meant}`")),
-            None if self.violations.len() >= MOST_COMPARED => violation,
-            None => violation.allowing(&about.question, self.order.iter().copied()),
+            None if *self.compared >= MOST_COMPARED => violation,
+            None => {
+                *self.compared += 1;
+                violation.allowing(&about.question, self.order.iter().copied())
+            }
         });
     }
 
