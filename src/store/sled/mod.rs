@@ -80,7 +80,7 @@ impl SledStore {
             check: Arc::new(start::check),
             recount: Arc::new(recount::recount),
             changed: Arc::new(move |key| {
-                if layout::is_decoded(key) {
+                if key.is_none_or(layout::is_decoded) {
                     changes.count();
                 }
             }),

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::http::Request;
@@ -14,7 +15,7 @@ use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::disk::Disk;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::OpenError;
+use forms::store::sled::engine::options::{OpenError, Options};
 use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
@@ -47,6 +48,21 @@ fn damage_met_while_writing_costs_a_rebuild_and_no_answer() {
     assert!(!writer.is_stopped());
     writer.close().unwrap();
     assert_eq!(rows(&machine.open()).len(), 32);
+}
+
+#[test]
+fn what_was_read_from_an_index_that_is_replaced_counts_as_changed() {
+    let machine = killed();
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&changes);
+    let changed = move |key: Option<&[u8]>| heard.lock().unwrap().push(key.map(<[u8]>::to_vec));
+    let options = Options { changed: Arc::new(changed), ..machine.options() };
+    let mut writer = machine.open_with(options).unwrap();
+    put(&mut writer, b"Sx", b"x");
+    assert_eq!(*changes.lock().unwrap(), [Some(b"Sx".to_vec())]);
+    machine.indexes.damage();
+    writer.flush();
+    assert_eq!(*changes.lock().unwrap(), [Some(b"Sx".to_vec()), None]);
 }
 
 #[test]

@@ -49,7 +49,10 @@ impl Machine {
     }
 
     pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
-        let options = Options { min_free, ..self.options() };
+        self.open_with(Options { min_free, ..self.options() })
+    }
+
+    pub(crate) fn open_with(&self, options: Options) -> Result<Writer, OpenError> {
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
         Writer::open(disk, indexes, options, self.heard.report())
     }

@@ -107,7 +107,7 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     let server = start(data).unwrap();
     let here = Form { address: server.address(), ..form.clone() };
     change(&here, round).await;
-    let before = dump(&here).await.expect("an undamaged store serves");
+    let before = settled(&here).await;
     let is_clean = (round / AIMS.len() as u64).is_multiple_of(2);
     if is_clean {
         server.stop().unwrap();
@@ -125,8 +125,13 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
             let here = Form { address: server.address(), ..form.clone() };
             let begun = Instant::now();
             let mut looks = 0;
-            while dump(&here).await.as_ref() != Some(&before) {
-                assert!(begun.elapsed() < PATIENCE, "round {round}: the data is not what it was");
+            loop {
+                let shown = dump(&here).await;
+                if shown.as_ref() == Some(&before) {
+                    break;
+                }
+                let log = fs::read_to_string(data.with_extension("log")).unwrap();
+                assert!(begun.elapsed() < PATIENCE, "round {round}: {shown:?}\nbefore: {before:?}\n{log}");
                 looks += 1;
             }
             counts.served += 1;
@@ -180,6 +185,17 @@ async fn change(form: &Form, round: u64) {
     };
     let path = if round % 3 == 2 { format!("{one}?purge=true") } else { one };
     expect(&mut connection, &request(method, &path, &form.key, body), status).await.unwrap();
+}
+
+/// Everything the server shows once it serves all of it: damage of the round before may be met only now.
+async fn settled(form: &Form) -> Vec<Value> {
+    let begun = Instant::now();
+    loop {
+        if let Some(shown) = dump(form).await {
+            return shown;
+        }
+        assert!(begun.elapsed() < PATIENCE, "an undamaged store serves");
+    }
 }
 
 /// Everything the server shows; `None` where it does not serve all of it.

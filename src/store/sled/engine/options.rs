@@ -39,7 +39,8 @@ pub struct Options {
     /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
     /// totals, before anybody reads the index.
     pub recount: Arc<Recount>,
-    /// Is told the key of each row that changed, before whoever changed it is answered.
+    /// Is told the key of each row that changed, before whoever changed it is answered, and `None` once another index
+    /// serves: a damaged one may have shown rows as they were before.
     pub changed: Arc<Changed>,
     /// Is told why, once, when nothing more can be promised. The default ends the process.
     pub fatal: Arc<dyn Fn(&str) + Send + Sync>,
@@ -69,7 +70,7 @@ impl Default for Options {
 pub type Check = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
 /// See [`Options::changed`].
-pub type Changed = dyn Fn(&[u8]) + Send + Sync;
+pub type Changed = dyn Fn(Option<&[u8]>) + Send + Sync;
 
 /// See [`Options::recount`].
 pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;

@@ -174,7 +174,7 @@ impl Writer {
         self.unflushed += self.journal.last().length as u64;
         self.totals = totals;
         self.apply(changes);
-        changes.iter().for_each(|change| (self.place.options.changed)(&change.key));
+        changes.iter().for_each(|change| (self.place.options.changed)(Some(&change.key)));
         Ok(())
     }
 

@@ -91,6 +91,7 @@ impl Writer {
         self.totals = applied.totals;
         self.reader.set_proved(self.prover.is_none());
         self.reader.set(Arc::clone(&index));
+        (self.place.options.changed)(None);
         self.index = Some(index);
         self.measure_room();
     }
