@@ -195,13 +195,17 @@ fn who_leaves_the_problems_gives_up_and_keeps_the_text() {
 }
 
 #[test]
-fn an_editor_that_fails_changes_nothing_and_loses_nothing() {
-    for (script, kept_texts) in [("exit 3", 0), ("sed -i s/Lunch/Dinner/ $file; exit 3", 1)] {
+fn an_editor_that_fails_or_is_killed_changes_nothing_and_loses_nothing() {
+    for (script, how, kept_texts) in [
+        ("exit 3", "with exit code 3", 0),
+        ("sed -i s/Lunch/Dinner/ $file; exit 3", "with exit code 3", 1),
+        ("sed -i s/Lunch/Dinner/ $file; kill -KILL $$", "by a signal", 1),
+    ] {
         let (home, id) = with_editor(script);
         let before = file(&home, &id);
         let (code, seen) = edit(&home, &id);
         assert_eq!(code, Some(70), "{seen}");
-        assert!(seen.contains("ended with exit code 3; nothing was changed"), "{seen}");
+        assert!(seen.contains(&format!("ended {how}; nothing was changed")), "{seen}");
         assert_eq!(kept(&home).len(), kept_texts, "{seen}");
         assert_eq!(seen.contains("your text is kept in"), kept_texts == 1, "{seen}");
         assert_eq!(file(&home, &id), before);

@@ -188,7 +188,7 @@ questions:
     session.press("\u{1b}");
     let (code, seen) = session.end();
     assert!(code == Some(130) && seen.contains("cancelled, nothing was sent\r\n"), "{seen}");
-    let later = format!("to send your answers later: forms --data store submit {} 'name=Ann Lee'", id.trim());
+    let later = format!("to send your answers later: forms --data store submit {} name='Ann Lee'", id.trim());
     assert!(seen.contains(&later), "{seen}");
     // Nothing is asked where something else is wrong, or where nobody may be asked.
     let (code, seen) = start(&["mail=nobody"]).end();
