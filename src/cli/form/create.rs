@@ -28,8 +28,9 @@ use crate::domain::violation::Violation;
 #[command(after_long_help = "\
 Prints the new form's id. The form is a draft until it is published. A file
 may hold several forms, set apart by lines of ---. Without a file and without
---title the form is asked for at the terminal. With -f, --title and --slug take
-the place of those in the file.
+--title the form is asked for at the terminal; if it is not created, what you
+entered is kept in a file. With -f, --title and --slug take the place of those
+in the file.
 
 A question is TYPE:TITLE, with a ! behind the title if it must be answered.
 Where there is something to choose from, it follows behind another colon, with

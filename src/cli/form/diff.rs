@@ -61,7 +61,7 @@ pub(super) fn lines(changes: &[Change]) -> Vec<String> {
     changes.iter().map(line).collect()
 }
 
-/// What has changed from `before` to `after`.
+/// Returns the changes from `before` to `after`.
 pub(super) fn diff(before: &Value, after: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     for name in names(Some(before), Some(after)) {
@@ -190,7 +190,7 @@ fn longest_increase(kept: &[(usize, usize)]) -> Vec<usize> {
     best.into_iter().max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// What a change does to the answers that a question has.
+/// How a change affects the answers to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     Removed,

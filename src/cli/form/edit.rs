@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use super::diff::{Change, Loss, diff, lines, losses};
 use super::patch::patch;
 use super::set::Setting;
-use super::{editing, not_stored, rejected};
+use super::{edit_loop, not_stored, rejected};
 use crate::api::{Code, FormDetail};
 use crate::cli::document;
 use crate::cli::exit::CliError;
@@ -119,11 +119,13 @@ impl Edit {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,
-            Some(file) if self.yes => editing::send_file(session, &self, file).await,
-            _ if session.may_ask() => prompt::until_ended(editing::edit(session, &self)).await,
+            Some(file) if self.yes || (self.dry_run && !session.may_ask()) => {
+                edit_loop::send_file(session, &self, file).await
+            }
+            _ if session.may_ask() => prompt::until_ended(edit_loop::edit(session, &self)).await,
             Some(_) => {
-                let message = "to edit the file, or to ask before it is sent, needs a terminal";
-                Err(CliError::usage_with_help(message, "to send it as it is, add --yes"))
+                let message = "sending a file needs a confirmation, and there is no terminal";
+                Err(CliError::usage_with_help(message, "add --yes"))
             }
             None => {
                 let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
@@ -143,7 +145,7 @@ impl Edit {
         let wanted = apply(settings, &base.definition)?;
         let changes = diff(&base.definition, &wanted);
         if changes.is_empty() {
-            return self.report(session, &base.form, &[]);
+            return self.report(session, &base.form, None);
         }
         if self.warn_of_losses(session, &base, &wanted).await? {
             self.confirm(session, &base).await?;
@@ -155,25 +157,25 @@ impl Edit {
             true => lines(&changes),
             false => changes.iter().map(Change::report).collect(),
         };
-        self.report(session, &form, &reports)
+        self.report(session, &form, Some(&reports))
     }
 
-    /// Prints the form's id and says what has become of it, in `lines`.
+    /// Prints the form's id and `lines` about the change; without lines nothing has changed.
     pub(super) fn report(
         &self,
         session: &Session,
         form: &FormDetail,
-        lines: &[String],
+        lines: Option<&[String]>,
     ) -> Result<(), CliError> {
         let output = &session.output;
         output.object(form, || {
             if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
         })?;
-        lines.iter().for_each(|line| output.say(line));
-        match (lines.is_empty(), self.dry_run) {
-            (true, _) => output.say("no change"),
-            (false, true) => output.say("the server would take it; nothing was stored"),
-            (false, false) => {}
+        lines.unwrap_or_default().iter().for_each(|line| output.say(line));
+        match (lines, self.dry_run) {
+            (None, _) => output.say("no change"),
+            (Some(_), true) => output.say("the server would take it; nothing was stored"),
+            (Some(_), false) => {}
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 mod create;
 mod diff;
 mod edit;
-mod editing;
+mod edit_loop;
 mod list;
 mod outline;
 mod patch;

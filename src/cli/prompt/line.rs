@@ -19,7 +19,7 @@ struct Line {
     after: String,
 }
 
-/// What a key leads to.
+/// Effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Edit,

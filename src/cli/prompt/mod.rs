@@ -154,8 +154,7 @@ async fn asked<T: Send + 'static>(
     until_ended(answer).await
 }
 
-/// What comes of `work`. Whoever ends the command from outside, or closes its terminal, ends the work: what it holds is
-/// dropped in order.
+/// Runs `work` until it ends, or drops it at SIGTERM or SIGHUP, so that what it holds is restored or kept.
 ///
 /// # Errors
 /// Those of `work`, and [`CliError::Interrupted`].
@@ -171,8 +170,8 @@ pub async fn until_ended<T>(work: impl Future<Output = Result<T, CliError>>) -> 
     }
 }
 
-/// Gives the terminal back as it was, also when the question is broken off by a signal: meanwhile the cursor may be
-/// hidden, and the terminal shows nothing that is typed.
+/// Restores the terminal when dropped, also where a signal ends the question: meanwhile the cursor may be hidden, and
+/// what is typed is not shown.
 pub(super) struct Restore(Option<Termios>);
 
 impl Restore {

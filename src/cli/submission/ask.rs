@@ -39,7 +39,7 @@ pub(super) async fn for_missing(
     Ok(())
 }
 
-/// What is wrong with the answers, as far as it is about questions.
+/// Returns the violations of `written` that are about questions.
 fn violations(form: &FormDetail, written: &Written, session: &Session) -> Vec<Violation> {
     match answers::fit(form, written, session.now()) {
         Err(CliError::Rejected(report)) => {

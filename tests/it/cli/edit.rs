@@ -187,3 +187,28 @@ removed: questions.q2 email \"Your email\"
 ";
     assert_eq!(told.stderr, expected);
 }
+
+#[test]
+fn a_file_is_sent_without_a_terminal_only_with_yes() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    let file = || home.ok(&[&DATA[..], &["show", &id, "-o", "yaml"]].concat());
+    let text = file().replace("Lunch", "Dinner");
+    home.write("dinner.yaml", &text);
+    let edit = [&DATA[..], &["edit", &id, "-f", "dinner.yaml"]].concat();
+    let refused = home.run(&edit).expect(2);
+    assert!(refused.stderr.contains("help: add --yes"), "{refused:?}");
+    let tried = home.run(&[&edit[..], &["--dry-run"]].concat()).expect(0);
+    let would = "  ~ title  \"Lunch\" → \"Dinner\"\nthe server would take it; nothing was stored\n";
+    assert_eq!((&*tried.stdout, &*tried.stderr), ("(dry run)\n", would));
+    let sent = home.run(&[&edit[..], &["--yes"]].concat()).expect(0);
+    assert_eq!(sent.stdout, format!("{id}\n"));
+    assert_eq!(sent.stderr, "  ~ title  \"Lunch\" → \"Dinner\"\nupdated \"Dinner\"\n");
+    assert_eq!(file(), text);
+    assert_eq!(home.run(&[&edit[..], &["--yes"]].concat()).expect(0).stderr, "no change\n");
+    home.write("dinner.yaml", &text.replace("type: rating", "type: ratting"));
+    let refused = home.run(&[&edit[..], &["--yes"]].concat()).expect(6);
+    assert!(refused.stderr.contains("--> dinner.yaml:"), "{refused:?}");
+    let mixed = home.run(&[&edit[..], &["--title", "T"]].concat()).expect(2);
+    assert!(mixed.stderr.contains("cannot be used with"), "{mixed:?}");
+}

@@ -345,27 +345,6 @@ fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
 }
 
 #[test]
-fn a_file_is_sent_without_a_terminal_only_with_yes() {
-    let home = Home::new();
-    let id = home.published(&DATA);
-    let text = file(&home, &id).replace("Lunch", "Dinner");
-    home.write("dinner.yaml", &text);
-    let edit = [&DATA[..], &["edit", &id, "-f", "dinner.yaml"]].concat();
-    let refused = home.run(&edit).expect(2);
-    assert!(refused.stderr.contains("to send it as it is, add --yes"), "{refused:?}");
-    let sent = home.run(&[&edit[..], &["--yes"]].concat()).expect(0);
-    assert_eq!(sent.stdout, format!("{id}\n"));
-    assert_eq!(sent.stderr, "  ~ title  \"Lunch\" → \"Dinner\"\nupdated \"Dinner\"\n");
-    assert_eq!(file(&home, &id), text);
-    assert_eq!(home.run(&[&edit[..], &["--yes"]].concat()).expect(0).stderr, "no change\n");
-    home.write("dinner.yaml", &text.replace("type: rating", "type: ratting"));
-    let refused = home.run(&[&edit[..], &["--yes"]].concat()).expect(6);
-    assert!(refused.stderr.contains("--> dinner.yaml:"), "{refused:?}");
-    let mixed = home.run(&[&edit[..], &["--title", "T"]].concat()).expect(2);
-    assert!(mixed.stderr.contains("cannot be used with"), "{mixed:?}");
-}
-
-#[test]
 fn ctrl_c_in_the_editor_ends_with_130_and_keeps_the_text() {
     for (script, kept_texts) in [("", 0), ("sed -i s/Lunch/Dinner/ $file;", 1)] {
         let (home, id) = with_editor(&format!("{script} echo open; exec sleep 60"));

@@ -46,14 +46,14 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
         let own = without_ours(&edited);
         if is_empty(&own) || (own == given && command.file.is_none()) {
             draft.discard();
-            return command.report(session, &base.form, &[]);
+            return report(session, command, &base, None);
         }
         let error = match attempt(session, command, &base, &draft.name(), &edited).await {
             Ok(form) => {
                 if form.is_none() || !command.dry_run {
                     draft.discard();
                 }
-                return done(session, command, form.as_ref().unwrap_or(&base.form), form.is_some());
+                return report(session, command, &base, form.as_ref());
             }
             Err(error) => error,
         };
@@ -74,19 +74,17 @@ pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) ->
     let (name, text) = document::text(file)?;
     let base = Base::read(session, &command.form).await?;
     let form = attempt(session, command, &base, &name, &text).await?;
-    done(session, command, form.as_ref().unwrap_or(&base.form), form.is_some())
+    report(session, command, &base, form.as_ref())
 }
 
-fn done(session: &Session, command: &Edit, form: &FormDetail, is_changed: bool) -> Result<(), CliError> {
-    let line = match (is_changed, command.dry_run) {
-        (false, _) => Vec::new(),
-        (true, true) => vec!["the changes above".to_owned()],
-        (true, false) => vec![format!("updated \"{}\"", form.title)],
-    };
-    command.report(session, form, &line)
+/// Reports the form as it was `sent`; `None` if there was nothing to send.
+fn report(session: &Session, command: &Edit, base: &Base, sent: Option<&FormDetail>) -> Result<(), CliError> {
+    let Some(form) = sent else { return command.report(session, &base.form, None) };
+    let updated = [format!("updated \"{}\"", form.title)];
+    command.report(session, form, Some(if command.dry_run { &[] } else { &updated }))
 }
 
-/// Shows what `text`, which is in `file`, changes, and sends it; `None` if it changes nothing.
+/// Shows the changes that `text`, the content of `file`, makes, and sends them; `None` if there are none.
 async fn attempt(
     session: &Session,
     command: &Edit,
@@ -107,7 +105,7 @@ async fn attempt(
     match base.send(session, document.value(), command.dry_run).await {
         Ok(form) => Ok(Some(form)),
         Err(error) if is_conflict(&error) => {
-            show_conflict(session, base).await?;
+            show_conflict(session, base).await;
             Err(unchanged(
                 error,
                 format!("forms edit {} -f FILE compares FILE with the form as it is now", base.id()),
@@ -130,13 +128,12 @@ fn one(file: &str, text: &str) -> Result<Document, CliError> {
     }
 }
 
-/// Shows what somebody else has changed in the form since it was read.
-async fn show_conflict(session: &Session, base: &Base) -> Result<(), CliError> {
-    let now = Base::read(session, &base.id()).await?;
+/// Shows what somebody else has changed in the form since it was read, if it can be read again.
+async fn show_conflict(session: &Session, base: &Base) {
+    let Ok(now) = Base::read(session, &base.id()).await else { return };
     session.output.say("changed on the server after you read it:");
     let changes = diff(&with_status(base), &with_status(&now));
     lines(&changes).iter().for_each(|line| session.output.say(line));
-    Ok(())
 }
 
 /// The definition, with the form's status, which others may change too.
