@@ -98,8 +98,8 @@ impl Drop for Draft {
             _ => path.keep().ok().map(|path| path.display().to_string()),
         };
         if let Some(file) = kept {
-            let next = format!("{} -f {}", self.command, quoted(&file));
-            self.output.warn(&format!("your text is kept in {file}; to continue: {next}"));
+            self.output.warn(&format!("your text is kept in {file}"));
+            self.output.say(&format!("to continue: {} -f {}", self.command, quoted(&file)));
         }
     }
 }
