@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use parse_size::parse_size;
 
 use crate::cli::output::{Colour, Format};
 use crate::cli::{file, form, help, serve, submission, tools};
@@ -110,37 +111,16 @@ pub fn count(text: &str) -> Result<usize, String> {
 
 /// Reads `30s`, `2m`, `500ms`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: Option<u64> = number.parse().ok();
-    let times = |factor| number.and_then(|number| number.checked_mul(factor));
-    let millis = match unit {
-        "ms" => number,
-        "" | "s" => times(1_000),
-        "m" => times(60_000),
-        "h" => times(3_600_000),
-        _ => None,
-    };
-    millis
-        .filter(|millis| *millis > 0)
-        .map(Duration::from_millis)
+    let seconds = text.parse().map(Duration::from_secs).ok();
+    let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
+    duration
+        .filter(|duration| !duration.is_zero())
         .ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
 }
 
 /// Reads `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
 pub fn size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: Option<u64> = number.parse().ok();
-    let times = |factor: u64| number.and_then(|number| number.checked_mul(factor));
-    let bytes = match unit {
-        "" | "B" => number,
-        "KiB" => times(1 << 10),
-        "MiB" => times(1 << 20),
-        "GiB" => times(1 << 30),
-        _ => None,
-    };
-    bytes.ok_or_else(|| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
+    parse_size(text).map_err(|_unfit| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
 }
 
 #[cfg(test)]
@@ -156,24 +136,34 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, bytes) in
-            [("0", 0), ("512B", 512), ("64KiB", 65_536), ("1MiB", 1 << 20), ("2GiB", 2 << 30)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512B", 512),
+            ("64KiB", 65_536),
+            ("1.5MiB", 3 << 19),
+            ("2GiB", 2 << 30),
+            ("1kB", 1_000),
+        ] {
             assert_eq!(size(text), Ok(bytes));
         }
-        for text in ["", "KiB", "1kb", "-1", "1.5MiB", "18446744073709551615GiB"] {
+        for text in ["", "KiB", "1x", "-1", "18446744073709551615GiB"] {
             assert!(size(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn times_have_units() {
-        for (text, millis) in
-            [("500ms", 500), ("30s", 30_000), ("7", 7_000), ("2m", 120_000), ("1h", 3_600_000)]
-        {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("7", 7_000),
+            ("2m", 120_000),
+            ("1h 1m", 3_660_000),
+            ("1d", 86_400_000),
+        ] {
             assert_eq!(duration(text).unwrap().as_millis(), millis);
         }
-        for text in ["", "s", "-1s", "1d", "1.5s", "99999999999999999999s", "18446744073709551615h"] {
+        for text in ["", "s", "0", "0s", "-1s", "1x", "99999999999999999999s", "18446744073709551615h"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

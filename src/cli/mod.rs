@@ -9,6 +9,7 @@ pub mod columns;
 pub mod context;
 pub mod diagnostics;
 pub mod document;
+pub mod draft;
 pub mod editor;
 pub mod elsewhere;
 pub mod environment;

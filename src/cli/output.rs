@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use textwrap::{WordSeparator, WordSplitter};
 
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document;
@@ -313,19 +314,13 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// `text` in lines of `width` characters at most, broken between words.
+/// `text` in lines of `width` columns at most, broken between words: a longer word is not broken.
 pub fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a first line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
+    let options = textwrap::Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(text, options)
 }
 
 /// The same as [`visible`], for text of several lines.

@@ -134,6 +134,18 @@ impl Session {
         Ok(client.observed(Box::new(move |text, is_body| output.trace(text, is_body))))
     }
 
+    /// Fails if the server does not answer, or the store cannot be used. A data directory without a store is fine, and
+    /// stays without.
+    pub async fn probe(&self) -> Result<(), CliError> {
+        if let Target::Data(data) = self.awaited_target().await?
+            && !data.value.exists()
+        {
+            return Ok(());
+        }
+        self.connect().await?.whoami().await?;
+        self.close().await
+    }
+
     /// Fails at once if a server of this user is known to hold the store: waiting for it would be in vain.
     pub fn refuse_if_served(&self, data: &Path, help: &'static str) -> Result<(), CliError> {
         match self.live().into_iter().find(|server| server.holds(data)) {
@@ -230,7 +242,11 @@ impl Session {
             let message = format!("{what} needs a confirmation, and there is no terminal");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
-        prompt::confirm(question, how).await
+        let answer = prompt::confirm(question, how).await;
+        if matches!(answer, Err(CliError::Interrupted)) {
+            self.output.say("cancelled, nothing was done");
+        }
+        answer
     }
 
     /// Adds to a failure what only this run knows: who named the server and the key.

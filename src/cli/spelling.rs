@@ -1,5 +1,7 @@
 //! How an answer is written as an argument: what its question asks for, as a line to paste.
 
+use std::borrow::Cow;
+
 use crate::cli::output::visible;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
@@ -115,16 +117,17 @@ impl Choice {
     }
 }
 
-/// `argument` as a shell takes it for one word.
+/// `argument` as a shell takes it for one word; of `key=value` only the value is quoted.
 pub fn quoted(argument: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "=_-.:,/@+%".contains(character);
-    if argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else if argument.contains(char::is_control) {
+    if argument.contains(char::is_control) {
         // A line of its own would be indented, and pasted so.
-        format!("$'{}'", visible(&argument.replace('\\', "\\\\").replace('\'', "\\'")))
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
+        return format!("$'{}'", visible(&argument.replace('\\', "\\\\").replace('\'', "\\'")));
+    }
+    let quote = |text| shlex::try_quote(text).unwrap_or(Cow::Borrowed(text));
+    match argument.split_once('=') {
+        Some((key, "")) if quote(key) == key => argument.to_owned(),
+        Some((key, value)) if quote(key) == key => format!("{key}={}", quote(value)),
+        _ => quote(argument).into_owned(),
     }
 }
 
@@ -134,9 +137,14 @@ mod tests {
 
     #[test]
     fn an_argument_is_pasted_as_one_word_on_one_line() {
-        for (argument, expected) in
-            [("q1=a", "q1=a"), ("q1=it's", "'q1=it'\\''s'"), ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'")]
-        {
+        for (argument, expected) in [
+            ("q1=a", "q1=a"),
+            ("q1=it's", "q1=\"it's\""),
+            ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'"),
+            ("a b=", "'a b='"),
+            ("a=", "a="),
+            ("q1:={}!", "q1:='{}!'"),
+        ] {
             assert_eq!(quoted(argument), expected);
         }
     }

@@ -90,18 +90,6 @@ impl fmt::Debug for Client {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision(String);
 
-impl Revision {
-    /// The state that a server has called `tag`.
-    pub fn of_tag(tag: String) -> Self {
-        Self(tag)
-    }
-
-    /// What the server calls it, to be kept.
-    pub fn tag(&self) -> &str {
-        &self.0
-    }
-}
-
 impl ClientError {
     /// What the server said, if it said something.
     pub fn problem(&self) -> Option<&Problem> {

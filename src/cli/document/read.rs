@@ -30,8 +30,16 @@ const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
 /// # Errors
 /// With every problem of the file, if one of its forms is unfit; or if it cannot be read, is too large or holds no form.
 pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
-    let (file, text) = load(path, MAX_FILE)?;
+    let (file, text) = text(path)?;
     read_text(&file, &text, limits)
+}
+
+/// The name of the file at `path`, `-` being standard input, and its text.
+///
+/// # Errors
+/// If it cannot be read, or is too large for a form.
+pub fn text(path: &Path) -> Result<(String, String), CliError> {
+    load(path, MAX_FILE)
 }
 
 /// Reads the forms in `text`, which came from `file`.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::set::Setting;
 use super::{questions, rejected, wizard};
 use crate::api::{Code, FormCreated, Problem};
 use crate::cli::answers;
 use crate::cli::diagnostics::Report;
 use crate::cli::document::{self, Document};
+use crate::cli::draft::Draft;
 use crate::cli::exit::CliError;
 use crate::cli::prompt;
 use crate::cli::session::Session;
@@ -19,13 +21,16 @@ use crate::client::{Client, ClientError};
 use crate::domain::definition::Definition;
 use crate::domain::json::{Object, Value};
 use crate::domain::limits::Limits;
+use crate::domain::violation::Violation;
 
 /// Create a form from a file, from flags, or step by step
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Prints the new form's id. The form is a draft until it is published. A file
 may hold several forms, set apart by lines of ---. Without a file and without
---title the form is asked for at the terminal.
+--title the form is asked for at the terminal; if it is not created, what you
+entered is kept in a file. With -f, --title and --slug take the place of those
+in the file.
 
 A question is TYPE:TITLE, with a ! behind the title if it must be answered.
 Where there is something to choose from, it follows behind another colon, with
@@ -41,16 +46,16 @@ Examples:
   forms show frm_7k2m9q4x1abz -o yaml | forms create -f -")]
 pub struct Create {
     /// File in YAML or JSON, - for standard input
-    #[arg(short, long, value_name = "FILE", conflicts_with = "title")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "question")]
     file: Option<PathBuf>,
-    /// Title of a form that is made of flags
+    /// Title of the form
     #[arg(long)]
     title: Option<String>,
-    /// One question of it: email:'Your email!'; can be given several times
+    /// One question of it: email:'Your email!'; repeat for more
     #[arg(short = 'Q', long, value_name = "TYPE:TITLE", requires = "title", value_parser = questions::parse)]
     question: Vec<Value>,
-    /// Slug of a form that is made of flags
-    #[arg(long, requires = "title")]
+    /// Slug of the form
+    #[arg(long)]
     slug: Option<String>,
     /// Publish it at once
     #[arg(long)]
@@ -78,15 +83,9 @@ impl Create {
             (Some(file), _) => self.of_file(session, file).await,
             (None, Some(title)) => {
                 let form = self.of_flags(title);
-                self.unwritten(session, &form).await
+                self.unwritten(session, &form, None).await
             }
-            (None, None) if session.may_ask() => {
-                let form = wizard::ask(session).await?;
-                if !self.publish && !self.dry_run && questions::asks_something(&form) {
-                    self.publish = prompt::yes("Publish it at once?").await?;
-                }
-                self.unwritten(session, &form).await
-            }
+            (None, None) if session.may_ask() => self.ask(session).await,
             (None, None) => {
                 let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
                 Err(CliError::usage_with_help("there is no form to create, and no terminal to ask at", help))
@@ -94,19 +93,51 @@ impl Create {
         }
     }
 
+    /// Asks for the form. What was entered is kept unless the form is created.
+    async fn ask(&mut self, session: &Session) -> Result<(), CliError> {
+        // A mistake in a flag, or a server that does not answer, costs no answers.
+        definition(&self.of_flags("Title"))?;
+        session.probe().await?;
+        let publish = if self.publish { " --publish" } else { "" };
+        let draft = Draft::create(session, "new", "", &format!("create{publish}"))?;
+        let form = match prompt::until_ended(self.answers(session, &draft)).await {
+            Err(CliError::Interrupted) => {
+                session.output.say("cancelled, nothing was created");
+                return Err(CliError::Interrupted);
+            }
+            asked => asked?,
+        };
+        self.unwritten(session, &form, Some(draft)).await
+    }
+
+    async fn answers(&mut self, session: &Session, draft: &Draft) -> Result<Value, CliError> {
+        let form = wizard::ask(session, draft, self.of_flags("")).await?;
+        if !self.publish && !self.dry_run && questions::asks_something(&form) {
+            self.publish = prompt::yes("Publish it at once?").await?;
+        }
+        Ok(form)
+    }
+
     async fn of_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
         let documents = document::read(file, &Limits::BOUNDLESS)?;
-        let definitions: Vec<_> = documents.iter().filter_map(Document::definition).collect();
-        definitions.iter().try_for_each(|form| self.expect_a_question(form))?;
+        if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {
+            let message =
+                format!("--title and --slug are for one form, and the file has {}", documents.len());
+            return Err(CliError::usage(message));
+        }
+        for document in &documents {
+            self.expect_a_question(&definition(&self.over(document)?)?)?;
+        }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {
             rehearse(session, &client, &documents).await?;
         }
         let mut several = Several::begin(session, documents.len());
         for document in &documents {
-            let refused = |error| in_file(document, error);
-            several.note(&document.file, self.create(session, &client, document.value(), refused).await)?;
+            let refused = |error| self.refused(document, error);
+            let form = self.over(document)?;
+            several.note(&document.file, self.create(session, &client, &form, refused, None).await)?;
         }
         several.end()
     }
@@ -129,11 +160,35 @@ impl Create {
         Value::Object(form)
     }
 
-    /// Creates a form that stands in no file.
-    async fn unwritten(&self, session: &Session, form: &Value) -> Result<(), CliError> {
-        let definition = Definition::read(form, &Limits::BOUNDLESS)
-            .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))?;
-        self.expect_a_question(&definition)?;
+    /// The fields of the form itself that flags give.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [("title", self.title.as_deref()), ("slug", self.slug.as_deref())]
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)))
+    }
+
+    /// The form in the file, with the fields that flags give.
+    fn over(&self, document: &Document) -> Result<Value, CliError> {
+        let form = document.value().clone();
+        self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
+    }
+
+    /// The server's refusal of the form in the file: drawn there, unless it is about a flag.
+    fn refused(&self, document: &Document, error: ClientError) -> CliError {
+        let ClientError::Problem(problem) = &error else { return in_file(document, error) };
+        let is_flag = |violation: &&Violation| {
+            self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
+        };
+        let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
+        match flags.is_empty() {
+            true => in_file(document, error),
+            false => rejected(document.value(), &flags, (**problem).clone()),
+        }
+    }
+
+    /// Creates a form that is in no file of the person's own; `draft` has it if they were asked.
+    async fn unwritten(&self, session: &Session, form: &Value, draft: Option<Draft>) -> Result<(), CliError> {
+        self.expect_a_question(&definition(form)?)?;
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
@@ -141,7 +196,7 @@ impl Create {
             }
             error => lost(error),
         };
-        self.create(session, &client, form, refused).await
+        self.create(session, &client, form, refused, draft).await
     }
 
     async fn client(&self, session: &Session) -> Result<Client, CliError> {
@@ -154,6 +209,7 @@ impl Create {
         client: &Client,
         form: &Value,
         refused: impl Fn(ClientError) -> CliError,
+        draft: Option<Draft>,
     ) -> Result<(), CliError> {
         let (output, form) = (&session.output, form.to_string());
         if self.dry_run {
@@ -163,6 +219,9 @@ impl Create {
             return Ok(());
         }
         let created = client.create_form(&form).await.map_err(refused)?;
+        if let Some(draft) = draft {
+            draft.discard();
+        }
         let (id, again) = (created.id.to_string(), session.again());
         if self.publish {
             let published =
@@ -186,6 +245,15 @@ impl Create {
         }
         Ok(())
     }
+}
+
+/// `form` as a definition.
+///
+/// # Errors
+/// With all that is wrong with it.
+fn definition(form: &Value) -> Result<Definition, CliError> {
+    Definition::read(form, &Limits::BOUNDLESS)
+        .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))
 }
 
 /// Fails unless the server would take all of `documents`: some of them alone would be in the way of another try.

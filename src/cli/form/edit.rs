@@ -1,19 +1,22 @@
 //! `forms edit`: by flags, or in the person's editor.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use super::change::{patch, summary};
+use super::diff::{Change, Loss, diff, lines, losses};
+use super::patch::patch;
 use super::set::Setting;
-use super::{not_stored, rejected, rounds};
+use super::{edit_loop, not_stored, rejected};
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::document;
-use crate::cli::editor;
 use crate::cli::exit::CliError;
-use crate::cli::failure;
+use crate::cli::failure::{self, grouped};
+use crate::cli::prompt::{self, Confirmation};
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
-use crate::client::{ClientError, Received};
+use crate::client::{ClientError, MAX_PAGE, Received, Revision, SubmissionQuery};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -24,59 +27,111 @@ use crate::domain::limits::Limits;
     alias = "update",
     after_long_help = "\
 Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
-file that `forms show -o yaml` prints. It is the whole form: what you take out
-is taken out. If something is wrong with it, or somebody else has changed the
-form meanwhile, the editor opens again with that as comments at the top; an
-empty file changes nothing. Who gives up finds the text in a file, and is told
-the command that sends it later.
+file that `forms show -o yaml` prints. It is the whole form: a field that you
+remove is removed from the form. The changes are shown and sent. If the text is
+not valid, the editor opens again with the problems as comments at the top; an
+empty file changes nothing.
+
+If the text cannot be sent, it is kept in a file, and the command that continues
+is shown: `forms edit FORM -f FILE` opens FILE in the editor, compares it with
+the form as it is then, asks, and sends it. Without a terminal, or to skip the
+editor and the question, add --yes: then FILE becomes the form.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
-question's id. VALUE is YAML: a number, true, a [list]; where text is asked for
-it is the text as typed. An empty value, or null, takes the member out, and
-questions.ID= takes out the question.
+question's id. VALUE is YAML: a number, true, a [list]; a field that takes text
+gets the text as typed. An empty value, or null, removes the field, and
+questions.ID= removes the question.
 
-What somebody else has changed is never overwritten unseen. Prints the form's
-id.
+A change that somebody else made meanwhile is never overwritten. Prints the
+form's id.
 
 Examples:
   forms edit frm_7k2m9q4x1abz
   forms edit lunch --title 'Lunch on Friday' --description ''
   forms edit lunch --set settings.max_responses=100
-  forms edit lunch --set questions.email.required=true --dry-run"
+  forms edit lunch --set questions.email.required=true --dry-run
+  forms edit lunch -f lunch.yaml --yes"
 )]
 pub struct Edit {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    form: String,
+    pub(super) form: String,
+    /// File with the new definition in YAML or JSON, - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["title", "description", "slug", "set"])]
+    pub(super) file: Option<PathBuf>,
     /// New title
     #[arg(long)]
     title: Option<String>,
-    /// New description; empty takes it out
+    /// New description; empty removes it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// New slug; empty takes it out
+    /// New slug; empty removes it
     #[arg(long)]
     slug: Option<String>,
     #[arg(long, value_name = "PATH=VALUE", value_parser = Setting::parse)]
-    #[arg(help = "Change one member, as settings.max_responses=100; several times for more")]
+    #[arg(help = "Change one field, such as settings.max_responses=100; repeat for more")]
     set: Vec<Setting>,
+    /// Skip the editor for FILE, and all questions
+    #[arg(short, long)]
+    pub(super) yes: bool,
     /// Let the server check it, store nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
+}
+
+/// A form as it was read.
+pub(super) struct Base {
+    pub(super) form: Received<FormDetail>,
+    pub(super) definition: Value,
+    pub(super) revision: Revision,
+}
+
+impl Base {
+    /// Reads the form called `name`.
+    pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
+        let (form, revision) = session.client().await?.get_revision(name).await?;
+        let definition = document::authoring(&form)?;
+        Ok(Self { form, definition, revision })
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.form.id.to_string()
+    }
+
+    /// Sends what makes the form `wanted`, unless somebody else has changed it since it was read.
+    pub(super) async fn send(
+        &self,
+        session: &Session,
+        wanted: &Value,
+        dry_run: bool,
+    ) -> Result<Received<FormDetail>, CliError> {
+        let patch =
+            patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
+        let client = session.client().await?;
+        let sent = client.update_revision(&self.id(), &patch, &self.revision, dry_run).await;
+        sent.map_err(CliError::from)
+    }
 }
 
 impl Edit {
-    /// Changes the form and tells what has changed.
+    /// Changes the form and reports what has changed.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let settings = self.settings();
-        if !settings.is_empty() {
-            return self.by_flags(session, &settings).await;
+        match &self.file {
+            _ if !settings.is_empty() => self.by_flags(session, &settings).await,
+            Some(file) if self.yes || (self.dry_run && !session.may_ask()) => {
+                edit_loop::send_file(session, &self, file).await
+            }
+            _ if session.may_ask() => prompt::until_ended(edit_loop::edit(session, &self)).await,
+            Some(_) => {
+                let message = "sending a file needs a confirmation, and there is no terminal";
+                Err(CliError::usage_with_help(message, "add --yes"))
+            }
+            None => {
+                let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
+                Err(CliError::usage_with_help("there is no terminal to edit the form at", help))
+            }
         }
-        if !session.may_ask() {
-            let help = "say what to change: --title, --description, --slug or --set";
-            return Err(CliError::usage_with_help("there is no terminal to edit the form at", help));
-        }
-        editor::until_ended(rounds::edit(session, &self.form, self.dry_run)).await
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -86,16 +141,96 @@ impl Edit {
     }
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
-        let client = session.client().await?;
-        let (form, revision) = client.get_revision(&self.form).await?;
-        let before = document::authoring(&form)?;
-        let after = apply(settings, &before)?;
-        let Some(patch) = patch(&before, &after) else { return tell(session, &before, &form, self.dry_run) };
-        let id = form.id.to_string();
-        let changed = client.update_revision(&id, &patch.to_string(), &revision, self.dry_run).await;
-        let changed = changed.map_err(|error| refused(error, &id, &after))?;
-        tell(session, &before, &changed, self.dry_run)
+        let base = Base::read(session, &self.form).await?;
+        let wanted = apply(settings, &base.definition)?;
+        let changes = diff(&base.definition, &wanted);
+        if changes.is_empty() {
+            return self.report(session, &base.form, None);
+        }
+        if self.warn_of_losses(session, &base, &wanted).await? {
+            self.confirm(session, &base).await?;
+        }
+        let sent = base.send(session, &wanted, self.dry_run).await;
+        let form = sent.map_err(|error| refused(error, &base.id(), &wanted))?;
+        let changes = diff(&base.definition, &document::authoring(&form)?);
+        let reports = match self.dry_run {
+            true => lines(&changes),
+            false => changes.iter().map(Change::report).collect(),
+        };
+        self.report(session, &form, Some(&reports))
     }
+
+    /// Prints the form's id and `lines` about the change; without lines nothing has changed.
+    pub(super) fn report(
+        &self,
+        session: &Session,
+        form: &Received<FormDetail>,
+        lines: Option<&[String]>,
+    ) -> Result<(), CliError> {
+        let output = &session.output;
+        output.object(form, || {
+            if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
+        })?;
+        lines.unwrap_or_default().iter().for_each(|line| output.say(line));
+        match (lines, self.dry_run) {
+            (None, _) => output.say("no change"),
+            (Some(_), true) => output.say("the server would take it; nothing was stored"),
+            (Some(_), false) => {}
+        }
+        Ok(())
+    }
+
+    /// Warns of each question that has answers and gets another type or is removed; says whether there is any.
+    pub(super) async fn warn_of_losses(
+        &self,
+        session: &Session,
+        base: &Base,
+        wanted: &Value,
+    ) -> Result<bool, CliError> {
+        let losses = losses(&base.definition, wanted);
+        let mut any = false;
+        for (id, loss) in losses {
+            let Some(answers) = count_answers(session, &base.form, &id).await? else { continue };
+            any = true;
+            session.output.warn(&match loss {
+                Loss::Removed => {
+                    format!("`{id}` has {answers}; answers to a removed question are kept, but not listed")
+                }
+                Loss::Retyped => format!("`{id}` has {answers} of the old type"),
+            });
+        }
+        Ok(any)
+    }
+
+    /// Asks whether to send the change, where a person can be asked and was not told to skip it. Meanwhile the store is
+    /// free.
+    pub(super) async fn confirm(&self, session: &Session, base: &Base) -> Result<(), CliError> {
+        if self.yes || self.dry_run || !session.may_ask() {
+            return Ok(());
+        }
+        session.close().await?;
+        let question = format!("Change \"{}\" on {}?", base.form.title, session.target_name()?);
+        session.confirm("changing the form", question, Confirmation::Yes).await
+    }
+}
+
+/// How many answers the question `id` has, in words; `None` if it has none.
+async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Result<Option<String>, CliError> {
+    if form.response_count == 0 {
+        return Ok(None);
+    }
+    let client = session.client().await?;
+    let answers = vec![(id.to_owned(), "answered".to_owned(), "true".to_owned())];
+    let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
+    let mut pages = client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?;
+    let found = pages.next().await?.map_or(0, |page| page.len());
+    let shown = grouped(found.try_into().unwrap_or(u64::MAX));
+    Ok(match found {
+        0 if !pages.has_more() => None,
+        1 if !pages.has_more() => Some("1 answer".to_owned()),
+        _ if pages.has_more() => Some(format!("at least {shown} answers")),
+        _ => Some(format!("{shown} answers")),
+    })
 }
 
 /// `form` with all `settings`.
@@ -119,44 +254,27 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     Err(not_stored(findings, Problem::new(Code::ValidationFailed)))
 }
 
-/// Tells what has become of the form that was as `before`.
-pub(super) fn tell(
-    session: &Session,
-    before: &Value,
-    form: &Received<FormDetail>,
-    dry_run: bool,
-) -> Result<(), CliError> {
-    let output = &session.output;
-    let lines = summary(before, &document::authoring(form)?);
-    output.object(form, || if dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) })?;
-    lines.iter().for_each(|line| output.say(line));
-    match (lines.is_empty(), dry_run) {
-        (true, _) => output.say("no change"),
-        (false, true) => output.say("the server would take it; nothing was stored"),
-        (false, false) => {}
-    }
-    Ok(())
-}
-
-/// The server's refusal to make the form `wanted`, which stands in no file.
-pub(super) fn refused(error: ClientError, form: &str, wanted: &Value) -> CliError {
+/// The failure to make the form `wanted`, which is in no file.
+fn refused(error: CliError, form: &str, wanted: &Value) -> CliError {
     match error {
-        ClientError::Problem(problem) if !problem.errors.is_empty() => {
+        CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, (*problem).clone())
         }
-        error => unchanged(error, form),
+        error => unchanged(error, format!("see what it is now: forms show {form}")),
     }
 }
 
-/// The server's refusal; with what to do if the form has moved on.
-fn unchanged(mut error: ClientError, form: &str) -> CliError {
-    match &mut error {
+/// The failure; with `help` if the form was changed after it was read.
+pub(super) fn unchanged(error: CliError, help: String) -> CliError {
+    let CliError::Client { mut error, notes, help: old } = error else { return error };
+    let help = match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {
-            problem.detail =
-                Some("somebody else has changed the form meanwhile; yours is not stored".to_owned());
-            CliError::of_client(error, format!("see what it is now: forms show {form}"))
+            let detail = "the form was changed after you read it; your change was not stored";
+            problem.detail = Some(detail.to_owned());
+            Some(help)
         }
-        ClientError::Unsure(_) => CliError::of_client(error, format!("forms show {form}")),
-        _ => error.into(),
-    }
+        ClientError::Unsure(_) => Some(help),
+        _ => old,
+    };
+    CliError::Client { error, notes, help }
 }

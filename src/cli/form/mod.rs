@@ -1,14 +1,13 @@
 //! Commands on forms, one file for each idea.
 
-mod change;
 mod create;
+mod diff;
 mod edit;
-mod known;
+mod edit_loop;
 mod list;
-mod merge;
 mod outline;
+mod patch;
 mod questions;
-mod rounds;
 mod set;
 mod show;
 mod state;

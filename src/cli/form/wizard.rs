@@ -2,70 +2,106 @@
 
 use super::questions::{kinds, lists, question, takes_answer};
 use crate::cli::document;
+use crate::cli::draft::Draft;
 use crate::cli::exit::CliError;
 use crate::cli::prompt;
 use crate::cli::session::Session;
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
+use crate::domain::violation::Violation;
 
-/// Asks for a form, shows it as the file it would be, and gives it. What does not fit is told and asked for again.
-pub(super) async fn ask(session: &Session) -> Result<Value, CliError> {
-    let mut title = String::new();
-    while title.is_empty() {
-        title = prompt::text("Title", false).await?;
-        if !is_fit(session, &form(&title, &[])) {
-            title.clear();
+/// Asks for a form, shows it as the file it would be, and gives it: `flags` with a title and questions. What is not valid
+/// is asked for again; `draft` has what was entered so far.
+pub(super) async fn ask(session: &Session, draft: &Draft, flags: Value) -> Result<Value, CliError> {
+    let mut wizard = Wizard { session, draft, form: flags };
+    wizard.ask_title().await?;
+    let mut questions = Vec::new();
+    while let Some(question) = wizard.ask_question(&questions).await? {
+        questions.push(question);
+        wizard.form = with(&wizard.form, "questions", Value::Array(questions.clone()));
+    }
+    document::yaml(&wizard.form)?.lines().for_each(|line| session.output.say(line));
+    Ok(wizard.form)
+}
+
+/// A form that is being asked for.
+struct Wizard<'a> {
+    session: &'a Session,
+    draft: &'a Draft,
+    form: Value,
+}
+
+impl Wizard<'_> {
+    async fn ask_title(&mut self) -> Result<(), CliError> {
+        loop {
+            let title = prompt::text("Title", false).await?;
+            let form = with(&self.form, "title", title.as_str().into());
+            if self.is_valid(&form) {
+                self.draft.write(&document::yaml(&form)?)?;
+                self.form = form;
+                return Ok(());
+            }
         }
     }
-    let mut questions = Vec::new();
-    while let Some(question) = ask_question(session, &questions).await? {
-        questions.push(question);
+
+    /// The question behind those `before`; `None` if there is none. Each part is valid before the next is asked for.
+    async fn ask_question(&self, before: &[Value]) -> Result<Option<Value>, CliError> {
+        let form =
+            |question: Value| with(&self.form, "questions", Value::Array([before, &[question]].concat()));
+        let what = format!("Question {} (nothing if that is all)", before.len() + 1);
+        let mut title = prompt::text(&what, true).await?;
+        while !title.trim().is_empty() && !self.is_valid(&form(question("statement", &title, false, &[]))) {
+            title = prompt::text(&what, true).await?;
+        }
+        if title.trim().is_empty() {
+            return Ok(None);
+        }
+        let save = |question: Value| self.draft.write(&document::yaml(&form(question))?);
+        let kinds = kinds();
+        save(question(kinds[0], &title, false, &[]))?;
+        let kind = kinds[prompt::choose("Type", &kinds).await?];
+        let save_lists = |items: &[String]| save(question(kind, &title, false, items));
+        save_lists(&[])?;
+        let mut items = ask_lists(kind, save_lists).await?;
+        while !items.is_empty() && !self.is_valid(&form(question(kind, &title, false, &items))) {
+            items = ask_lists(kind, save_lists).await?;
+        }
+        let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
+        let question = question(kind, &title, is_required, &items);
+        save(question.clone())?;
+        Ok(Some(question))
     }
-    let form = form(&title, &questions);
-    document::yaml(&form)?.lines().for_each(|line| session.output.say(line));
-    Ok(form)
+
+    /// Whether the form is valid so far; says what is wrong if not.
+    fn is_valid(&self, form: &Value) -> bool {
+        let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
+        let say =
+            |violation: &Violation| self.session.output.say(&format!("{}; once more", violation.message));
+        violations.iter().for_each(say);
+        violations.is_empty()
+    }
 }
 
-fn form(title: &str, questions: &[Value]) -> Value {
-    let questions = Value::Array(questions.to_vec());
-    Value::Object(vec![("title".to_owned(), title.into()), ("questions".to_owned(), questions)])
+/// `form` with `value` as its member `name`, which it has.
+fn with(form: &Value, name: &str, value: Value) -> Value {
+    let Value::Object(members) = form else { return form.clone() };
+    let member = |(known, old): &(String, Value)| {
+        (known.clone(), if known == name { value.clone() } else { old.clone() })
+    };
+    Value::Object(members.iter().map(member).collect())
 }
 
-/// The question behind those `before`; `None` if there is none. Each part is fit before the next is asked for.
-async fn ask_question(session: &Session, before: &[Value]) -> Result<Option<Value>, CliError> {
-    let is_fit = |question: Value| is_fit(session, &form("Title", &[before, &[question]].concat()));
-    let what = format!("Question {} (nothing if that is all)", before.len() + 1);
-    let mut title = prompt::text(&what, true).await?;
-    while !title.trim().is_empty() && !is_fit(question("statement", &title, false, &[])) {
-        title = prompt::text(&what, true).await?;
-    }
-    if title.trim().is_empty() {
-        return Ok(None);
-    }
-    let kinds = kinds();
-    let kind = kinds[prompt::choose("Type", &kinds).await?];
-    let mut items = ask_lists(kind).await?;
-    while !items.is_empty() && !is_fit(question(kind, &title, false, &items)) {
-        items = ask_lists(kind).await?;
-    }
-    let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
-    Ok(Some(question(kind, &title, is_required, &items)))
-}
-
-/// What a question of this type lets choose from.
-async fn ask_lists(kind: &str) -> Result<Vec<String>, CliError> {
+/// What a question of this type lets choose from; `save` gets what was entered so far.
+async fn ask_lists(
+    kind: &str,
+    save: impl Fn(&[String]) -> Result<(), CliError>,
+) -> Result<Vec<String>, CliError> {
     let mut items = Vec::new();
     for name in lists(kind) {
         let what = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
         items.push(prompt::text(&format!("{what}, with commas between"), false).await?);
+        save(&items)?;
     }
     Ok(items)
-}
-
-/// Whether the form is fit so far; says what is wrong if not.
-fn is_fit(session: &Session, form: &Value) -> bool {
-    let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
-    violations.iter().for_each(|violation| session.output.say(&format!("{}; once more", violation.message)));
-    violations.is_empty()
 }

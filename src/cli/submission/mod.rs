@@ -1,5 +1,6 @@
 //! Commands on submissions, one file for each idea.
 
+mod ask;
 mod list;
 mod show;
 mod submit;

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use super::ask;
+use crate::api::FormDetail;
 use crate::cli::answers::{self, Written};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::given;
 use crate::cli::output::Format;
 use crate::cli::session::Session;
+use crate::cli::spelling::quoted;
 
 /// Send answers to a form
 #[derive(Debug, Args)]
@@ -25,7 +28,8 @@ KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
 --file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
 with values as the API takes them; KEY=VALUE beside it goes before what the
 file has. Arguments can be seen by other users of this machine while the
-command runs; what is in a file cannot.
+command runs; what is in a file cannot. At a terminal, required answers that
+are missing are asked for, unless --no-input is given.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
@@ -52,17 +56,36 @@ pub struct Submit {
 impl Submit {
     /// Sends the answers. All that is wrong with them is told before anything is sent.
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
-        let written = self.read(session)?;
+        let mut written = self.read(session)?;
+        let form = session.client().await?.get_form(&self.form).await?;
+        let mut asked = Vec::new();
+        let sent = async {
+            if session.may_ask() && form.accepting_reason.is_none() {
+                // Others may work on the store meanwhile.
+                session.close().await?;
+                ask::for_missing(session, &form, &mut written, &mut asked)
+                    .await
+                    .inspect_err(cancelled(session))?;
+            }
+            self.send(session, &form, &written).await
+        };
+        let sent = sent.await;
+        if sent.is_err() && !asked.is_empty() {
+            session.output.warn(&format!("to send your answers later: {}", self.again(session, &asked)));
+        }
+        sent
+    }
+
+    async fn send(&self, session: &Session, form: &FormDetail, written: &Written) -> Result<(), CliError> {
         let client = session.client().await?;
-        let form = client.get_form(&self.form).await?;
         let output = &session.output;
-        let fitting = answers::fit(&form, &written, session.now());
+        let fitting = answers::fit(form, written, session.now());
         // A program hears of a failure in one document alone.
         if fitting.is_ok() || output.format == Format::Table {
-            answers::left_out(&form, &written).iter().for_each(|warning| output.warn(warning));
+            answers::left_out(form, written).iter().for_each(|warning| output.warn(warning));
         }
         let body = fitting?;
-        let refused = |error| answers::refused(&form, &written, error);
+        let refused = |error| answers::refused(form, written, error);
         if self.dry_run {
             let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
@@ -73,6 +96,14 @@ impl Submit {
         output.object(&made, || format!("{}\n", made.id))?;
         output.say(&format!("submitted to \"{}\"", form.title));
         Ok(())
+    }
+
+    /// The command with the answers that were `asked` for.
+    fn again(&self, session: &Session, asked: &[String]) -> String {
+        let file = self.file.iter().map(|file| format!("--file {}", quoted(&file.display().to_string())));
+        let given = self.answers.iter().map(|answer| quoted(answer));
+        let words: Vec<_> = file.chain(given).chain(asked.iter().cloned()).collect();
+        format!("{} submit {} {}", session.again(), self.form, words.join(" "))
     }
 
     fn read(&self, session: &Session) -> Result<Written, CliError> {
@@ -86,5 +117,14 @@ impl Submit {
             document::record(path)
         };
         Ok(Written { given, record: file.map(read).transpose()? })
+    }
+}
+
+/// Says that nothing was sent, if the person has cancelled.
+fn cancelled(session: &Session) -> impl Fn(&CliError) {
+    |error| {
+        if matches!(error, CliError::Interrupted) {
+            session.output.say("cancelled, nothing was sent");
+        }
     }
 }

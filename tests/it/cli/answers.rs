@@ -93,14 +93,14 @@ fn the_help_is_a_line_to_paste() {
         ("every=a", "give it once for each, the most preferred first: every=a every=b every=c"),
         ("three=a", "give it once for each: three=a three=b three=c"),
         ("one=z", "give it once for each: one=a"),
-        ("grid=good", r#"grid takes JSON from rows to columns: 'grid:={"taste":"good"}'"#),
+        ("grid=good", r#"grid takes JSON from rows to columns: grid:='{"taste":"good"}'"#),
         (
             "colour=Mum's",
-            r#"colour=… expects one of red, blue; in other words: 'colour:={"other":"Mum'\''s"}'"#,
+            r#"colour=… expects one of red, blue; in other words: colour:="{\"other\":\"Mum's\"}""#,
         ),
         (
             "gear=Pink",
-            r#"give it once for each: gear=tent gear=rope; in other words: 'gear:=[{"other":"Pink"}]'"#,
+            r#"give it once for each: gear=tent gear=rope; in other words: gear:='[{"other":"Pink"}]'"#,
         ),
         ("colour=rde", "a similar option exists: colour=red"),
         ("colour=BLUE", "a similar option exists: colour=blue"),
@@ -127,7 +127,10 @@ fn arguments_that_are_no_answers_are_all_told() {
     assert!(twice.contains("`name` is answered twice; `story` is answered twice"), "{twice}");
     let missing = told(&["name=@no file"]);
     assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
-    assert!(missing.contains("= help: to send a text that begins with @: 'name=\\@no file'\n"), "{missing}");
+    assert!(
+        missing.contains("= help: to send a text that begins with @: name=\"\\\\@no file\"\n"),
+        "{missing}"
+    );
 }
 
 #[test]

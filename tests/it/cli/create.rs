@@ -71,7 +71,17 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
             "options of a ranking follow behind a colon: ranking:Best:one,two",
         ),
         (&["-Q", "email:A"], 2, "--title"),
-        (&["--title", "A", "-f", "survey.yaml"], 2, "cannot be used with"),
+        (&["-f", "survey.yaml", "-Q", "email:A"], 2, "cannot be used with"),
+        (&["-f", "survey.yaml", "--title", "A", "-Q", "email:A"], 2, "cannot be used with"),
+        (&["-f", "survey.yaml", "--slug", "Bad Slug"], 6, "error[invalid_slug]"),
+        (&["-f", "survey.yaml", "--title", ""], 6, "`title`"),
+        (&["-f", "survey.yaml", "--slug", "taken"], 5, "slug `taken` already belongs to"),
+        (
+            &["-f", "both.yaml", "--slug", "lunch"],
+            2,
+            "--title and --slug are for one form, and the file has 2",
+        ),
+        (&["--slug", "lunch"], 2, "add -f FILE, or --title T with -Q TYPE:TITLE for each question"),
         (&[], 2, "add -f FILE, or --title T with -Q TYPE:TITLE for each question"),
     ];
     for (arguments, code, said) in cases {
@@ -82,6 +92,19 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
     }
     create(&home, &["--title", "A", "--dry-run"]).expect(0);
     assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn flags_take_the_place_of_what_the_file_says() {
+    let home = Home::new();
+    home.write("named.yaml", "title: Named\nslug: named\n");
+    let run = create(&home, &["-f", "survey.yaml", "--slug", "lunch"]).expect(0);
+    let made = form(&home, &run.stdout);
+    assert_eq!((&made["slug"], &made["title"]), (&json!("lunch"), &json!("Lunch")));
+    assert_eq!(made["questions"].as_array().unwrap().len(), 3);
+    let run = create(&home, &["-f", "named.yaml", "--slug", "", "--title", "1.10"]).expect(0);
+    let made = form(&home, &run.stdout);
+    assert_eq!((&made["slug"], &made["title"]), (&Value::Null, &json!("1.10")));
 }
 
 #[test]
@@ -159,8 +182,17 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
     assert_eq!(form["questions"], expected);
 }
 
+/// The command that the terminal offers to continue with, and the file that it names.
+#[track_caller]
+fn kept(seen: &str) -> (Vec<&str>, String) {
+    let (_, offered) = seen.split_once("to continue: ").expect(seen);
+    let words: Vec<_> = offered.lines().next().unwrap().split(' ').collect();
+    let text = std::fs::read_to_string(words.last().unwrap()).expect(seen);
+    (words, text)
+}
+
 #[test]
-fn ctrl_c_at_any_question_of_the_wizard_ends_with_130_and_stores_nothing() {
+fn cancelling_the_wizard_ends_with_130_and_keeps_what_was_entered() {
     let home = Home::new();
     home.empty_store();
     let answers = [
@@ -170,16 +202,107 @@ fn ctrl_c_at_any_question_of_the_wizard_ends_with_130_and_stores_nothing() {
         ("answered?", "n"),
         ("Question 2", "\r"),
     ];
-    for so_far in 0..=answers.len() {
-        let mut session = wizard(&home, &[]);
-        answer(&mut session, &answers[..so_far]);
-        session.next(["Title", "Question 1", "short_text", "answered?", "Question 2", "Publish it"][so_far]);
-        session.press("\u{3}");
-        let (code, seen) = session.end();
-        assert_eq!(code, Some(130), "{seen}");
-        assert!(has_cursor(&seen), "{seen:?}");
+    let asked = ["Title", "Question 1", "  date", "answered?", "Question 2", "Publish it"];
+    let kept_texts =
+        [None, Some("title: Lunch\nquestions: []\n"), Some("title: Colour"), Some("title: Colour")];
+    // Ctrl-C, Ctrl-D, Esc.
+    for key in ["\u{3}", "\u{4}", "\u{1b}"] {
+        for so_far in 0..=answers.len() {
+            let mut session = wizard(&home, &[]);
+            answer(&mut session, &answers[..so_far]);
+            session.next(asked[so_far]);
+            session.press(key);
+            let (code, seen) = session.end();
+            assert_eq!(code, Some(130), "{seen}");
+            assert!(has_cursor(&seen), "{seen:?}");
+            let (before, after) = seen.split_once("cancelled, nothing was created\r\n").expect(&seen);
+            let drawn = before.trim_end_matches("\u{1b}[?25h");
+            // The line is ended; the list of types, with the line above it, is erased.
+            let is_clean = if so_far == 2 { drawn.ends_with("\u{1b}[20A") } else { drawn.ends_with("\r\n") };
+            assert!(is_clean, "{seen:?}");
+            match kept_texts.get(so_far).unwrap_or(kept_texts.last().unwrap()) {
+                Some(expected) => assert!(kept(after).1.contains(expected), "{seen}"),
+                None => assert!(after.is_empty(), "{seen}"),
+            }
+        }
     }
     assert_eq!(home.ok(&["--data", "store", "list"]), "");
+}
+
+#[test]
+fn what_the_wizard_has_kept_is_what_create_continues_with() {
+    let home = Home::new();
+    let mut session = wizard(&home, &["--slug", "lunch", "--publish"]);
+    let choice = format!("{}\r", DOWN.repeat(10));
+    answer(
+        &mut session,
+        &[("Title", "Lunch\r"), ("Question 1", "Colour\r"), ("> short_text", &choice), ("Options", "a,b\r")],
+    );
+    session.next("answered?");
+    session.press("\u{3}");
+    let (_, seen) = session.end();
+    assert!(!home.path().join("store").exists(), "{seen}");
+    let (words, text) = kept(&seen);
+    assert!(text.starts_with("title: Lunch\nslug: lunch\n"), "{text}");
+    assert_eq!(words[..5], ["forms", "--data", "store", "create", "--publish"]);
+    let id = home.ok(&words[1..]);
+    assert_eq!(form(&home, &id)["questions"][0]["options"], json!(["a", "b"]));
+}
+
+#[test]
+fn the_wizard_asks_nothing_where_no_server_answers() {
+    let home = Home::new();
+    let variables = [("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_API_KEY", "fk_none")];
+    let (code, seen) = Session::start(&home, &variables, &["create", "--retries", "0"]).end();
+    assert!(code == Some(7) && seen.contains("no server answers at http://127.0.0.1:1"), "{seen}");
+    assert!(!seen.contains("Title"), "{seen}");
+    let (code, seen) = wizard(&home, &["--slug", "Bad Slug"]).end();
+    assert!(code == Some(6) && seen.contains("error[invalid_slug]") && !seen.contains("Title"), "{seen}");
+}
+
+#[test]
+fn a_server_that_goes_away_costs_no_answers() {
+    let home = Home::new();
+    let mut server = home.serve();
+    let mut session = Session::start(&home, &[("NO_COLOR", "1")], &["create", "--retries", "0"]);
+    answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
+    server.stop(rustix::process::Signal::TERM);
+    session.press("\r");
+    let (code, seen) = session.end();
+    assert!(code == Some(7) && seen.contains("error: no server answers at"), "{seen}");
+    let (words, text) = kept(&seen);
+    assert_eq!((&words[..2], &*text), (&["forms", "create"][..], "title: Lunch\nquestions: []\n"));
+}
+
+#[test]
+fn an_empty_title_is_refused_and_ctrl_u_clears_the_line() {
+    let home = Home::new();
+    let mut session = wizard(&home, &[]);
+    answer(
+        &mut session,
+        &[
+            ("Title", "\r"),
+            ("must not be empty; Ctrl-C cancels", "  \r"),
+            ("must not be empty; Ctrl-C cancels", "Dinner\u{15}Lunch\r"),
+            ("Question 1", "\r"),
+        ],
+    );
+    let (code, seen) = session.end();
+    assert!(code == Some(0) && seen.contains("created \"Lunch\""), "{seen}");
+}
+
+#[test]
+fn a_wizard_that_is_ended_from_outside_keeps_what_was_entered() {
+    let home = Home::new();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP, rustix::process::Signal::INT]
+    {
+        let mut session = wizard(&home, &[]);
+        answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
+        session.signal(signal);
+        let (code, seen) = session.end();
+        assert_eq!(code, Some(130), "{seen}");
+        assert!(has_cursor(&seen) && kept(&seen).1.starts_with("title: Lunch"), "{seen}");
+    }
 }
 
 #[test]

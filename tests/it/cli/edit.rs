@@ -22,16 +22,28 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
     let flags = ["--title", "Lunch: 1.10", "--description", "yes", "--slug", "lunch"];
     let run = edit(&home, &id, &flags).expect(0);
     assert_eq!(run.stdout, format!("{id}\n"));
-    assert_eq!(run.stderr, "~ title\n+ slug\n+ description\n");
+    assert_eq!(
+        run.stderr,
+        "updated: title \"Lunch\" → \"Lunch: 1.10\"\nadded: slug \"lunch\"\nadded: description \"yes\"\n"
+    );
     let sets = [
-        ("settings.max_responses=100", "+ settings.max_responses\n"),
-        ("settings.confirmation.message=Thank you: really", "+ settings.confirmation\n"),
-        ("settings.closes_at=2030-01-31T18:00:00Z", "+ settings.closes_at\n"),
-        ("questions.q2.required=true", "~ question q2\n"),
-        ("questions.q3.labels={1: bad, 5: good}", "~ question q3\n"),
-        ("questions.q1=", "- question q1\n"),
-        ("description=null", "- description\n"),
-        ("settings.max_responses=", "- settings.max_responses\n"),
+        ("settings.max_responses=100", "added: settings.max_responses 100\n"),
+        (
+            "settings.confirmation.message=Thank you: really",
+            "added: settings.confirmation.message \"Thank you: really\"\n",
+        ),
+        (
+            "settings.closes_at=2030-01-31T18:00:00Z",
+            "added: settings.closes_at \"2030-01-31T18:00:00.000Z\"\n",
+        ),
+        ("questions.q2.required=true", "added: questions.q2.required true\n"),
+        (
+            "questions.q3.labels={1: bad, 5: good}",
+            "added: questions.q3.labels.1 \"bad\"\nadded: questions.q3.labels.5 \"good\"\n",
+        ),
+        ("questions.q1=", "removed: questions.q1 short_text \"What would you like?\"\n"),
+        ("description=null", "removed: description \"yes\"\n"),
+        ("settings.max_responses=", "removed: settings.max_responses 100\n"),
         ("settings.max_responses=", "no change\n"),
     ];
     for (set, said) in sets {
@@ -125,7 +137,10 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
     }
     let tried = edit(&home, &id, &["--title", "New", "--dry-run"]).expect(0);
     assert_eq!(tried.stdout, "(dry run)\n");
-    assert_eq!(tried.stderr, "~ title\nthe server would take it; nothing was stored\n");
+    assert_eq!(
+        tried.stderr,
+        "  ~ title  \"Lunch\" → \"New\"\nthe server would take it; nothing was stored\n"
+    );
     edit(&home, &id, &["--slug", "taken", "--dry-run"]).expect(5);
     assert_eq!(form(&home, &id), before);
 }
@@ -157,4 +172,43 @@ fn a_change_by_others_meanwhile_is_not_overwritten() {
     let (run, _) = run_through("Three", vec![pass(), Reply::Swallow(server.url.clone()), pass()]);
     assert!(run.expect(5).stderr.contains("an answer was lost"), "a change may have been made");
     assert!(home.ok(&["show", &id]).contains("Three"));
+}
+
+#[test]
+fn flags_that_touch_answers_warn_with_their_number() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    home.ok(&[&DATA[..], &["submit", &id, "q1=a"]].concat());
+    let told =
+        edit(&home, &id, &["--set", "questions.q1.type=long_text", "--set", "questions.q2="]).expect(0);
+    let expected = "warning: `q1` has 1 answer of the old type
+updated: questions.q1.type \"short_text\" → \"long_text\"
+removed: questions.q2 email \"Your email\"
+";
+    assert_eq!(told.stderr, expected);
+}
+
+#[test]
+fn a_file_is_sent_without_a_terminal_only_with_yes() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    let file = || home.ok(&[&DATA[..], &["show", &id, "-o", "yaml"]].concat());
+    let text = file().replace("Lunch", "Dinner");
+    home.write("dinner.yaml", &text);
+    let edit = [&DATA[..], &["edit", &id, "-f", "dinner.yaml"]].concat();
+    let refused = home.run(&edit).expect(2);
+    assert!(refused.stderr.contains("help: add --yes"), "{refused:?}");
+    let tried = home.run(&[&edit[..], &["--dry-run"]].concat()).expect(0);
+    let would = "  ~ title  \"Lunch\" → \"Dinner\"\nthe server would take it; nothing was stored\n";
+    assert_eq!((&*tried.stdout, &*tried.stderr), ("(dry run)\n", would));
+    let sent = home.run(&[&edit[..], &["--yes"]].concat()).expect(0);
+    assert_eq!(sent.stdout, format!("{id}\n"));
+    assert_eq!(sent.stderr, "  ~ title  \"Lunch\" → \"Dinner\"\nupdated \"Dinner\"\n");
+    assert_eq!(file(), text);
+    assert_eq!(home.run(&[&edit[..], &["--yes"]].concat()).expect(0).stderr, "no change\n");
+    home.write("dinner.yaml", &text.replace("type: rating", "type: ratting"));
+    let refused = home.run(&[&edit[..], &["--yes"]].concat()).expect(6);
+    assert!(refused.stderr.contains("--> dinner.yaml:"), "{refused:?}");
+    let mixed = home.run(&[&edit[..], &["--title", "T"]].concat()).expect(2);
+    assert!(mixed.stderr.contains("cannot be used with"), "{mixed:?}");
 }

@@ -110,17 +110,91 @@ fn the_question_names_the_server() {
 }
 
 #[test]
-fn ctrl_c_at_a_question_ends_with_130_and_gives_the_cursor_back() {
+fn a_question_that_is_cancelled_ends_its_line_and_the_command_with_130() {
     for answers in [0, 1] {
         let (home, id) = with_form(answers);
-        let mut session = delete(&home, &id);
-        session.until(if answers == 0 { "[y/N]" } else { "to confirm" });
-        session.press("\u{3}");
-        let (code, seen) = session.end();
-        assert_eq!(code, Some(130), "{seen:?}");
-        assert!(has_cursor(&seen), "{seen:?}");
-        home.ok(&["--data", "store", "show", &id]);
+        // Ctrl-C, Ctrl-D, Esc.
+        for key in ["\u{3}", "\u{4}", "\u{1b}"] {
+            let mut session = delete(&home, &id);
+            session.until(if answers == 0 { "[y/N] " } else { "to confirm: " });
+            session.press(key);
+            let (code, seen) = session.end();
+            assert_eq!(code, Some(130), "{seen:?}");
+            assert!(seen.ends_with("\r\n\u{1b}[?25hcancelled, nothing was done\r\n"), "{seen:?}");
+            assert!(has_cursor(&seen), "{seen:?}");
+            home.ok(&["--data", "store", "show", &id]);
+        }
     }
+}
+
+#[test]
+fn ctrl_d_in_a_line_that_is_not_empty_is_no_end() {
+    let (home, id) = with_form(1);
+    let mut session = delete(&home, &id);
+    session.until("to confirm: ");
+    session.press(&format!("{id}\u{4}\r"));
+    assert_eq!(session.end().0, Some(0));
+}
+
+#[test]
+fn a_line_longer_than_the_terminal_can_be_edited() {
+    let (home, id) = with_form(1);
+    let mut session = delete(&home, &id);
+    session.until("to confirm: ");
+    let (wide, back) = ("é".repeat(200), "\u{7f}".repeat(200));
+    session.press(&format!("{wide}{back}{id}\r"));
+    assert_eq!(session.end().0, Some(0));
+}
+
+#[test]
+fn required_answers_that_are_missing_are_asked_for() {
+    let home = Home::new();
+    home.write(
+        "asks.yaml",
+        "title: Lunch
+questions:
+  - {id: name, type: short_text, title: Who are you?, required: true}
+  - {id: note, type: short_text, title: Anything else?}
+  - {id: size, type: single_choice, title: How much?, options: [{value: s, label: Small}, {value: l, label: Large}], required: true}
+  - {id: days, type: multiple_choice, title: Which days?, options: [Mon, Tue, Wed], required: true}
+  - {id: mail, type: email, title: Your email, required: true, show_if: {size: l}}
+",
+    );
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "asks.yaml"]);
+    let submit = ["--data", "store", "submit", id.trim()];
+    let start = |more: &[&str]| Session::start(&home, &[("NO_COLOR", "1")], &[&submit, more].concat());
+    let mut session = start(&["note=none"]);
+    for (question, keys) in [
+        ("Who are you? (one line of text): ", "Ann\r"),
+        ("How much?:", "\u{1b}[B\r"),
+        ("Which days? (a list, each ", "Mon, Wed\r"),
+        ("Your email (an email address): ", "nobody\r"),
+        ("once more", ""),
+        ("Your email (an email address): ", "ann@example.com\r"),
+    ] {
+        session.next(question);
+        session.press(keys);
+    }
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(0), "{seen}");
+    let stored = home.ok(&["--data", "store", "responses", id.trim(), "-o", "jsonl"]);
+    let answers = "\"answers\":{\"note\":\"none\",\"name\":\"Ann\",\"size\":\"l\",\"days\":[\"Mon\",\"Wed\"],\"mail\":\"ann@example.com\"}";
+    assert!(stored.contains(answers), "{stored}");
+    // What was answered before it was cancelled can be sent later.
+    let mut session = start(&[]);
+    session.next("Who are you?");
+    session.press("Ann Lee\r");
+    session.next("Large");
+    session.press("\u{1b}");
+    let (code, seen) = session.end();
+    assert!(code == Some(130) && seen.contains("cancelled, nothing was sent\r\n"), "{seen}");
+    let later = format!("to send your answers later: forms --data store submit {} name='Ann Lee'", id.trim());
+    assert!(seen.contains(&later), "{seen}");
+    // Nothing is asked where something else is wrong, or where nobody may be asked.
+    let (code, seen) = start(&["mail=nobody"]).end();
+    assert!(code == Some(6) && !seen.contains("(one line of text)"), "{seen}");
+    let (code, seen) = start(&["--no-input"]).end();
+    assert!(code == Some(6) && seen.contains("\"Who are you?\" needs an answer"), "{seen}");
 }
 
 #[test]

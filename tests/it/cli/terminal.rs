@@ -6,7 +6,9 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use super::Home;
 
@@ -19,6 +21,8 @@ pub(crate) struct Session {
     seen: String,
     /// How much of it [`Session::next`] has passed.
     passed: usize,
+    /// How the terminal treats what is typed.
+    modes: LocalModes,
 }
 
 /// A command that hangs must fail its test instead of stopping all of them.
@@ -54,8 +58,9 @@ impl Session {
         leader.current_dir(home.path()).env("TERM", "xterm").envs(variables.iter().copied());
         leader.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
         let terminal = File::from(master);
+        let modes = tcgetattr(&terminal).unwrap().local_modes;
         let shown = listen(terminal.try_clone().unwrap());
-        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new(), passed: 0 }
+        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new(), passed: 0, modes }
     }
 
     /// Waits until the terminal shows `text`.
@@ -93,10 +98,18 @@ impl Session {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// The exit code and all that was shown.
+    /// Sends the command a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The exit code and all that was shown. The terminal treats what is typed as it did before.
+    #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         while self.read() {}
-        (self.child.wait().unwrap().code(), self.seen)
+        let code = self.child.wait().unwrap().code();
+        assert_eq!(tcgetattr(&self.terminal).unwrap().local_modes, self.modes, "{:?}", self.seen);
+        (code, self.seen)
     }
 }
 

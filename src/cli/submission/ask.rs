@@ -1,0 +1,105 @@
+//! Asks for the required answers that `forms submit` was not given.
+
+use crate::api::FormDetail;
+use crate::cli::answers::{self, Written};
+use crate::cli::exit::CliError;
+use crate::cli::given::{Given, Input};
+use crate::cli::output::visible;
+use crate::cli::prompt;
+use crate::cli::session::Session;
+use crate::cli::spelling::quoted;
+use crate::domain::json::Value;
+use crate::domain::question::Question;
+use crate::domain::violation::{Rule, Violation};
+
+/// Asks for the required answers that are missing in `written`, until none is or something else is wrong. Returns them as
+/// arguments of the command, also those given before the person cancels.
+pub(super) async fn for_missing(
+    session: &Session,
+    form: &FormDetail,
+    written: &mut Written,
+    arguments: &mut Vec<String>,
+) -> Result<(), CliError> {
+    let questions = answers::known(&answers::questions(&form.questions));
+    while let Some(question) = next(form, written, session, &questions) {
+        let Some(given) = ask(question).await? else { return Ok(()) };
+        let before = written.given.len();
+        written.given.extend(given);
+        let wrong: Vec<_> = violations(form, written, session)
+            .into_iter()
+            .filter(|violation| violation.question == question.id)
+            .collect();
+        if wrong.is_empty() {
+            arguments.extend(written.given[before..].iter().filter_map(argument));
+            continue;
+        }
+        wrong.iter().for_each(|violation| session.output.say(&format!("{}; once more", violation.message)));
+        written.given.truncate(before);
+    }
+    Ok(())
+}
+
+/// Returns the violations of `written` that are about questions.
+fn violations(form: &FormDetail, written: &Written, session: &Session) -> Vec<Violation> {
+    match answers::fit(form, written, session.now()) {
+        Err(CliError::Rejected(report)) => {
+            report.findings.into_iter().filter_map(|finding| finding.violation).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The first required question without an answer, if no answer is wrong.
+fn next<'a>(
+    form: &FormDetail,
+    written: &Written,
+    session: &Session,
+    questions: &'a [Question],
+) -> Option<&'a Question> {
+    let violations = violations(form, written, session);
+    if violations.iter().any(|violation| violation.code != Rule::Required) {
+        return None;
+    }
+    questions.iter().find(|question| {
+        question.id.is_some() && violations.iter().any(|violation| violation.question == question.id)
+    })
+}
+
+/// Asks for the answer to `question`; `None` if it cannot be typed in a line.
+async fn ask(question: &Question) -> Result<Option<Vec<Given>>, CliError> {
+    let key = question.id.clone().unwrap_or_default();
+    let given = |text: &str| Given { key: key.clone(), value: Input::Text(text.to_owned()) };
+    let (title, rules) = (visible(&question.title), question.kind.rules());
+    let options = options(question);
+    if !options.is_empty() && !question.kind.answer_is_list() && !rules.takes_other() {
+        let labels: Vec<_> = options.iter().map(|(_, label)| visible(label)).collect();
+        let labels: Vec<_> = labels.iter().map(String::as_str).collect();
+        let place = prompt::choose(&title, &labels).await?;
+        return Ok(Some(vec![given(&options[place].0)]));
+    }
+    if matches!(rules.example(), Value::Object(_)) {
+        return Ok(None);
+    }
+    let commas = if question.kind.answer_is_list() { ", with commas between" } else { "" };
+    let text = prompt::text(&format!("{title} ({}{commas})", visible(&rules.expects())), false).await?;
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    Ok(Some(if question.kind.answer_is_list() { items.map(given).collect() } else { vec![given(&text)] }))
+}
+
+/// Value and label of each option that the question has.
+fn options(question: &Question) -> Vec<(String, String)> {
+    let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
+    let text = |option: &Value, name| option.get(name).and_then(Value::as_str).map(str::to_owned);
+    let option = |option: &Value| {
+        let value = option.as_str().map(str::to_owned).or_else(|| text(option, "value"))?;
+        Some((value.clone(), text(option, "label").unwrap_or(value)))
+    };
+    options.iter().filter_map(option).collect()
+}
+
+/// The answer as an argument of the command.
+fn argument(given: &Given) -> Option<String> {
+    let Input::Text(text) = &given.value else { return None };
+    let escape = if text.starts_with('@') { "\\" } else { "" };
+    Some(quoted(&format!("{}={escape}{text}", given.key)))
+}
