@@ -8,6 +8,7 @@ mod raw;
 mod read;
 mod record;
 mod spans;
+mod syntax;
 mod write;
 
 use std::ops::Range;
@@ -20,7 +21,7 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use load::reason;
+pub use load::{reason, without_number};
 pub use read::{read, read_text, read_value};
 pub use record::{Record, record, records};
 pub use write::{authoring, authoring_file, yaml};
