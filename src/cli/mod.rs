@@ -60,7 +60,10 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
     let command = || match parse(arguments) {
-        Ok(cli) => dispatch(cli, environment),
+        Ok(cli) => match Environment::expect_utf8() {
+            Ok(()) => dispatch(cli, environment),
+            Err(error) => end(&early, &error),
+        },
         Err(error) => explain_usage(&early, &error),
     };
     // Nothing of a command is used after it has panicked.

@@ -26,6 +26,7 @@ mod several;
 mod shown;
 mod stand_in;
 mod strangers;
+mod targets;
 mod terminal;
 mod trials;
 
