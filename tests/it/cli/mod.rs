@@ -21,6 +21,7 @@ mod lists;
 mod prompts;
 mod round_trip;
 mod scene;
+mod screens;
 mod serving;
 mod several;
 mod shown;
