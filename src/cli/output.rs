@@ -208,7 +208,7 @@ impl Output {
     pub fn say(&self, text: &str) {
         let is_heard = self.format == Format::Table || self.talk.is_terminal;
         if is_heard && !self.quiet {
-            self.talk(&self.wrapped(&visible(text)));
+            self.talk(&visible(text));
         }
     }
 
@@ -222,7 +222,7 @@ impl Output {
     /// Warns, also with `-q`. Programs that read results as data get warnings as members of a failure, which is one line.
     pub fn warn(&self, text: &str) {
         if self.format == Format::Table {
-            self.talk(&self.wrapped(&format!("warning: {}", visible(text))));
+            self.talk(&format!("warning: {}", visible(text)));
         } else {
             self.warnings.borrow_mut().push(visible(text));
         }
@@ -294,9 +294,9 @@ impl Output {
         self.talk(&self.wrapped(&finding.draw(self.talk.colour, self.width)));
     }
 
-    /// `text` in lines as wide as the terminal, broken between words; as it is where nobody reads it there.
+    /// `text` with its message in lines as wide as the terminal; as it is where nobody reads it there.
     fn wrapped(&self, text: &str) -> String {
-        if self.talk.is_terminal { text::wrapped_lines(text, self.width) } else { text.to_owned() }
+        if self.talk.is_terminal { text::wrapped_message(text, self.width) } else { text.to_owned() }
     }
 
     /// Nobody to tell if even this cannot be written.

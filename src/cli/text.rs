@@ -52,35 +52,26 @@ fn steers(character: char) -> bool {
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with every line that is wider than `width` broken between words. What follows is indented as far as the text
-/// behind the mark of a note: `  = help: `.
-pub fn wrapped_lines(text: &str, width: usize) -> String {
-    text.lines().map(|line| wrapped_line(line, width)).collect::<Vec<_>>().join("\n")
-}
-
-fn wrapped_line(line: &str, width: usize) -> String {
-    // A line of somebody's file stays as it is.
-    if measure_text_width(line) <= width || line.contains(" | ") {
-        return line.to_owned();
-    }
-    let indent = if line.starts_with("  ") { 4 } else { 0 };
+/// `text` with its first line, a message, broken between words where it is wider than `width`. Those below stay whole: they
+/// are lines of somebody's file, or commands to be copied.
+pub fn wrapped_message(text: &str, width: usize) -> String {
+    let (message, rest) = text.split_once('\n').map_or((text, None), |(message, rest)| (message, Some(rest)));
     let (mut done, mut taken) = (String::new(), 0);
-    for word in line.split_inclusive(' ') {
-        let wide = measure_text_width(word.trim_end());
-        if taken > indent && taken + wide > width {
+    for word in message.split_inclusive(' ') {
+        if taken > 0 && taken + measure_text_width(word.trim_end()) > width {
             done.truncate(done.trim_end().len());
-            let _infallible = write!(done, "\n{:indent$}", "");
-            taken = indent;
+            done.push('\n');
+            taken = 0;
         }
         done.push_str(word);
         taken += measure_text_width(word);
     }
-    done
+    rest.map_or(done.clone(), |rest| format!("{done}\n{rest}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{visible, wrapped_lines};
+    use super::{visible, wrapped_message};
 
     #[test]
     fn text_from_elsewhere_cannot_steer_the_terminal() {
@@ -92,11 +83,11 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_broken_between_words() {
-        let text = "error: nothing is known of the thing\n  = help: look for it in another place\n1 | a line of a file stays as it is";
-        let expected = "error: nothing is known\nof the thing\n  = help: look for it in\n    another place\n1 | a line of a file stays as it is";
-        assert_eq!(wrapped_lines(text, 24), expected);
+    fn a_message_is_broken_between_words_and_a_command_stays_whole() {
+        let text = "error: nothing is known of the thing\n  = help: a command to be copied";
+        let expected = "error: nothing is known\nof the thing\n  = help: a command to be copied";
+        assert_eq!(wrapped_message(text, 24), expected);
         let coloured = "\u{1b}[1merror\u{1b}[0m: short enough";
-        assert_eq!(wrapped_lines(coloured, 20), coloured);
+        assert_eq!(wrapped_message(coloured, 20), coloured);
     }
 }

@@ -181,7 +181,9 @@ fn answers_go_to_the_trash_and_come_back() {
     let gone = run(&["responses", "delete", "--yes", &id, &first, &second]).expect(0);
     assert_eq!(gone.stdout, format!("{first}\n{second}\n"));
     assert!(
-        gone.stderr.contains(&format!("forms --data store responses restore {id} {first} takes it out\n")),
+        gone.stderr.contains(&format!(
+            "forms --data store responses restore {id} {first} {second} takes them out\n"
+        )),
         "{gone:?}"
     );
     assert_eq!(run(&["responses", &id]).expect(0).stdout, "");
