@@ -371,10 +371,10 @@ mod tests {
             title,
         ]);
         let row = |width, colour| table.columns(width, colour).lines().nth(1).unwrap().to_owned();
-        assert_eq!(row(40, false), "frm_7k2m9q4x1abz  published  Superca…");
+        assert_eq!(row(40, false), "frm_7k2m9q4x1abz  published  Supercal…");
         assert_eq!(row(50, false), "frm_7k2m9q4x1abz  published  12         Superca…");
         assert_eq!(row(22, false), "frm_7k2m9q4x1abz");
-        assert!(row(80, false).ends_with("  Supercalifragilistic expialidoci…"), "{}", row(80, false));
+        assert!(row(80, false).ends_with("  Supercalifragilistic expiali…"), "{}", row(80, false));
         assert!(row(40, true).contains("  \u{1b}[32mpublished\u{1b}[0m  Super"), "{:?}", row(40, true));
     }
 
