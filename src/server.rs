@@ -221,15 +221,15 @@ async fn blocking(
 
 fn log(event: &Event) {
     match event {
-        Event::JobFailed { .. } | Event::TotalsDiffer { .. } => tracing::error!(?event, "store"),
+        Event::JobFailed { .. } | Event::TotalsDiffer { .. } => tracing::error!("store: {event}"),
         Event::ModeMended { .. }
         | Event::HeaderMended { .. }
         | Event::TailSetAside { .. }
         | Event::Rebuilding { .. }
         | Event::NoRoom
-        | Event::DiskStalls => tracing::warn!(?event, "store"),
-        Event::Progress { .. } | Event::Proved => tracing::debug!(?event, "store"),
-        Event::Rebuilt => tracing::info!(?event, "store"),
+        | Event::DiskStalls => tracing::warn!("store: {event}"),
+        Event::Progress { .. } | Event::Proved => tracing::debug!("store: {event}"),
+        Event::Rebuilt => tracing::info!("store: {event}"),
     }
 }
 

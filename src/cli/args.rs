@@ -63,7 +63,7 @@ pub struct Global {
     /// Never ask anything [env: FORMS_NO_INPUT]
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
-    /// Time for an answer, retries included: 30s, 2m, 500ms
+    /// Time limit, retries included: 2m, 500ms
     #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s", hide_short_help = true)]
     pub timeout: Duration,
     /// How often to try again

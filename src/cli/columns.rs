@@ -5,6 +5,7 @@
 use crate::cli::args::Command;
 use crate::cli::exit::CliError;
 use crate::cli::output::{Format, Output, wrapped};
+use crate::cli::table::shown;
 use crate::domain::similar::similar;
 
 /// What a command has to choose from.
@@ -76,9 +77,16 @@ fn of(command: &Command) -> Columns {
     }
 }
 
-/// Refuses columns that `command` does not have, and any where the format has none.
-pub fn expect(command: &Command, output: &Output) -> Result<(), CliError> {
+/// Makes of the columns that were asked for those that `command` has. CSV has all of them unless some were chosen, so
+/// that its columns do not depend on what it shows.
+///
+/// # Errors
+/// Of a column that `command` does not have, and of any where the format has none.
+pub fn resolve(command: &Command, output: &mut Output) -> Result<(), CliError> {
     if output.columns.is_empty() {
+        if let (Format::Csv, Columns::Of(known)) = (output.format, of(command)) {
+            output.columns = known.iter().map(|name| (*name).to_owned()).collect();
+        }
         return Ok(());
     }
     match (output.format, of(command)) {
@@ -87,16 +95,29 @@ pub fn expect(command: &Command, output: &Output) -> Result<(), CliError> {
             Err(CliError::usage_with_help("--columns is for tables and CSV", help))
         }
         (_, Columns::None) => Err(CliError::usage("--columns: this command shows nothing in columns")),
-        (_, Columns::Of(known)) => find(&output.columns, known),
+        (_, Columns::Of(known)) => {
+            output.columns = find(&output.columns, known)?;
+            Ok(())
+        }
         (_, Columns::OfList) => Ok(()),
     }
 }
 
-/// Refuses the first of `wanted` that is not `known`.
-pub fn find(wanted: &[String], known: &[impl AsRef<str>]) -> Result<(), CliError> {
+/// Returns the names of the `wanted` columns among those `known`. A heading will do, `RESPONSES`, and any case.
+///
+/// # Errors
+/// Of the first that is not known.
+pub fn find(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
     let known = || known.iter().map(AsRef::as_ref);
-    let Some(unknown) = wanted.iter().find(|name| !known().any(|known| known == name.as_str())) else {
-        return Ok(());
+    let is_meant = |wanted: &str, known: &&str| {
+        known.eq_ignore_ascii_case(wanted) || shown(known).eq_ignore_ascii_case(wanted)
+    };
+    let name = |wanted: &str| {
+        let exact = known().find(|known| *known == wanted);
+        exact.or_else(|| known().find(|known| is_meant(wanted, known))).map(str::to_owned)
+    };
+    let Some(unknown) = wanted.iter().find(|wanted| name(wanted).is_none()) else {
+        return Ok(wanted.iter().filter_map(|wanted| name(wanted)).collect());
     };
     let near =
         similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`;\n"));

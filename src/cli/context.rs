@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::Global;
+use crate::cli::document::reason;
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::runtime::Live;
@@ -118,14 +119,46 @@ fn address(global: &Global, environment: &Environment, live: &[Live]) -> Result<
 }
 
 fn parse(text: &str, origin: &str) -> Result<Url, CliError> {
-    let url = Url::parse(text).map_err(|error| {
-        CliError::usage(format!("{origin} is no address like https://forms.example.com: {error}"))
-    })?;
-    let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
-    if !matches!(url.scheme(), "http" | "https") || !plain {
-        return Err(CliError::usage(format!("{origin} must be an http or https address and nothing more")));
+    match Url::parse(text) {
+        Ok(url) if is_address(&url) => Ok(url),
+        _ => {
+            // What comes before an `@` may be a password.
+            let shown = if text.contains('@') { String::new() } else { format!(" `{text}`") };
+            let message = format!("{origin}{shown} is not a valid server address");
+            let help = suggested(text).map_or_else(
+                || "give scheme, host and port alone: https://forms.example.com".to_owned(),
+                |address| format!("did you mean {address}?"),
+            );
+            Err(CliError::usage_with_help(message, help))
+        }
     }
-    Ok(url)
+}
+
+/// Whether `url` has scheme, host, port and path, and nothing else.
+fn is_address(url: &Url) -> bool {
+    let is_bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    matches!(url.scheme(), "http" | "https") && is_bare && url.fragment().is_none()
+}
+
+/// The address that was probably meant: with a scheme, without a query or the path of a page (`#/`).
+fn suggested(text: &str) -> Option<String> {
+    let is_local = |host: &str| matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+    let mut address = match text.split_once("://") {
+        Some(("http" | "https", _)) => Url::parse(text).ok()?,
+        Some(_) => return None,
+        None => {
+            let secure = Url::parse(&format!("https://{text}")).ok()?;
+            let scheme = if is_local(secure.host_str()?) { "http" } else { "https" };
+            Url::parse(&format!("{scheme}://{text}")).ok()?
+        }
+    };
+    // A password is not repeated.
+    if !address.username().is_empty() || address.password().is_some() {
+        return None;
+    }
+    address.set_query(None);
+    address.set_fragment(None);
+    Some(address.as_str().trim_end_matches('/').to_owned())
 }
 
 /// Whether `url` is an address of this machine itself.
@@ -152,7 +185,7 @@ fn given_key(global: &Global, around: &Surroundings<'_>) -> Result<Option<Key>, 
     }
     if let Some(text) = around.environment.get("FORMS_API_KEY") {
         let origin = "FORMS_API_KEY".to_owned();
-        return checked(text, Source::Env, origin).map(Some);
+        return checked(text.trim(), Source::Env, origin).map(Some);
     }
     let Some(path) = around.environment.get("FORMS_API_KEY_FILE") else { return Ok(None) };
     let origin = format!("FORMS_API_KEY_FILE, {path}");
@@ -169,13 +202,13 @@ fn read_key(path: &Path, source: Source, origin: String, warn: &dyn Fn(&str)) ->
         }
         fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text))
     };
-    read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {error}")))?;
+    read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {}", reason(&error))))?;
     checked(text.trim(), source, origin)
 }
 
 fn checked(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(CliError::usage(format!("what {origin} holds is no API key")));
+        return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
     Ok(Key { text: Secret::new(text.to_owned()), source, origin })
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::env;
 
+use crate::cli::exit::CliError;
+
 /// Every variable and what it does, as `forms help environment` prints it.
 pub const VARIABLES: [(&str, &str); 17] = [
     ("FORMS_URL", "address of the server, as --url"),
@@ -33,6 +35,20 @@ impl Environment {
     pub fn of_process() -> Self {
         let read = |(name, _): &(&str, _)| Some(((*name).to_owned(), env::var(name).ok()?));
         Self(VARIABLES.iter().filter_map(read).collect())
+    }
+
+    /// Refuses a process whose environment has one of our own variables that is not UTF-8: as if it were not set, a
+    /// command would work elsewhere than it was told to.
+    ///
+    /// # Errors
+    /// Names the variable.
+    pub fn expect_utf8() -> Result<(), CliError> {
+        let is_unreadable = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
+        let mut own = VARIABLES.iter().map(|(name, _)| *name).filter(|name| name.starts_with("FORMS_"));
+        match own.find(is_unreadable) {
+            Some(name) => Err(CliError::usage(format!("{name} is not valid UTF-8"))),
+            None => Ok(()),
+        }
     }
 
     /// An environment with these variables only.

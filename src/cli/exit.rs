@@ -112,8 +112,8 @@ pub enum CliError {
     Client { error: ClientError, notes: Vec<String>, help: Option<String> },
     /// Another process holds the store; the help is for whoever named it.
     InUse { data: PathBuf, holder: Option<(u32, Option<String>)>, help: &'static str },
-    /// The address to listen at is taken.
-    AddressInUse { address: String },
+    /// The address to listen at is taken, by a server of this user where one is known.
+    AddressInUse { address: String, holder: Option<(u32, PathBuf)> },
     /// Reading or writing failed on this machine.
     Io { what: String, source: io::Error },
     /// This machine cannot do it for a reason of its own.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::api::Problem;
+use crate::api::{Code, Problem};
 use crate::cli::diagnostics::{Finding, to_json};
+use crate::cli::document::reason;
 use crate::cli::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::ClientError;
@@ -66,11 +67,15 @@ pub fn tell(error: &CliError) -> Finding {
             coded("store_in_use", &format!("{} is in use by {by}", data.display()))
                 .help(Some((*help).to_owned()))
         }
-        CliError::AddressInUse { address } => {
-            coded("address_in_use", &format!("{address} is in use by another program"))
+        CliError::AddressInUse { address, holder } => {
+            let by = holder.as_ref().map_or_else(
+                || "another program".to_owned(),
+                |(pid, data)| format!("a forms server of yours (pid {pid}, {})", data.display()),
+            );
+            coded("address_in_use", &format!("{address} is in use by {by}"))
                 .help(Some("choose another with --listen, or 127.0.0.1:0 for any free one".to_owned()))
         }
-        CliError::Io { what, source } => coded("io", &format!("{what}: {source}")),
+        CliError::Io { what, source } => coded("io", &format!("{what}: {}", reason(source))),
         CliError::Failed { what, causes } => Finding { notes: causes.clone(), ..coded("failed", what) },
         CliError::Partial { failed, of, .. } => coded("partial", &format!("{failed} of {of} failed")),
         CliError::Declined => coded("declined", "nothing was done"),
@@ -143,7 +148,10 @@ fn of_problem(problem: &Problem) -> Finding {
         finding.notes.push(format!("request id: {}", visible(id)));
     }
     // Only the server that sent another code knows what it means.
-    finding.help(problem.code.known().map(|code| format!("forms explain {code}")))
+    finding.help(problem.code.known().map(|code| match code {
+        Code::FormNotFound => "forms list".to_owned(),
+        code => format!("forms explain {code}"),
+    }))
 }
 
 /// Our messages begin in lower case; the titles of the API are sentences.

@@ -21,7 +21,8 @@ use crate::domain::limits::Limits;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Every problem of every file is shown at once, with its place. Exit code 6 if
-there is one.
+there is one. What is only larger than a server allows by default is a warning:
+a server can be started with larger limits.
 
 An argument with a `=` is an answer, as `forms submit` takes it, unless a `/`
 stands before the `=`: ./a=b.yaml is a file. With answers, or --answers, the
@@ -174,7 +175,10 @@ fn answer(argument: &Path) -> Option<String> {
 
 fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.warn_of_terminal(path);
-    document::read(path, &Limits::default())
+    let documents = document::read(path, &Limits::BOUNDLESS)?;
+    let warnings = documents.iter().flat_map(Document::over_default_limits);
+    warnings.for_each(|warning| session.output.warn(&warning));
+    Ok(documents)
 }
 
 fn one(mut forms: Vec<Document>) -> Result<Document, CliError> {

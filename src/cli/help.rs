@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::cli;
 use crate::cli::environment::VARIABLES;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::output::{Format, wrapped};
+use crate::cli::output::{Format, value_of, wrapped};
+use crate::cli::question_types;
 use crate::cli::session::Session;
+use crate::cli::table::Table;
 use crate::domain::similar::similar;
 
 /// The root's help. clap has no groups of commands (its issue 1553), so they stand here by hand, and a test compares
@@ -43,7 +45,7 @@ Examples:
   forms submit $id q1=hello
   forms responses $id
 
-Topics: forms help environment, forms help exit-codes, forms help formatting";
+Topics (forms help TOPIC): environment, exit-codes, formatting, questions";
 
 /// Where a command's help leaves the options of all commands.
 const GLOBAL: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
@@ -53,9 +55,34 @@ const SERVED: &str = "Where forms, answers and keys are kept [env: FORMS_DATA]";
 
 /// Adds to the help of every command what they have in common, and to the short help its examples.
 pub fn with_common(command: clap::Command) -> clap::Command {
+    let template = ROOT_TEMPLATE.replace("{options}", &options(&command));
     let after = format!("{ROOT_AFTER}\n\n{}", common());
-    command.after_long_help(after).mut_subcommands(with_common_below)
+    command.help_template(template).after_long_help(after).mut_subcommands(with_common_below)
 }
+
+/// The options of all commands, a line each: in the long help clap would give each of them four.
+fn options(command: &clap::Command) -> String {
+    let own = command.get_arguments().filter(|argument| argument.is_global_set()).map(|argument| {
+        let short = argument.get_short().map_or("    ".to_owned(), |short| format!("-{short}, "));
+        let long = argument.get_long().unwrap_or_default();
+        let names = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+        let value = names.and_then(<[_]>::first).map(|name| format!(" <{name}>")).unwrap_or_default();
+        let default = argument.get_default_values().first().filter(|_| !argument.is_hide_default_value_set());
+        let default = default.map(|value| format!(" [default: {}]", value.to_string_lossy()));
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        (format!("{short}--{long}{value}"), help + &default.unwrap_or_default())
+    });
+    let usual = [("-h, --help", "Print help; --help has more than -h"), ("-V, --version", "Print version")];
+    let usual = usual.map(|(name, help)| (name.to_owned(), help.to_owned()));
+    let line = |(name, help): (String, String)| {
+        let help = wrapped(&help, 80 - OPTION).replace('\n', &format!("\n{:OPTION$}", ""));
+        format!("  {name:<width$}{help}", width = OPTION - 2)
+    };
+    own.chain(usual).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the descriptions of options begin.
+const OPTION: usize = 25;
 
 fn with_common_below(command: clap::Command) -> clap::Command {
     let own = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -96,7 +123,7 @@ fn common() -> String {
 /// Show help on a command or a topic
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Topics are environment, exit-codes and formatting.
+Topics are environment, exit-codes, formatting and questions.
 
 Examples:
   forms help submit
@@ -113,7 +140,7 @@ impl Help {
         if let [name] = &self.names[..]
             && let Some(topic) = Topic::ALL.iter().find(|topic| topic.name() == name)
         {
-            return session.output.object(&topic.value(), || topic.text());
+            return topic.show(session);
         }
         let mut command = brief(cli::command());
         command.build();
@@ -141,11 +168,12 @@ pub enum Topic {
     Environment,
     ExitCodes,
     Formatting,
+    Questions,
 }
 
 impl Topic {
     /// All topics.
-    pub const ALL: [Self; 3] = [Self::Environment, Self::ExitCodes, Self::Formatting];
+    pub const ALL: [Self; 4] = [Self::Environment, Self::ExitCodes, Self::Formatting, Self::Questions];
 
     /// What `forms help` calls it.
     pub fn name(self) -> &'static str {
@@ -153,6 +181,7 @@ impl Topic {
             Self::Environment => "environment",
             Self::ExitCodes => "exit-codes",
             Self::Formatting => "formatting",
+            Self::Questions => "questions",
         }
     }
 
@@ -162,6 +191,7 @@ impl Topic {
             Self::Environment => "Environment variables",
             Self::ExitCodes => "Exit codes",
             Self::Formatting => "Output formats",
+            Self::Questions => "Types of questions",
         }
     }
 
@@ -171,6 +201,30 @@ impl Topic {
             Self::Environment => environment(),
             Self::ExitCodes => exit_codes(),
             Self::Formatting => FORMATTING.to_owned(),
+            Self::Questions => question_types::text(),
+        }
+    }
+
+    /// The columns of its table; none if it has none.
+    fn columns(self) -> Vec<String> {
+        let columns: &[&str] = match self {
+            Self::Environment => &["name", "meaning"],
+            Self::ExitCodes => &["code", "name", "meaning"],
+            Self::Formatting => &[],
+            Self::Questions => &["type", "answer", "example", "settings"],
+        };
+        columns.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Prints the page: in CSV the rows of its table.
+    fn show(self, session: &Session) -> Result<(), CliError> {
+        let value = self.value();
+        match value.as_object().and_then(|members| members.values().next()) {
+            Some(Value::Array(rows)) if session.output.format == Format::Csv => {
+                let rows: Result<Vec<_>, _> = rows.iter().map(value_of).collect();
+                session.output.rows(&Table::of_objects(&rows?, &self.columns()))
+            }
+            _ => session.output.object(&value, || self.text()),
         }
     }
 
@@ -186,6 +240,7 @@ impl Topic {
                 json!({"exit_codes": Exit::ALL.iter().map(exit).collect::<Vec<_>>()})
             }
             Self::Formatting => json!({"text": FORMATTING}),
+            Self::Questions => json!({"questions": question_types::all().collect::<Vec<_>>()}),
         }
     }
 }

@@ -58,6 +58,12 @@ pub struct Listing<'a, T> {
     /// Leave formulas in CSV as they are.
     pub raw: bool,
     pub headers: Vec<String>,
+    /// A column that a table has only where a row has something in it.
+    pub optional: &'static str,
+    /// What a person reads where there is nothing.
+    pub none: String,
+    /// Which items are shown of those that the server lists.
+    pub keep: &'a dyn Fn(&T) -> bool,
     pub row: &'a dyn Fn(&T) -> Vec<Cell>,
     /// The API's body around all items.
     pub body: &'a dyn Fn(Vec<Value>) -> Value,
@@ -66,28 +72,29 @@ pub struct Listing<'a, T> {
 impl<T: Serialize> Listing<'_, T> {
     /// Shows the list. Gives the number of rows shown if there are more that nobody asked to leave out.
     pub async fn show(&self, pages: &mut Pages<'_, T>) -> Result<Option<usize>, CliError> {
-        columns::find(&self.output.columns, &self.headers)?;
+        let wanted = columns::find(&self.output.columns, &self.headers)?;
         let mut left = self.want.most(self.output.format);
         let mut taken: Vec<T> = Vec::new();
         let mut cut = false;
         if self.output.format == Format::Csv {
-            self.output.data(&self.table(&[]).csv(self.raw))?;
+            self.output.data(&self.table(&[], &wanted).csv(self.raw))?;
         }
         // Also where none is wanted: what is wrong with the question is told.
         while let Some(mut page) = pages.next().await? {
+            page.retain(self.keep);
             cut = page.len() > left || (page.len() == left && pages.has_more());
             page.truncate(left);
             left -= page.len();
             match self.output.format {
                 Format::Jsonl => self.lines(&page)?,
-                Format::Csv => self.output.data(&self.table(&page).csv_rows(self.raw))?,
+                Format::Csv => self.output.data(&self.table(&page, &wanted).csv_rows(self.raw))?,
                 Format::Table | Format::Json | Format::Yaml => taken.extend(page),
             }
             if left == 0 {
                 break;
             }
         }
-        self.whole(&taken)?;
+        self.whole(&taken, &wanted)?;
         Ok((cut && self.want == Want::Usual).then_some(taken.len()))
     }
 
@@ -97,21 +104,31 @@ impl<T: Serialize> Listing<'_, T> {
     }
 
     /// The formats that need all items before the first can be written.
-    fn whole(&self, items: &[T]) -> Result<(), CliError> {
+    fn whole(&self, items: &[T], wanted: &[String]) -> Result<(), CliError> {
         let body = || {
             let values: Result<Vec<_>, _> = items.iter().map(value_of).collect();
             values.map(self.body)
         };
         match self.output.format {
-            Format::Table => self.output.table(&self.table(items)),
-            Format::Json => self.output.data(&json_line(&body()?)?),
+            Format::Table if items.is_empty() => {
+                if self.output.talk_is_terminal() && self.want != Want::AtMost(0) {
+                    self.output.say(&self.none);
+                }
+                Ok(())
+            }
+            Format::Table => {
+                let table = self.table(items, wanted);
+                let is_chosen = !wanted.is_empty();
+                self.output.table(&if is_chosen { table } else { table.without_unused(self.optional) })
+            }
+            Format::Json => self.output.json(&body()?),
             Format::Yaml => self.output.data(&document::yaml(&body()?)?),
             Format::Jsonl | Format::Csv => Ok(()),
         }
     }
 
-    fn table(&self, items: &[T]) -> Table {
+    fn table(&self, items: &[T], wanted: &[String]) -> Table {
         let table = Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() };
-        table.only(&self.output.columns)
+        table.only(wanted)
     }
 }

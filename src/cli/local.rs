@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::process::free_space;
 use crate::server::ServerError;
@@ -16,7 +17,7 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
     match error {
         ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            CliError::AddressInUse { address: address.to_string() }
+            CliError::AddressInUse { address: address.to_string(), holder: None }
         }
         ServerError::Open(OpenError::Locked { holder, .. }) => {
             let holder = holder.map(|holder| (holder.pid, holder.address));
@@ -26,7 +27,7 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
             no_folder(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
-        ServerError::Listen { .. } => failure(error.to_string(), error.source()),
+        ServerError::Listen { .. } => failure(document::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
@@ -59,7 +60,7 @@ fn no_folder(data: &Path, error: &io::Error) -> CliError {
     let shown = data.display();
     let is_folder = error.kind() == io::ErrorKind::DirectoryNotEmpty;
     CliError::usage(if is_folder {
-        format!("{shown} is no data directory: {error}")
+        format!("{shown} is not a data directory: {}", document::reason(error))
     } else {
         format!("{shown} is not a folder")
     })
@@ -78,7 +79,11 @@ fn no_space(data: &Path) -> CliError {
 fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {
     let mut causes = Vec::new();
     while let Some(next) = cause {
-        causes.push(format!("cause: {next}"));
+        let text = match next.downcast_ref::<io::Error>() {
+            Some(error) => document::reason(error),
+            None => document::without_number(&next.to_string()),
+        };
+        causes.push(format!("cause: {text}"));
         cause = next.source();
     }
     CliError::Failed { what, causes }

@@ -21,10 +21,12 @@ pub mod form;
 pub mod github;
 pub mod given;
 pub mod help;
+pub mod json;
 pub mod listing;
 pub mod local;
 pub mod output;
 pub mod prompt;
+pub mod question_types;
 pub mod runtime;
 pub mod serve;
 pub mod session;
@@ -32,6 +34,7 @@ pub mod several;
 pub mod spelling;
 pub mod submission;
 pub mod table;
+pub mod text;
 pub mod tools;
 pub mod trial;
 pub mod violations;
@@ -60,7 +63,10 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
     let command = || match parse(arguments) {
-        Ok(cli) => dispatch(cli, environment),
+        Ok(cli) => match Environment::expect_utf8() {
+            Ok(()) => dispatch(cli, environment),
+            Err(error) => end(&early, &error),
+        },
         Err(error) => explain_usage(&early, &error),
     };
     // Nothing of a command is used after it has panicked.
@@ -107,11 +113,15 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     output.quiet = global.quiet;
     output.verbose = global.verbose;
     output.columns.clone_from(&global.columns);
+    let resolved = columns::resolve(&command, &mut output);
     let session = Session::new(global, environment, output);
-    let ended = columns::expect(&command, &session.output).and_then(|()| carry_out(&session, command));
+    let ended = resolved.and_then(|()| carry_out(&session, command));
     let finished = session.output.finish();
     match ended.map_err(|error| session.annotate(error)).and(finished) {
-        Ok(()) => Exit::Done,
+        Ok(()) => {
+            session.output.flush_warnings();
+            Exit::Done
+        }
         Err(error) => end(&session.output, &error),
     }
 }

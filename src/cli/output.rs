@@ -4,19 +4,22 @@
 //! elsewhere cannot steer the terminal.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
-use textwrap::{WordSeparator, WordSplitter};
 
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document;
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
+use crate::cli::json;
 use crate::cli::table::Table;
-use crate::domain::json::{self, Value};
+use crate::cli::text;
+use crate::domain::json::Value;
+
+pub use crate::cli::json::{json_line, value_of};
+pub use crate::cli::text::{visible, visible_lines, wrapped};
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -59,6 +62,8 @@ pub struct Output {
     series: RefCell<Option<Series>>,
     /// What a command found before it failed.
     found: RefCell<Option<serde_json::Value>>,
+    /// Warnings that programs get with the failure, or once the command is done.
+    warnings: RefCell<Vec<String>>,
 }
 
 /// What a command on several items has to say once it is over.
@@ -84,9 +89,9 @@ impl Output {
         let width = if talk.is_terminal { usize::from(columns).clamp(60, 140) } else { 100 };
         let result = stream(io::stdout().is_terminal());
         let format = format.unwrap_or(Format::Table);
-        let (series, found) = (RefCell::new(None), RefCell::new(None));
+        let (series, found, warnings) = (RefCell::new(None), RefCell::new(None), RefCell::new(Vec::new()));
         let columns = Vec::new();
-        Self { format, quiet: false, verbose: 0, columns, result, talk, width, series, found }
+        Self { format, quiet: false, verbose: 0, columns, result, talk, width, series, found, warnings }
     }
 
     /// Whether a person reads the talk.
@@ -114,6 +119,14 @@ impl Output {
         if self.result.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
     }
 
+    /// Writes one JSON document: indented where a person reads it, else on one line.
+    pub fn json<T: Serialize>(&self, object: &T) -> Result<(), CliError> {
+        match self.result {
+            Stream { is_terminal: true, colour } => self.write(&json::indented(&value_of(object)?, colour)),
+            Stream { is_terminal: false, .. } => self.write(&json_line(object)?),
+        }
+    }
+
     /// Begins the results of several items, which [`Output::finish`] ends: programs get one document with all of them.
     pub fn begin_series(&self) {
         *self.series.borrow_mut() = Some(Series::default());
@@ -124,7 +137,7 @@ impl Output {
         let series = self.series.borrow();
         match series.as_ref().map_or(&[][..], |series| &series.results) {
             [] => Ok(()),
-            results if self.format == Format::Json => self.data(&json_line(&results)?),
+            results if self.format == Format::Json => self.json(&results),
             results => self.rows(&Table::of_objects(results, &self.columns)),
         }
     }
@@ -137,7 +150,8 @@ impl Output {
                 series.results.push(value_of(object)?);
                 Ok(())
             }
-            (Format::Json | Format::Jsonl, _) => self.data(&json_line(object)?),
+            (Format::Json, None) => self.json(object),
+            (Format::Jsonl, _) => self.data(&json_line(object)?),
             (Format::Table | Format::Csv, None) => {
                 self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
             }
@@ -171,7 +185,7 @@ impl Output {
             let table =
                 if self.columns.is_empty() { table.clone().without_empty(columns) } else { table.clone() };
             self.write(&table.columns(columns, self.result.colour))?;
-            let shown = table.fitting(columns);
+            let shown = table.fitting(columns).len();
             if shown < of {
                 let hidden = of - shown;
                 self.say(&format!(
@@ -205,9 +219,18 @@ impl Output {
         }
     }
 
-    /// Warns, also with `-q`.
+    /// Warns, also with `-q`. Programs that read results as data get warnings as members of a failure, which is one line.
     pub fn warn(&self, text: &str) {
-        self.talk(&format!("warning: {}", visible(text)));
+        if self.format == Format::Table {
+            self.talk(&format!("warning: {}", visible(text)));
+        } else {
+            self.warnings.borrow_mut().push(visible(text));
+        }
+    }
+
+    /// Shows the warnings of a command that is done, where none was shown yet.
+    pub fn flush_warnings(&self) {
+        self.warnings.take().iter().for_each(|warning| self.talk(&format!("warning: {warning}")));
     }
 
     /// Writes help to where clap wants it; `styled` has colours, `plain` none.
@@ -233,6 +256,10 @@ impl Output {
                 }
                 if let Some(found) = self.found.take() {
                     document["found"] = found;
+                }
+                let warnings = self.warnings.take();
+                if !warnings.is_empty() {
+                    document["warnings"] = warnings.into();
                 }
                 let text = document.to_string();
                 self.talk(&if self.talk.is_terminal { visible(&text) } else { text });
@@ -264,79 +291,18 @@ impl Output {
     }
 
     fn finding(&self, finding: &Finding) {
-        self.talk(&finding.draw(self.talk.colour, self.width));
+        self.talk(&self.wrapped(&finding.draw(self.talk.colour, self.width)));
+    }
+
+    /// `text` with its message in lines as wide as the terminal; as it is where nobody reads it there.
+    fn wrapped(&self, text: &str) -> String {
+        if self.talk.is_terminal { text::wrapped_message(text, self.width) } else { text.to_owned() }
     }
 
     /// Nobody to tell if even this cannot be written.
     fn talk(&self, text: &str) {
         let _unheard = writeln!(io::stderr().lock(), "{text}");
     }
-}
-
-/// `object` as one line of JSON. Numbers and answers keep their own text; line breaks between tokens go.
-pub fn json_line<T: Serialize>(object: &T) -> Result<String, CliError> {
-    let mut text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
-    if text.contains(['\n', '\r']) {
-        // Inside strings JSON has no raw line breaks: these stand between tokens.
-        text = text.replace(['\n', '\r'], " ");
-    }
-    text.push('\n');
-    Ok(text)
-}
-
-/// `object` as a value that keeps the order of members and the text of numbers.
-pub fn value_of<T: Serialize>(object: &T) -> Result<Value, CliError> {
-    let text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
-    json::parse(&text).map_err(|error| CliError::Failed {
-        what: "cannot write JSON".to_owned(),
-        causes: vec![error.to_string()],
-    })
-}
-
-fn unwritable(error: &serde_json::Error) -> CliError {
-    CliError::Failed { what: "cannot write JSON".to_owned(), causes: vec![error.to_string()] }
-}
-
-/// `text` with control characters shown, so that it stays on one line and cannot steer a terminal.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
-            _ if steers(character) => {
-                let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(character));
-            }
-            _ => shown.push(character),
-        }
-    }
-    shown
-}
-
-/// `text` in lines of `width` columns at most, broken between words: a longer word is not broken.
-pub fn wrapped(text: &str, width: usize) -> String {
-    let options = textwrap::Options::new(width)
-        .break_words(false)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(text, options)
-}
-
-/// The same as [`visible`], for text of several lines.
-pub fn visible_lines(text: &str) -> String {
-    text.split_inclusive('\n')
-        .map(|line| match line.strip_suffix('\n') {
-            Some(line) => format!("{}\n", visible(line)),
-            None => visible(line),
-        })
-        .collect()
-}
-
-/// Control characters, those that break lines, and those that turn the direction of what follows.
-fn steers(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether
@@ -355,7 +321,7 @@ fn colours(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Colour, colours, visible};
+    use super::{Colour, colours};
     use crate::cli::environment::Environment;
 
     #[test]
@@ -376,14 +342,5 @@ mod tests {
             let environment = Environment::of(variables);
             assert_eq!(colours(flag, &environment, is_terminal), expected, "{flag:?} {variables:?}");
         }
-    }
-
-    #[test]
-    fn text_from_elsewhere_cannot_steer_the_terminal() {
-        assert_eq!(
-            visible("a\u{1b}]0;x\u{7}\u{9b}\u{202e}b\tc\nd"),
-            "a\\u{1b}]0;x\\u{7}\\u{9b}\\u{202e}b\\tc\\nd"
-        );
-        assert_eq!(visible("größer 😀"), "größer 😀");
     }
 }

@@ -50,15 +50,24 @@ impl Drop for Announcement {
     }
 }
 
-/// The folder of the files: in the user's runtime folder, else in the state folder. `None` for a user without either.
-pub fn folder(environment: &Environment) -> Option<PathBuf> {
-    match environment.get("XDG_RUNTIME_DIR") {
-        Some(runtime) => Some(Path::new(runtime).join("forms")),
-        None => {
-            let folders = directories::ProjectDirs::from("", "", "forms")?;
-            Some(folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("run"))
+/// Returns the folders of the files: a server writes to the first, commands look in all of them.
+///
+/// The first is in the user's runtime folder, or in the state folder where `XDG_RUNTIME_DIR` is not set. A server and a
+/// command can be started with different environments, by a login shell and by cron: so the others are looked in too, and
+/// the place where systemd makes runtime folders.
+pub fn folders(environment: &Environment) -> Vec<PathBuf> {
+    let runtime = environment.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let state = directories::ProjectDirs::from("", "", "forms")
+        .map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("run"));
+    let usual = PathBuf::from(format!("/run/user/{}", getuid().as_raw()));
+    let forms = |folder: PathBuf| folder.join("forms");
+    let mut folders = Vec::new();
+    for folder in [runtime.map(forms), state, Some(forms(usual))].into_iter().flatten() {
+        if !folders.contains(&folder) {
+            folders.push(folder);
         }
     }
+    folders
 }
 
 /// Tells this user's commands of the server at `url`, until the announcement is dropped.
@@ -85,6 +94,11 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
     file.write_all(&serde_json::to_vec(&content)?)?;
     fs::rename(&draft, &path)?;
     Ok(Announcement(path))
+}
+
+/// The servers of this user that are running and have a file in one of the `folders`.
+pub fn live_in(folders: &[PathBuf]) -> Vec<Live> {
+    folders.iter().flat_map(|folder| live(folder)).collect()
 }
 
 /// The servers of this user that are running. Files of those that are not are taken away.

@@ -12,6 +12,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::args::{count, duration, size};
 use crate::cli::context::{self, Sourced};
+use crate::cli::document::reason;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::{local, runtime};
@@ -38,7 +39,7 @@ Commands of the same user find the server and its key by themselves.
 
 Examples:
   forms serve --data ./store
-  url=$(forms serve --data ./store --listen 127.0.0.1:0 | head -1)
+  read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
   FORMS_LOG=debug forms serve --data ./store"
 )]
 pub struct Serve {
@@ -225,11 +226,22 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
-        ended = server::run(config, stopped, ready) => ended.map_err(|error| local::failed(&data, error, IF_IN_USE)),
+        ended = server::run(config, stopped, ready) => {
+            ended.map_err(|error| named(session, local::failed(&data, error, IF_IN_USE)))
+        }
         () = signals => Err(CliError::Interrupted),
     };
     drop(announcement);
     ended
+}
+
+/// `error`; if another server of this user has the address, with which.
+fn named(session: &Session, error: CliError) -> CliError {
+    let CliError::AddressInUse { address, .. } = error else { return error };
+    let url = Url::parse(&format!("http://{address}")).ok();
+    let live = session.live();
+    let server = url.and_then(|url| live.into_iter().find(|server| server.may_be_at(&url)));
+    CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
 }
 
 struct Signals {
@@ -273,15 +285,14 @@ fn write_runtime_file(
     serving: &Serving<'_>,
     data: &Path,
 ) -> Option<runtime::Announcement> {
-    let folder = runtime::folder(&session.environment)?;
+    let folder = runtime::folders(&session.environment).into_iter().next()?;
     let url = Url::parse(&serving.local_url).ok()?;
     match runtime::announce(&folder, &url, serving.key?.reveal(), data) {
         Ok(announcement) => Some(announcement),
         Err(error) => {
             let place = folder.display();
-            session.output.warn(&format!(
-                "cannot tell commands of this server in {place}: {error}; they need --url and a key"
-            ));
+            let why = format!("cannot write {place}: {}", reason(&error));
+            tracing::warn!("{why}; commands need --url and a key to find this server");
             None
         }
     }

@@ -107,7 +107,7 @@ impl Session {
 
     /// The running servers of this user.
     pub fn live(&self) -> Vec<Live> {
-        runtime::folder(&self.environment).map(|folder| runtime::live(&folder)).unwrap_or_default()
+        runtime::live_in(&runtime::folders(&self.environment))
     }
 
     /// A client for where the command works. A data directory must have a store.
@@ -238,8 +238,8 @@ impl Session {
 
     /// Asks for a yes. Where nobody can be asked: says that `what` needs one.
     pub async fn confirm(&self, what: &str, question: String, how: Confirmation) -> Result<(), CliError> {
-        if !self.may_ask() {
-            let message = format!("{what} needs a confirmation, and there is no terminal");
+        if let Some(obstacle) = prompt::obstacle(self.global.no_input, &self.environment) {
+            let message = format!("{what} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
         let answer = prompt::confirm(question, how).await;
@@ -256,11 +256,7 @@ impl Session {
         match (&mut error, target) {
             (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
                 notes.push(format!("address from: {}", origin(url.source)));
-                help = help.or_else(|| {
-                    let start =
-                        "start one: forms serve --data ./store, or work without one: forms --data ./store …";
-                    Some(start.to_owned())
-                });
+                help = help.or_else(|| Some(if_unreachable(&url.value).to_owned()));
             }
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
@@ -301,6 +297,15 @@ impl Session {
 /// What the form is called that a request to `path` asked for.
 fn form_of_path(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
+}
+
+/// What can be done where nothing answers at `url`: a server is started on this machine alone.
+fn if_unreachable(url: &Url) -> &'static str {
+    if context::is_loopback(url) {
+        "start one: forms serve --data ./store, or work without one: forms --data ./store …"
+    } else {
+        "check the address, and whether that host can be reached from here; -v shows each request"
+    }
 }
 
 /// What a command can do about a data directory that another process holds.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table as Columns, presets};
-use console::measure_text_width;
+use comfy_table::{Table as Columns, presets};
+use console::{measure_text_width, truncate_str};
 
 use crate::cli::output::visible;
 use crate::cli::words::said;
@@ -17,17 +17,19 @@ pub struct Cell {
     shown: Option<String>,
     /// Text, as opposed to a number: only text can be a spreadsheet's formula by accident.
     is_text: bool,
+    /// The colour in which people read it, as the number that terminals have for it.
+    colour: Option<u8>,
 }
 
 impl Cell {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), shown: None, is_text: true }
+        Self { text: text.into(), shown: None, is_text: true, colour: None }
     }
 
     /// A number.
     pub fn number(number: impl ToString) -> Self {
-        Self { text: number.to_string(), shown: None, is_text: false }
+        Self { text: number.to_string(), shown: None, is_text: false, colour: None }
     }
 
     /// A time: people read how long ago it was.
@@ -39,6 +41,12 @@ impl Cell {
     #[must_use]
     pub fn shown(self, text: impl Into<String>) -> Self {
         Self { shown: Some(text.into()), ..self }
+    }
+
+    /// The same, which people read in `colour`, a number of the terminal's (32 is green).
+    #[must_use]
+    pub fn coloured(self, colour: u8) -> Self {
+        Self { colour: Some(colour), ..self }
     }
 
     /// What people read, with nothing that steers a terminal.
@@ -105,10 +113,18 @@ impl Table {
         self.at(&wanted.iter().filter_map(place).collect::<Vec<_>>())
     }
 
+    /// The same without the column `name`, if no row has anything in it.
+    #[must_use]
+    pub fn without_unused(self, name: &str) -> Self {
+        let is_unused = |place: usize| self.rows.iter().all(|row| row[place].text.is_empty());
+        let kept = |place: &usize| self.headers[*place] != name || !is_unused(*place);
+        self.at(&(0..self.headers.len()).filter(kept).collect::<Vec<_>>())
+    }
+
     /// The same, if a terminal of `width` columns has no room for it, without the columns that no row has anything in.
     #[must_use]
     pub fn without_empty(self, width: u16) -> Self {
-        if self.rows.is_empty() || self.fitting(width) == self.headers.len() {
+        if self.rows.is_empty() || self.fitting(width).len() == self.headers.len() {
             return self;
         }
         let is_filled = |place: &usize| self.rows.iter().any(|row| !row[*place].text.is_empty());
@@ -122,46 +138,67 @@ impl Table {
         Self { headers, rows: self.rows.iter().map(row).collect() }
     }
 
-    /// How many columns, from the first, a terminal of `width` columns shows so that each can be read.
-    pub fn fitting(&self, width: u16) -> usize {
-        let mut taken = 0;
-        let fits = |place: &usize| {
-            taken += self.least_width(*place) + GAP;
-            taken <= usize::from(width)
-        };
-        (0..self.headers.len()).take_while(fits).count().max(1)
+    /// The columns that a terminal of `width` columns shows so that each can be read. Where there is no room for all, the
+    /// last goes first, but for the title of a form.
+    pub fn fitting(&self, width: u16) -> Vec<usize> {
+        let least: Vec<_> = (0..self.headers.len()).map(|place| self.least_width(place) + GAP).collect();
+        let mut kept: Vec<_> = (0..least.len()).collect();
+        while kept.len() > 1 && kept.iter().map(|place| least[*place]).sum::<usize>() > usize::from(width) {
+            let is_title = |place: &usize| self.headers[*place] == "title";
+            let last = kept.iter().rposition(|place| !is_title(place)).filter(|index| *index > 0);
+            kept.remove(last.unwrap_or(kept.len() - 1));
+        }
+        kept
+    }
+
+    /// The width of a column if nothing of it is cut off.
+    fn whole_width(&self, place: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(place)).map(Cell::visible);
+        let texts = cells.chain(self.headers.get(place).map(|header| visible(&shown(header))));
+        texts.map(|text| measure_text_width(&text)).max().unwrap_or_default()
     }
 
     fn least_width(&self, place: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(place)).map(Cell::visible);
-        let texts = cells.chain(self.headers.get(place).map(|header| visible(&shown(header))));
-        let widest = texts.map(|text| measure_text_width(&text)).max().unwrap_or_default();
+        let widest = self.whole_width(place);
         if self.stays_whole(place) { widest } else { widest.min(READABLE) }
     }
 
-    /// For a terminal of `width` columns: no borders, every row on one line, as many columns as are
+    /// The widths of the columns at `places` in `width` columns: the widest of those that may be cut gives way.
+    fn widths(&self, places: &[usize], width: u16) -> Vec<usize> {
+        let room = usize::from(width).saturating_sub(GAP * places.len());
+        let mut widths: Vec<_> = places.iter().map(|place| self.whole_width(*place).min(room)).collect();
+        while widths.iter().sum::<usize>() > room {
+            let may_give = |index: &usize| widths[*index] > READABLE && !self.stays_whole(places[*index]);
+            let Some(widest) = (0..widths.len()).filter(may_give).max_by_key(|index| widths[*index]) else {
+                break;
+            };
+            widths[widest] -= 1;
+        }
+        widths
+    }
+
+    /// For a terminal of `width` columns: no borders, every row on one line, cut off at its width, the columns that are
     /// [`fitting`](Self::fitting).
     pub fn columns(&self, width: u16, colour: bool) -> String {
+        let places = self.fitting(width);
+        let widths = self.widths(&places, width);
+        let cut = |text: String, width: &usize| truncate_str(&text, *width, "…").into_owned();
+        let header = places.iter().map(|place| visible(&shown(&self.headers[*place])));
         let mut columns = Columns::new();
         columns.load_style(presets::NOTHING);
-        columns.set_content_arrangement(ContentArrangement::Dynamic);
-        columns.set_width(width);
-        let count = self.fitting(width);
-        let header = self.headers.iter().take(count).map(|header| shown(header));
-        columns.set_header(one_line(header.collect()));
+        columns.set_header(header.zip(&widths).map(|(text, width)| cut(text, width)));
         for row in &self.rows {
-            let cells = row.iter().take(count).map(Cell::visible);
-            columns.add_row(one_line(cells.collect()));
+            let cells = places.iter().map(|place| row[*place].visible());
+            columns.add_row(cells.zip(&widths).map(|(text, width)| cut(text, width)));
         }
-        for (place, column) in columns.column_iter_mut().enumerate() {
-            if self.stays_whole(place) {
-                column.set_constraint(ColumnConstraint::ContentWidth);
+        let line = |(index, line): (usize, String)| {
+            // The crate begins each line with a space.
+            let line = line.get(1..).unwrap_or_default().trim_end();
+            match index.checked_sub(1) {
+                _ if !colour => format!("{line}\n"),
+                None => format!("\u{1b}[2m{line}\u{1b}[0m\n"),
+                Some(index) => format!("{}\n", painted(line, self.rows[index].as_slice(), &places, &widths)),
             }
-        }
-        let dim = |place| if colour && place == 0 { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
-        let line = |(place, line): (usize, String)| {
-            let (begin, end) = dim(place);
-            format!("{begin}{}{end}\n", line.trim())
         };
         columns.lines().enumerate().map(line).collect()
     }
@@ -194,17 +231,33 @@ impl Table {
 }
 
 /// A header as people read it.
-fn shown(header: &str) -> String {
+pub fn shown(header: &str) -> String {
     match header {
         "response_count" => "RESPONSES".to_owned(),
         header => header.trim_end_matches("_at").to_uppercase(),
     }
 }
 
-fn one_line(cells: Vec<String>) -> Row {
-    let mut row = Row::from(cells);
-    row.max_height(1);
-    row
+/// `line` with the colours of the cells of `row` at `places`, which have these `widths`.
+fn painted(line: &str, row: &[Cell], places: &[usize], widths: &[usize]) -> String {
+    let (mut begin, mut painted) = (0, String::new());
+    let mut characters = line.chars();
+    for (place, width) in places.iter().zip(widths) {
+        let end = begin + width + GAP;
+        let mut text = String::new();
+        while measure_text_width(&text) < end - begin {
+            let Some(next) = characters.next() else { break };
+            text.push(next);
+        }
+        painted += &match row[*place].colour {
+            Some(colour) => {
+                format!("\u{1b}[{colour}m{}\u{1b}[0m{}", text.trim_end(), &text[text.trim_end().len()..])
+            }
+            None => text,
+        };
+        begin = end;
+    }
+    painted
 }
 
 fn members(value: &Value) -> &[(String, Value)] {
@@ -245,7 +298,7 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),
         3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        86_400..172_800 => "yesterday".to_owned(),
+        86_400..172_800 => "1 day ago".to_owned(),
         172_800..2_592_000 => format!("{} days ago", seconds / 86_400),
         _ => time.to_string().chars().take(10).collect(),
     }
@@ -299,10 +352,30 @@ mod tests {
         for (width, count) in
             [(5, 1), (18, 1), (19, 2), (28, 2), (29, 3), (39, 4), (48, 4), (49, 5), (500, 5)]
         {
-            assert_eq!(table.fitting(width), count, "{width}");
+            assert_eq!(table.fitting(width).len(), count, "{width}");
             let lines = table.columns(width, false);
             assert_eq!(lines.lines().next().unwrap().split_whitespace().count(), count, "{width}: {lines}");
         }
+    }
+
+    #[test]
+    fn cells_are_cut_at_the_width_and_the_title_is_the_last_column_to_go() {
+        let mut table = Table::new(["id", "status", "response_count", "updated_at", "title"]);
+        let status = Cell::text("published").coloured(32);
+        let title = Cell::text("Supercalifragilistic expialidocious");
+        table.rows.push(vec![
+            Cell::text("frm_7k2m9q4x1abz"),
+            status,
+            Cell::number(12),
+            Cell::number(1),
+            title,
+        ]);
+        let row = |width, colour| table.columns(width, colour).lines().nth(1).unwrap().to_owned();
+        assert_eq!(row(40, false), "frm_7k2m9q4x1abz  published  Supercal…");
+        assert_eq!(row(50, false), "frm_7k2m9q4x1abz  published  12         Superca…");
+        assert_eq!(row(22, false), "frm_7k2m9q4x1abz");
+        assert!(row(80, false).ends_with("  Supercalifragilistic expiali…"), "{}", row(80, false));
+        assert!(row(40, true).contains("  \u{1b}[32mpublished\u{1b}[0m  Super"), "{:?}", row(40, true));
     }
 
     #[test]
@@ -322,7 +395,7 @@ mod tests {
             ("2026-11-20T08:59:30.000Z", "just now"),
             ("2026-11-20T08:30:00.000Z", "30 min ago"),
             ("2026-11-20T06:00:00.000Z", "3 h ago"),
-            ("2026-11-19T06:00:00.000Z", "yesterday"),
+            ("2026-11-19T06:00:00.000Z", "1 day ago"),
             ("2026-11-10T06:00:00.000Z", "10 days ago"),
             ("2025-11-10T06:00:00.000Z", "2025-11-10"),
             ("2026-11-20T10:00:00.000Z", "2026-11-20T10:00:00.000Z"),

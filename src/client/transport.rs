@@ -150,5 +150,23 @@ fn reason(error: &reqwest::Error) -> String {
     {
         return "connection refused".to_owned();
     }
-    cause.to_string()
+    described(&cause.to_string())
+}
+
+/// What the texts of the libraries below mean, by a part of each.
+const CAUSES: [(&str, &str); 6] = [
+    ("received corrupt message", "it does not answer in TLS; http:// may be meant"),
+    ("UnknownIssuer", "its certificate is from an unknown authority"),
+    ("Expired", "its certificate has expired"),
+    ("NotValidForName", "its certificate is for another host"),
+    ("failed to lookup address", "the host name is not known"),
+    ("connection closed before message completed", "it closed the connection without an answer"),
+];
+
+/// `text` in our words, if we have any for it; else without the operating system's number.
+fn described(text: &str) -> String {
+    match CAUSES.iter().find(|(part, _)| text.contains(part)) {
+        Some((_, meaning)) => (*meaning).to_owned(),
+        None => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
+    }
 }

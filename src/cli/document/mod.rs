@@ -8,6 +8,7 @@ mod raw;
 mod read;
 mod record;
 mod spans;
+mod syntax;
 mod write;
 
 use std::ops::Range;
@@ -20,7 +21,7 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use load::reason;
+pub use load::{reason, without_number};
 pub use read::{read, read_text, read_value, text};
 pub use record::{Record, record, records};
 pub use write::{authoring, authoring_file, yaml};
@@ -79,6 +80,24 @@ impl Document {
             violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
         }
         draw_violations(self, &violations)
+    }
+
+    /// What is too large for a server that was started without a flag, a line each with the flag that allows more.
+    pub fn over_default_limits(&self) -> Vec<String> {
+        let violations = Definition::read(&self.value, &Limits::default()).err().unwrap_or_default();
+        let line = |violation: Violation| {
+            let flag = match violation.pointer.rsplit('/').next() {
+                Some("title") => " with --max-title",
+                Some("questions") => " with --max-questions",
+                Some("options" | "rows" | "columns") => " with --max-options",
+                _ => "",
+            };
+            let start = self.place(&violation.pointer, false).map_or(0, |place| place.start);
+            let number = self.source.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
+            let (file, message) = (&self.file, violation.message);
+            format!("{file}:{number}: {message}, unless the server was started{flag} to allow more")
+        };
+        violations.into_iter().map(line).collect()
     }
 
     /// Reports that one of the `earlier` forms of the file has the same slug.

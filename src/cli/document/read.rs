@@ -11,6 +11,7 @@ use super::convert::{Text, convert};
 use super::load::load;
 use super::raw::Raw;
 use super::spans::{self, Node, Oddity};
+use super::syntax::{Meaning, meaning};
 use crate::cli::diagnostics::{Finding, Mark, Report};
 use crate::cli::exit::CliError;
 use crate::domain::json::{self, Object, Value};
@@ -121,7 +122,9 @@ impl<'a> Reading<'a> {
         if self.is_json {
             let raw = serde_json::from_str(&self.source);
             return vec![
-                raw.map_err(|error| self.malformed(error.to_string(), error.line(), error.column())),
+                raw.map_err(|error| {
+                    self.malformed("not valid JSON".to_owned(), error.line(), error.column())
+                }),
             ];
         }
         let mut values = Vec::new();
@@ -199,14 +202,16 @@ impl<'a> Reading<'a> {
                 let message = "a tab cannot stand here: YAML is indented with spaces".to_owned();
                 self.malformed(message, at.line(), at.column())
             }
-            Some(at) => self.malformed(error.to_string(), at.line(), at.column()),
-            None => Finding::new("malformed_file", error.to_string()),
+            Some(at) => {
+                let next = self.source[position(&self.source, at.line(), at.column())..].chars().next();
+                let Meaning { message, help } = meaning(&error.to_string(), next);
+                self.malformed(message, at.line(), at.column()).help(help.map(str::to_owned))
+            }
+            None => Finding::new("malformed_file", meaning(&error.to_string(), None).message),
         }
     }
 
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Finding {
-        // The place is drawn; in the text it would stand twice.
-        let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
         let start = position(&self.source, line, column);
         self.finding("malformed_file", message, start..start, None)
     }
@@ -225,9 +230,15 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What the confirmation tells may stand there as plain text.
+/// Whether a member of a question or of the settings is for readers of the file alone.
+fn is_for_the_file(key: &str) -> bool {
+    key == "tests" || key.starts_with("x-")
+}
+
+/// What the confirmation tells may stand there as plain text; members `x-…` are the file's own.
 fn with_message(mut settings: Value) -> Value {
     if let Value::Object(members) = &mut settings {
+        members.retain(|(key, _)| !is_for_the_file(key));
         for (_, value) in members.iter_mut().filter(|(key, _)| key == "confirmation") {
             if let Value::String(_) = value {
                 let message = std::mem::replace(value, Value::Null);
@@ -242,7 +253,7 @@ fn without_was(questions: Value) -> Value {
     let Value::Array(items) = questions else { return questions };
     let items = items.into_iter().map(|item| match item {
         Value::Object(mut members) => {
-            members.retain(|(key, _)| key != "was");
+            members.retain(|(key, _)| key != "was" && !is_for_the_file(key));
             Value::Object(members)
         }
         other => other,
@@ -304,8 +315,12 @@ mod tests {
 
     #[test]
     fn what_only_the_file_has_is_taken_off() {
-        let text = "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E}\n";
-        assert_eq!(body(text), r#"{"title":"T","questions":[{"type":"email","title":"E"}]}"#);
+        let text = "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E, x-note: a, tests: []}\n\
+            settings: {closed: true, x-b: {c: 1}}\n";
+        assert_eq!(
+            body(text),
+            r#"{"title":"T","questions":[{"type":"email","title":"E"}],"settings":{"closed":true}}"#
+        );
         assert_eq!(
             findings("a.yaml", "version: 2\ntitle: T\n")[0].message,
             "`version` is that of the file format, and only 1 exists"
@@ -334,7 +349,10 @@ mod tests {
     fn what_is_no_form_file_is_refused() {
         for (text, message) in [
             ("", "a.yaml holds no form"),
-            ("a: [1\n", "did not find expected ',' or ']'"),
+            ("a: [1\n", "expected `,` or `]`"),
+            ("a: `x`\n", "text cannot begin with ``"),
+            ("a: b: c\n", "`:` is not expected here"),
+            ("a: !!int x\n", "not valid YAML"),
             ("a: 1\nb: 2\na: 3\n", "field `a` is given twice"),
             ("a: &x {c: 1}\n<<: *x\n", "merge keys are not supported"),
             ("a: !env SECRET\n", "unknown tag `!env`"),

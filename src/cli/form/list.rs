@@ -11,6 +11,8 @@ use crate::cli::session::Session;
 use crate::cli::table::Cell;
 use crate::client::{FormQuery, Received};
 use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
+use crate::domain::form::Status;
 use crate::domain::json::Value;
 
 /// List forms
@@ -18,10 +20,11 @@ use crate::domain::json::Value;
 #[command(
     visible_alias = "ls",
     after_long_help = "\
-Newest first. The columns are id, status, response_count, updated_at and title;
---columns can choose slug, created_at and accepting_reason too: why a published
-form takes no answers now. On a terminal that stands in place of its status. Of
-forms in the trash the time is deleted_at.
+Newest first. The columns are id, status, response_count, updated_at and title,
+on a terminal also slug; --columns can choose slug, created_at and
+accepting_reason too: why a published form takes no answers now. On a terminal
+that stands in place of its status, and --status takes it too: closed, full,
+expired, not_open_yet. Of forms in the trash the time is deleted_at.
 
 Examples:
   forms list
@@ -37,12 +40,42 @@ pub struct List {
     /// Show all of them
     #[arg(long)]
     all: bool,
-    /// Only drafts, or only published ones
-    #[arg(long, value_name = "STATUS", value_parser = ["draft", "published"])]
-    status: Option<String>,
+    /// Only those with this status: draft, published, closed, full, expired
+    #[arg(long, value_name = "STATUS", value_parser = Wanted::parse)]
+    status: Option<Wanted>,
     /// Those in the trash
     #[arg(long)]
     trashed: bool,
+}
+
+/// A status as the list shows it.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Status(Status),
+    /// Published, and for this reason without answers now.
+    Shut(Shut),
+}
+
+impl Wanted {
+    fn parse(text: &str) -> Result<Self, String> {
+        let name = text.trim().to_lowercase().replace([' ', '-'], "_");
+        let statuses = [Status::Draft, Status::Published].map(|status| (status.name(), Self::Status(status)));
+        let reasons = [Shut::Closed, Shut::Full, Shut::Expired, Shut::NotOpenYet];
+        let reasons = reasons.map(|reason| (reason.name(), Self::Shut(reason)));
+        let known: Vec<_> = statuses.into_iter().chain(reasons).collect();
+        known.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            format!("expected one of: {}", names.join(", "))
+        })
+    }
+
+    /// The status by which the server lists such forms.
+    fn status(self) -> &'static str {
+        match self {
+            Self::Status(status) => status.name(),
+            Self::Shut(_) => Status::Published.name(),
+        }
+    }
 }
 
 impl List {
@@ -51,24 +84,58 @@ impl List {
         let client = session.client().await?;
         let output = &*session.output;
         let want = Want::of(self.limit, self.all);
-        let status = self.status.as_deref();
-        let query = FormQuery { status, trashed: self.trashed, count: want.may_be_cut(output.format) };
+        let status = self.status.map(Wanted::status);
+        let reason = match self.status {
+            Some(Wanted::Shut(reason)) => Some(reason),
+            Some(Wanted::Status(_)) | None => None,
+        };
+        // The server does not count those that are shut for a reason.
+        let count = want.may_be_cut(output.format) && reason.is_none();
+        let query = FormQuery { status, trashed: self.trashed, count };
         let mut pages = client.list_forms(&query, want.page(output.format));
         let now = session.now();
         // The others are only for those who choose them.
-        let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
+        let count = match output.columns.is_empty() {
+            true if output.cuts_rows() => USUAL + 1,
+            true => USUAL,
+            false => COLUMNS.len(),
+        };
         let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
         let moment = if self.trashed { "deleted_at" } else { "updated_at" };
         let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
         let headers = COLUMNS.iter().take(count).map(name).collect();
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
-        let listing = Listing { output, want, raw: false, headers, row: &row, body: &body };
+        let keep = |form: &Received<FormEntry>| {
+            reason.is_none_or(|reason| form.accepting_reason.as_ref().is_some_and(|shut| *shut == reason))
+        };
+        let (optional, none) = ("slug", self.none(session));
+        let listing = Listing {
+            output,
+            want,
+            raw: false,
+            headers,
+            optional,
+            none,
+            keep: &keep,
+            row: &row,
+            body: &body,
+        };
         if let Some(shown) = listing.show(&mut pages).await? {
             let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));
             let of = of.unwrap_or_default();
             output.say(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         Ok(())
+    }
+}
+
+impl List {
+    fn none(&self, session: &Session) -> String {
+        match self.status {
+            Some(_) => "no forms match".to_owned(),
+            None if self.trashed => "no forms in the trash".to_owned(),
+            None => format!("no forms yet: {} create", session.again()),
+        }
     }
 }
 
@@ -85,7 +152,9 @@ fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let status = form.status.to_string();
     [
         Cell::text(form.id.to_string()),
-        Cell::text(&*status).shown(shut.as_ref().unwrap_or(&status).replace('_', " ")),
+        Cell::text(&*status)
+            .shown(shut.as_ref().unwrap_or(&status).replace('_', " "))
+            .coloured(colour(form)),
         Cell::number(form.response_count),
         Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
         Cell::text(&*form.title),
@@ -93,4 +162,13 @@ fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
         Cell::time(form.created_at, now),
         Cell::text(shut.unwrap_or_default()),
     ]
+}
+
+/// Green for a form that takes answers, yellow for a draft, red for one that takes none any more or yet.
+fn colour(form: &FormEntry) -> u8 {
+    match (form.status.known(), &form.accepting_reason) {
+        (Some(Status::Published), None) => 32,
+        (Some(Status::Published), Some(_)) => 31,
+        (Some(Status::Draft) | None, _) => 33,
+    }
 }

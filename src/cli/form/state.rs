@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::each;
 use crate::api::{Code, FormDetail, Problem};
+use crate::cli::answers;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::client::ClientError;
@@ -105,6 +106,10 @@ async fn change(
         }
         session.output.object(&changed, || format!("{}\n", changed.id))?;
         session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
+        let ids = answers::ids(&answers::questions(&changed.questions));
+        if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
+            session.output.say(&format!("next: {} submit {} {id}=VALUE", session.again(), changed.id));
+        }
         Ok(())
     })
     .await

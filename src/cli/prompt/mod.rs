@@ -28,11 +28,19 @@ pub enum Confirmation {
 
 /// Whether a question may be asked: both streams are a terminal, and nothing speaks against it.
 pub fn may_ask(no_input: bool, environment: &Environment) -> bool {
-    let refused = no_input
-        || environment.get("FORMS_NO_INPUT").is_some()
-        || environment.get("CI").is_some()
-        || environment.get("TERM") == Some("dumb");
-    !refused && io::stdin().is_terminal() && io::stderr().is_terminal()
+    obstacle(no_input, environment).is_none()
+}
+
+/// Why no question may be asked; `None` if one may.
+pub fn obstacle(no_input: bool, environment: &Environment) -> Option<&'static str> {
+    match () {
+        () if no_input => Some("--no-input is given"),
+        () if environment.get("FORMS_NO_INPUT").is_some() => Some("FORMS_NO_INPUT is set"),
+        () if environment.get("CI").is_some() => Some("CI is set"),
+        () if environment.get("TERM") == Some("dumb") => Some("TERM is `dumb`"),
+        () if !io::stdin().is_terminal() || !io::stderr().is_terminal() => Some("there is no terminal"),
+        () => None,
+    }
 }
 
 /// Asks `question`. Fails with [`CliError::Declined`] if the answer is no.

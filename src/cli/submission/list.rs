@@ -12,9 +12,10 @@ use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::filter;
 use crate::cli::listing::{Listing, Want};
+use crate::cli::output::Format;
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
-use crate::client::{Received, SubmissionQuery};
+use crate::client::{Pages, Received, SubmissionQuery};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 
@@ -45,7 +46,7 @@ pub(super) struct List {
     /// Show all of them
     #[arg(long)]
     all: bool,
-    /// Only those of this time and later: 2026-11-20T09:00:00Z
+    /// Only those of this time and later: 2026-11-20, 2026-11-20T09:00:00Z, or 1d for the last day
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only those before this time
@@ -69,11 +70,19 @@ impl List {
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
         let listed = answers::questions(&form.questions);
-        let ids = answers::ids(&listed);
+        let mut ids = answers::ids(&listed);
         let want = Want::of(self.limit, self.all);
-        let headers = headers(&ids, self.trashed);
         let Self { since, until, tests, trashed, raw, .. } = self;
+        let [since, until] = [since, until].map(|time| time.map(|time| moment(&time, now)));
         let query = SubmissionQuery { since, until, answers: tests, trashed };
+        let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
+        // The header comes before the first answer: where questions have changed, all answers are looked at first.
+        if output.format == Format::Csv && form.version > 1 {
+            let pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
+            let removed = removed(pages, &ids).await.map_err(in_flags)?;
+            ids.extend(removed);
+        }
+        let headers = headers(&ids, trashed);
         let mut pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
         let others = Slot::new(false);
         let row = |submission: &Received<SubmissionDetail>| {
@@ -81,8 +90,9 @@ impl List {
             others.set(others.get() || has_others(&answers, &ids));
             cells(submission, &answers, &ids, now)
         };
-        let listing = Listing { output, want, raw, headers, row: &row, body: &body };
-        let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
+        let (keep, none) = (|_: &Received<SubmissionDetail>| true, none(&query).to_owned());
+        let listing =
+            Listing { output, want, raw, headers, optional: "", none, keep: &keep, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
             // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let count = Some(form.response_count).filter(|_| query.is_empty());
@@ -90,9 +100,50 @@ impl List {
             output.say(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         if others.get() {
-            output.warn("answers to questions that the form has no more are left out; -o jsonl has them");
+            output.warn("answers to removed questions are left out; -o csv and -o jsonl have them");
         }
         Ok(())
+    }
+}
+
+/// A time in RFC 3339: a date stands for its first moment in UTC, `90m`, `12h`, `1d` and `2w` for so long before `now`.
+/// All else is for the server to judge.
+fn moment(text: &str, now: Timestamp) -> String {
+    let start = format!("{text}T00:00:00Z");
+    if text.len() == 10 && Timestamp::parse(&start).is_some() {
+        return start;
+    }
+    let units = [("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
+    let ago = units.iter().find_map(|(unit, seconds)| {
+        let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
+        now.millis().checked_sub(number.checked_mul(seconds * 1_000)?)
+    });
+    ago.map_or_else(|| text.to_owned(), |millis| Timestamp::from_millis(millis.max(0)).to_string())
+}
+
+/// The ids of questions that have answers in `pages` and are not among `ids`, in the order met.
+async fn removed(mut pages: Pages<'_, Received<SubmissionDetail>>, ids: &[String]) -> Result<Vec<String>, CliError> {
+    let mut removed = Vec::new();
+    while let Some(page) = pages.next().await? {
+        for submission in page {
+            let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) else { continue };
+            let keys = answers.into_iter().map(|(key, _)| key).filter(|key| !ids.contains(key));
+            for key in keys {
+                if !removed.contains(&key) {
+                    removed.push(key);
+                }
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// What a person reads where nothing is listed.
+fn none(query: &SubmissionQuery) -> &'static str {
+    match query {
+        query if query.is_empty() => "no responses yet",
+        query if query.trashed => "no responses in the trash",
+        _ => "no responses match",
     }
 }
 
@@ -112,8 +163,32 @@ fn has_others(answers: &Value, ids: &[String]) -> bool {
     matches!(answers, Value::Object(members) if members.iter().any(|(key, _)| !ids.contains(key)))
 }
 
-/// The API's body around all submissions.
+/// The API's body around all submissions; as they are all there, without a cursor.
 fn body(submissions: Vec<Value>) -> Value {
-    let submissions = ("submissions".to_owned(), Value::Array(submissions));
-    Value::Object(vec![submissions, ("next_cursor".to_owned(), Value::Null)])
+    Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment;
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn a_time_can_be_a_date_or_how_long_ago_it_was() {
+        let now = Timestamp::parse("2026-12-02T09:30:00.000Z").unwrap();
+        for (text, expected) in [
+            ("2026-12-01", "2026-12-01T00:00:00Z"),
+            ("1d", "2026-12-01T09:30:00.000Z"),
+            ("90m", "2026-12-02T08:00:00.000Z"),
+            ("12h", "2026-12-01T21:30:00.000Z"),
+            ("2w", "2026-11-18T09:30:00.000Z"),
+            ("9999999d", "1970-01-01T00:00:00.000Z"),
+            ("2026-13-01", "2026-13-01"),
+            ("-1d", "-1d"),
+            ("yesterday", "yesterday"),
+            ("2026-12-01T09:00:00+01:00", "2026-12-01T09:00:00+01:00"),
+        ] {
+            assert_eq!(moment(text, now), expected);
+        }
+    }
 }

@@ -43,8 +43,8 @@ impl Show {
             return output.write(&summary(&submission, &listed));
         }
         let table = table(&submission, &answers::ids(&listed))?;
-        columns::find(&output.columns, &table.headers)?;
-        output.rows(&table.only(&output.columns))
+        let wanted = columns::find(&output.columns, &table.headers)?;
+        output.rows(&table.only(&wanted))
     }
 }
 

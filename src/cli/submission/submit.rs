@@ -11,9 +11,10 @@ use crate::cli::answers::{self, Written};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::given;
-use crate::cli::output::Format;
+use crate::cli::output::{Format, visible};
 use crate::cli::session::Session;
 use crate::cli::spelling::quoted;
+use crate::domain::settings::Confirmation;
 
 /// Send answers to a form
 #[derive(Debug, Args)]
@@ -95,6 +96,12 @@ impl Submit {
         let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.say(&format!("submitted to \"{}\"", form.title));
+        match &form.settings.confirmation {
+            Some(Confirmation::Message(message)) => message.lines().for_each(|line| output.say(line)),
+            Some(Confirmation::RedirectUrl(url)) => output.say(url),
+            None => {}
+        }
+        output.say(&format!("next: {} responses {}", session.again(), visible(&self.form)));
         Ok(())
     }
 

@@ -46,33 +46,50 @@ impl Delete {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         if !self.yes && !self.dry_run {
+            for id in &self.submissions {
+                self.find(&client, id).await?;
+            }
             self.ask(session, &client).await?;
         }
         let mut several = Several::begin(session, self.submissions.len());
+        let mut done = Vec::new();
         for id in &self.submissions {
-            several.note(id, self.delete(session, &client, id).await)?;
+            let ended = self.delete(session, &client, id).await;
+            done.extend(ended.is_ok().then_some(&**id));
+            several.note(id, ended)?;
         }
+        self.say_done(session, &done);
         several.end()
+    }
+
+    /// Says in one line what has become of the submissions `done`.
+    fn say_done(&self, session: &Session, done: &[&str]) {
+        let which = match done {
+            [] => return,
+            [_] => String::new(),
+            several => format!("{} responses ", several.len()),
+        };
+        session.output.say(&match (self.dry_run, self.purge) {
+            (true, true) => format!("{which}would be erased"),
+            (true, false) => format!("{which}would be deleted"),
+            (false, true) => format!("{which}erased"),
+            (false, false) => {
+                let (again, form) = (session.again(), visible(&self.form));
+                let (ids, verb) =
+                    (visible(&done.join(" ")), if done.len() == 1 { "takes it" } else { "takes them" });
+                format!("{which}moved to the trash; {again} responses restore {form} {ids} {verb} out")
+            }
+        });
     }
 
     async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let (output, text) = (&session.output, || format!("{}\n", visible(id)));
         if self.dry_run {
             self.find(client, id).await?;
-            output.object(&json!({"id": id, "deleted": false}), text)?;
-            output.say(if self.purge { "would be erased" } else { "would be deleted" });
-            return Ok(());
+            return output.object(&json!({"id": id, "deleted": false}), text);
         }
         client.delete_submission(&self.form, id, self.purge).await?;
-        output.object(&json!({"id": id, "deleted": true}), text)?;
-        if self.purge {
-            output.say("erased");
-        } else {
-            let (again, form) = (session.again(), visible(&self.form));
-            let restore = format!("{again} responses restore {form} {}", visible(id));
-            output.say(&format!("moved to the trash; {restore} takes it out"));
-        }
-        Ok(())
+        output.object(&json!({"id": id, "deleted": true}), text)
     }
 
     /// Fails if there is no such submission. One that is to be erased may be in the trash.

@@ -74,7 +74,7 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
         let help = "= help: a form with a similar slug exists: barn-workshop";
         assert_eq!(several.stderr.matches(help).count(), 1, "{several:?}");
         for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| asked(global, word)) {
-            assert!(run.stderr.contains("= help: forms explain form_not_found"), "{run:?}");
+            assert!(run.stderr.contains("= help: forms list"), "{run:?}");
         }
     };
     check(&["--data", "store"]);
@@ -122,7 +122,7 @@ fn the_servers_problem_is_handed_on_whole() {
     let problem = run.problem();
     assert_eq!(problem["type"], "/problems/form_not_found");
     assert_eq!(problem["status"], 404);
-    assert_eq!(problem["hint"], "forms explain form_not_found");
+    assert_eq!(problem["hint"], "forms list");
 }
 
 #[test]

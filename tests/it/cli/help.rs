@@ -100,7 +100,7 @@ fn forms_alone_shows_its_help_and_is_a_mistake() {
     let short = home.run(&["-h"]).expect(0).stdout;
     assert!(short.lines().count() <= 40);
     assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
-    assert!(!short.contains("\n\n\n") && short.ends_with("formatting\n"), "{short}");
+    assert!(!short.contains("\n\n\n") && short.ends_with("questions\n"), "{short}");
 }
 
 #[test]

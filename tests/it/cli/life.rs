@@ -115,7 +115,8 @@ fn a_closed_form_takes_no_answers_until_it_is_published_again() {
     let refused = run(&["submit", &id, "q1=x"]).expect(5);
     assert!(refused.stderr.starts_with("error[form_closed]: "), "{refused:?}");
     let opened = run(&["publish", &id]).expect(0);
-    assert_eq!(opened.stderr, "\"Lunch\" is published: it takes answers\n");
+    let said = "\"Lunch\" is published: it takes answers\nnext: forms --data store submit ";
+    assert!(opened.stderr.starts_with(said), "{opened:?}");
     run(&["submit", &id, "q1=x"]).expect(0);
 }
 
@@ -180,7 +181,9 @@ fn answers_go_to_the_trash_and_come_back() {
     let gone = run(&["responses", "delete", "--yes", &id, &first, &second]).expect(0);
     assert_eq!(gone.stdout, format!("{first}\n{second}\n"));
     assert!(
-        gone.stderr.contains(&format!("forms --data store responses restore {id} {first} takes it out\n")),
+        gone.stderr.contains(&format!(
+            "forms --data store responses restore {id} {first} {second} takes them out\n"
+        )),
         "{gone:?}"
     );
     assert_eq!(run(&["responses", &id]).expect(0).stdout, "");

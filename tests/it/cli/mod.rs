@@ -22,11 +22,13 @@ mod newer;
 mod prompts;
 mod round_trip;
 mod scene;
+mod screens;
 mod serving;
 mod several;
 mod shown;
 mod stand_in;
 mod strangers;
+mod targets;
 mod terminal;
 mod trials;
 

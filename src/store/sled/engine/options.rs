@@ -1,5 +1,6 @@
 //! How an engine is opened, what it says while it works, and why it may refuse to open.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,6 +107,30 @@ pub enum Event {
     Proved,
     /// A background job failed and was dropped.
     JobFailed { why: String },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ModeMended { path } => write!(f, "`{path}` was readable by other users and is no longer"),
+            Self::HeaderMended { file } => {
+                write!(f, "a header of `{file}` was damaged and is written anew from the other")
+            }
+            Self::TailSetAside { file, bytes } => {
+                write!(f, "{bytes} bytes of an unfinished write were moved out of `{file}`")
+            }
+            Self::Rebuilding { why } => write!(f, "rebuilding the index from the journal: {why}"),
+            Self::Progress { done, total } => write!(f, "{done} of {total} bytes of the journal read"),
+            Self::Rebuilt => f.write_str("the index is rebuilt"),
+            Self::NoRoom => f.write_str("no room for the index: nothing is read or written until there is"),
+            Self::DiskStalls => f.write_str("the disk is slow: a call of the index is waiting for it"),
+            Self::TotalsDiffer { sequence } => {
+                write!(f, "the index differs from the totals of write {sequence}; counting anew")
+            }
+            Self::Proved => f.write_str("the index agrees with the totals of the journal"),
+            Self::JobFailed { why } => write!(f, "a background job failed and was dropped: {why}"),
+        }
+    }
 }
 
 /// Where events go.
