@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::schema;
 use crate::domain::admission::Shut;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::violation::{Rule, Violation};
@@ -26,7 +27,7 @@ struct Row {
 macro_rules! codes {
     ($($code:ident $name:literal $status:literal $title:literal $meaning:literal;)*) => {
         /// Why a request failed. The text form is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Code {
             $(#[doc = $title] #[serde(rename = $name)] $code,)*
         }
@@ -176,14 +177,19 @@ pub struct Problem {
     /// `/problems/` and the code.
     #[serde(rename = "type")]
     pub kind: String,
+    /// What happened, in general.
     pub title: String,
+    /// The HTTP status.
     pub status: u16,
-    #[schema(value_type = Code)]
+    #[schema(schema_with = schema::problem_code)]
     pub code: OpenEnum<Code>,
+    /// What happened in this case, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub detail: Option<String>,
-    /// What the server's log calls this request.
+    /// The id of this request in the server's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub request_id: Option<String>,
     /// Path and query of the request, as its client knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,7 +202,7 @@ pub struct Problem {
     /// Every broken rule, with `validation_failed`, `slug_taken` and `invalid_query`; pointers of the last lead into an
     /// object of the query's parameters: `/limit`, `/filter/score/gte`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = schema::violations)]
     pub errors: Vec<Violation>,
     /// Members that a newer server has sent.
     #[serde(flatten)]

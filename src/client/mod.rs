@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api::{
-    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, SubmissionTried,
-    Whoami,
+    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -217,7 +216,7 @@ impl Client {
         &self,
         form: &str,
         body: &str,
-    ) -> Result<Received<SubmissionTried>, ClientError> {
+    ) -> Result<Received<SubmissionBody>, ClientError> {
         let path = form_path(form)? + "/submissions?dry_run=true";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)

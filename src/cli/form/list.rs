@@ -152,9 +152,7 @@ fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let status = form.status.to_string();
     [
         Cell::text(form.id.to_string()),
-        Cell::text(&*status)
-            .shown(shut.as_ref().unwrap_or(&status).replace('_', " "))
-            .coloured(colour(form)),
+        Cell::text(&*status).shown(shut.as_ref().unwrap_or(&status).replace('_', " ")).coloured(colour(form)),
         Cell::number(form.response_count),
         Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
         Cell::text(&*form.title),

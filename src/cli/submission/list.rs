@@ -122,7 +122,10 @@ fn moment(text: &str, now: Timestamp) -> String {
 }
 
 /// The ids of questions that have answers in `pages` and are not among `ids`, in the order met.
-async fn removed(mut pages: Pages<'_, Received<SubmissionDetail>>, ids: &[String]) -> Result<Vec<String>, CliError> {
+async fn removed(
+    mut pages: Pages<'_, Received<SubmissionDetail>>,
+    ids: &[String],
+) -> Result<Vec<String>, CliError> {
     let mut removed = Vec::new();
     while let Some(page) = pages.next().await? {
         for submission in page {
