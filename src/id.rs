@@ -51,6 +51,9 @@ macro_rules! id {
             /// What every text of this kind begins with.
             pub const PREFIX: &'static str = $prefix;
 
+            /// The id of zeros, which no object has.
+            pub const ZERO: Self = Self(0);
+
             /// The binary form; its order is the order of the ids.
             pub fn to_bytes(self) -> [u8; $bytes] {
                 self.0.to_be_bytes()

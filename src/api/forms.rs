@@ -4,51 +4,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::admission::{Shut, accepting};
 use crate::domain::form::{Form, Status, Version, WrittenVersion};
 use crate::domain::settings::Settings;
 use crate::id::FormId;
 
-/// A form as creating it answers: exactly these fields; `description`, `slug` and `settings` only if they were
-/// sent.
+/// A form that was created, in canonical form. `description`, `slug` and `settings` are present only if they were sent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormCreated {
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
+    /// The title.
     pub title: String,
+    /// More about the form, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub description: Option<String>,
+    /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(value_type = String, example = "draft")]
+    #[schema(schema_with = schema::form_status)]
     pub status: Status,
-    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = schema::questions)]
     pub questions: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = schema::form_settings)]
     pub settings: Settings,
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: Timestamp,
-}
-
-/// What a dry run of creating a form answers: the form as it would be, without an id.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct FormTried {
-    pub title: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slug: Option<String>,
-    #[schema(value_type = String, example = "draft")]
-    pub status: Status,
-    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
-    #[schema(value_type = Vec<Object>)]
-    pub questions: Box<RawValue>,
-    #[serde(default, skip_serializing_if = "Settings::is_empty")]
-    #[schema(value_type = Option<Object>)]
-    pub settings: Settings,
+    /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
@@ -56,84 +41,98 @@ pub struct FormTried {
 /// A form in the list.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormEntry {
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
+    /// The title.
     pub title: String,
+    /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(value_type = String, example = "published")]
+    #[schema(schema_with = schema::form_status)]
     pub status: Status,
-    /// Why a published form takes no answers now; only where it takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "closed")]
+    #[schema(schema_with = schema::accepting_reason)]
     pub accepting_reason: Option<Shut>,
+    /// The number of submissions, without those in the trash.
     pub response_count: u64,
+    /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    /// When the form was last changed.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
-    /// When it went to the trash, of one that is there.
+    /// When it went to the trash; left out elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A page of forms, newest first. Where the next begins stands in the header `Link`.
+/// A page of forms, newest first. The header `Link` leads to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormList {
+    /// The forms, newest first.
     pub forms: Vec<FormEntry>,
 }
 
 /// The questions of a form as they were at one time.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct VersionView {
-    /// Counts from 1.
+    /// The number of the version, from 1.
     pub version: u32,
+    /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = schema::questions)]
     pub questions: Box<RawValue>,
 }
 
-/// A page of versions, newest first. Where the next begins stands in the header `Link`.
+/// A page of versions, newest first. The header `Link` leads to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct VersionList {
+    /// The versions, newest first.
     pub versions: Vec<VersionView>,
 }
 
-/// A form, whole.
+/// A form with its questions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormDetail {
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
+    /// The title.
     pub title: String,
+    /// More about the form, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub description: Option<String>,
+    /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(value_type = String, example = "published")]
+    #[schema(schema_with = schema::form_status)]
     pub status: Status,
     /// The number of the questions' version, from 1.
     pub version: u32,
-    /// Whether the form takes answers now.
+    /// Whether the form accepts answers now.
     pub accepting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "closed")]
+    #[schema(schema_with = schema::accepting_reason)]
     pub accepting_reason: Option<Shut>,
-    /// Questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = schema::questions)]
     pub questions: Box<RawValue>,
-    /// Those that were set.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = schema::form_settings)]
     pub settings: Settings,
+    /// The number of submissions, without those in the trash.
     pub response_count: u64,
+    /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    /// When the form was last changed.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// When it was last published; left out if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     pub published_at: Option<Timestamp>,
 }
 
@@ -153,12 +152,10 @@ impl FormCreated {
     }
 }
 
-impl FormTried {
-    /// The answer to having tried to create `form`.
-    pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
-        let FormCreated { id: _, title, description, slug, status, questions, settings, created_at } =
-            FormCreated::new(form, version)?;
-        Ok(Self { title, description, slug, status, questions, settings, created_at })
+impl FormCreated {
+    /// The result of a dry run that would create `form`: with an id of zeros.
+    pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
+        Ok(Self { id: FormId::ZERO, ..Self::new(form, version)? })
     }
 }
 

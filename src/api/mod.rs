@@ -4,12 +4,11 @@
 
 mod forms;
 mod problem;
+pub mod schema;
 mod server;
 mod submissions;
 
-pub use forms::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
+pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
-pub use submissions::{
-    HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried,
-};
+pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};

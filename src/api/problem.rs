@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::schema;
 use crate::domain::admission::Shut;
 use crate::domain::violation::{Rule, Violation};
 
@@ -24,7 +25,7 @@ struct Row {
 macro_rules! codes {
     ($($code:ident $name:literal $status:literal $title:literal $meaning:literal;)*) => {
         /// Why a request failed. The text form is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Code {
             $(#[doc = $title] #[serde(rename = $name)] $code,)*
         }
@@ -174,17 +175,23 @@ pub struct Problem {
     /// `/problems/` and the code.
     #[serde(rename = "type")]
     pub kind: String,
+    /// What happened, in general.
     pub title: String,
+    /// The HTTP status.
     pub status: u16,
+    #[schema(schema_with = schema::problem_code)]
     pub code: Code,
+    /// What happened in this case, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub detail: Option<String>,
-    /// What the server's log calls this request.
+    /// The id of this request in the server's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub request_id: Option<String>,
     /// Every broken rule, with `validation_failed` and `slug_taken`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = schema::violations)]
     pub errors: Vec<Violation>,
 }
 

@@ -3,54 +3,80 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::schema;
 use crate::domain::workspace::Scope;
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
 
-/// Who the caller is.
+/// The workspace and the key of the caller.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Whoami {
+    /// The workspace of the key.
     pub workspace: WorkspaceView,
+    /// The key that was sent.
     pub key: KeyView,
 }
 
-/// A workspace, by id and name.
+/// A workspace.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceView {
+    /// The id.
     #[schema(value_type = String, example = "ws_3f8k2m9q4x1a")]
     pub id: WorkspaceId,
+    /// The name.
     pub name: String,
 }
 
-/// A key, by its public part.
+/// An API key, by its public part.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct KeyView {
+    /// The id.
     #[schema(value_type = String, example = "key_8Xk2mQ4z")]
     pub id: KeyId,
+    /// The name.
     pub name: String,
-    #[schema(value_type = Vec<String>, example = json!(["admin", "operator"]))]
+    #[schema(schema_with = schema::scopes)]
     pub scopes: Vec<Scope>,
 }
 
-/// The server's limits: sizes in bytes, times in seconds, rates as text; `null` is off.
+/// The server's limits: sizes in bytes, times in seconds, rates as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsView {
+    /// Bytes of a body, other than a form's definition.
     pub max_body: u64,
+    /// Bytes of a form's definition.
     pub max_definition: u64,
+    /// Questions of a form.
     pub max_questions: u64,
+    /// Options of a question, and rows and columns of a matrix.
     pub max_options: u64,
+    /// Characters of a title.
     pub max_title: u64,
+    /// Bytes of one answer.
     pub max_answer: u64,
+    /// Answers of a submission.
     pub max_answers: u64,
+    /// Bytes of a request's address.
     pub max_uri: u64,
+    /// Bytes of a request's line and headers.
     pub max_head: u64,
+    /// Headers of a request.
     pub max_headers: u64,
+    /// Seconds to send the head in.
     pub head_timeout: f64,
+    /// Seconds until the first byte of the body.
     pub first_byte_timeout: f64,
+    /// Seconds to send the body in.
     pub body_timeout: f64,
+    /// Bytes a second at which a body must at least arrive.
     pub min_body_rate: u64,
+    /// Seconds that an idle connection is kept.
     pub idle_timeout: f64,
+    /// Connections at a time.
     pub max_connections: u64,
+    /// Connections at a time from one address.
     pub max_connections_per_address: u64,
+    /// Failed authentications from one address; `null` if unlimited.
+    #[schema(required = true, example = "10/min")]
     pub auth_failures: Option<String>,
 }

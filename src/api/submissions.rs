@@ -6,98 +6,90 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::submission::{Replaced, Sent, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
 
-/// A submission as creating it answers.
+/// A submission that was created.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionBody {
-    #[schema(value_type = String, example = "sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+    #[schema(schema_with = schema::submission_id)]
     pub id: SubmissionId,
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,
-    #[schema(value_type = String, example = "completed")]
+    #[schema(schema_with = schema::submission_status)]
     pub status: SubmissionStatus,
-    /// The answers exactly as they were sent.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = schema::answers)]
     pub answers: Box<RawValue>,
+    /// When it was accepted.
     #[schema(value_type = String, format = DateTime)]
     pub submitted_at: Timestamp,
-    /// Exactly as it was sent, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = schema::metadata)]
     pub metadata: Option<Box<RawValue>>,
 }
 
-/// A submission as it is read: the same, and the version of the form it was checked against.
+/// A submission.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionDetail {
-    #[schema(value_type = String, example = "sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+    #[schema(schema_with = schema::submission_id)]
     pub id: SubmissionId,
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
+    #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,
-    #[schema(value_type = String, example = "completed")]
+    #[schema(schema_with = schema::submission_status)]
     pub status: SubmissionStatus,
-    /// The answers exactly as they were sent.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = schema::answers)]
     pub answers: Box<RawValue>,
+    /// When it was accepted.
     #[schema(value_type = String, format = DateTime)]
     pub submitted_at: Timestamp,
+    /// The version of the form's questions that the answers were checked against.
     pub form_version: u32,
-    /// What its sender keeps beside the answers, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = schema::metadata)]
     pub metadata: Option<Box<RawValue>>,
-    /// When it was edited last, if ever.
+    /// When it was last edited; left out if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Option<Timestamp>,
-    /// When it went to the trash, of one that is there.
+    /// When it went to the trash; left out elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
 }
 
 /// A page of submissions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionList {
+    /// The submissions.
     pub submissions: Vec<SubmissionDetail>,
-    /// Where the next page begins; `null` at the end.
+    /// The `cursor` of the next page; `null` on the last.
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
-    /// How many all pages have together, if that was asked for.
+    /// The number of submissions on all pages, with `count=true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
     pub total: Option<u64>,
 }
 
-/// What a dry run answers: the submission as it would be, without an id and a time.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct SubmissionTried {
-    #[schema(value_type = String, example = "frm_7k2m9q4x1abz")]
-    pub form_id: FormId,
-    #[schema(value_type = Object)]
-    pub answers: Box<RawValue>,
-    /// Exactly as it was sent, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Box<RawValue>>,
-}
-
-/// What a submission held before an edit.
+/// The state of a submission before an edit.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ReplacedView {
-    #[schema(value_type = Object)]
+    #[schema(schema_with = schema::answers)]
     pub answers: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = schema::metadata)]
     pub metadata: Option<Box<RawValue>>,
+    /// When an edit replaced this state.
     #[schema(value_type = String, format = DateTime)]
     pub replaced_at: Timestamp,
 }
 
-/// A page of what edits have replaced, newest first. Where the next begins stands in the header `Link`.
+/// A page of replaced states, newest first. The header `Link` leads to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct HistoryList {
+    /// The replaced states, newest first.
     pub history: Vec<ReplacedView>,
 }
 
@@ -113,6 +105,18 @@ impl SubmissionBody {
         let mut text = String::with_capacity(submission.size() + ROOM);
         push_members(&mut text, submission);
         push_json(&mut text, "metadata", submission.metadata.as_deref());
+        text.push('}');
+        text
+    }
+}
+
+impl SubmissionBody {
+    /// The JSON of a dry run: the submission to `form` that `sent` would become at the time `now`, with an id of zeros.
+    pub fn dry_run_json(form: FormId, sent: &Sent, now: Timestamp) -> String {
+        let (answers, mut text) =
+            (sent.answers.text(), String::with_capacity(sent.answers.text().len() + ROOM));
+        push_head(&mut text, SubmissionId::ZERO, form, SubmissionStatus::Completed, answers, now);
+        push_json(&mut text, "metadata", sent.metadata.as_deref());
         text.push('}');
         text
     }
@@ -151,16 +155,6 @@ impl SubmissionList {
     }
 }
 
-impl SubmissionTried {
-    /// The JSON of what a dry run answers: that `form` would take what was `sent`.
-    pub fn json(form: FormId, sent: &Sent) -> String {
-        let mut text = format!(r#"{{"form_id":"{form}","answers":{}"#, sent.answers.text());
-        push_json(&mut text, "metadata", sent.metadata.as_deref());
-        text.push('}');
-        text
-    }
-}
-
 impl HistoryList {
     /// The JSON of a page.
     pub fn json(history: &[Replaced]) -> String {
@@ -186,10 +180,21 @@ fn push_detail(text: &mut String, submission: &Submission) {
     text.push('}');
 }
 
-/// Writes what every submission shows, without the closing brace.
+/// Writes the members that every submission has, without the closing brace.
 fn push_members(text: &mut String, submission: &Submission) {
     let Submission { id, form, answers, .. } = submission;
-    let (status, submitted_at) = (submission.status.name(), submission.submitted_at());
+    push_head(text, *id, *form, submission.status, answers, submission.submitted_at());
+}
+
+fn push_head(
+    text: &mut String,
+    id: SubmissionId,
+    form: FormId,
+    status: SubmissionStatus,
+    answers: &str,
+    submitted_at: Timestamp,
+) {
+    let status = status.name();
     push(text, format_args!(r#"{{"id":"{id}","form_id":"{form}","status":"{status}","answers":"#));
     text.push_str(answers);
     push(text, format_args!(r#","submitted_at":"{submitted_at}""#));
@@ -252,7 +257,11 @@ mod tests {
         }
         for body in [r#"{"answers":{"q1" : 1.0}}"#, r#"{"answers":{},"metadata":{ "a":"b"}}"#] {
             let sent = submission::read(body, &Limits::default()).unwrap();
-            again::<SubmissionTried>(&SubmissionTried::json(plain.form, &sent));
+            again::<SubmissionBody>(&SubmissionBody::dry_run_json(
+                plain.form,
+                &sent,
+                Timestamp::from_millis(8),
+            ));
         }
         let replaced = [plain, full].map(|submission| Replaced {
             number: 0,

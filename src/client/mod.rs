@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::api::{
     Code, FormCreated, FormDetail, FormEntry, FormList, Problem, SubmissionBody, SubmissionDetail,
-    SubmissionList, SubmissionTried, Whoami,
+    SubmissionList, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -206,7 +206,7 @@ impl Client {
     }
 
     /// Checks a submission as sending it would, and stores nothing.
-    pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionTried, ClientError> {
+    pub async fn try_submission(&self, form: &str, body: &str) -> Result<SubmissionBody, ClientError> {
         let path = form_path(form)? + "/submissions?dry_run=true";
         let request = Request::new(Method::POST, path, body.to_owned());
         self.decode(&self.send(&request).await?.body)

@@ -51,6 +51,11 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.known.extend(names);
     }
 
+    /// The names of all members asked for so far.
+    pub fn expected(&self) -> &[&'static str] {
+        &self.known
+    }
+
     /// Notes that the member `name` means the same as `value`, which is its canonical form.
     pub fn normalize(&mut self, name: &'static str, value: Value) {
         self.normalized.push((name, value));

@@ -8,7 +8,7 @@ use serde_json::json as value;
 use super::Shared;
 use super::answer::{json, written};
 use super::auth::Signed;
-use super::document::AnyProblem;
+use super::document::problems;
 use super::extract::Segments;
 use super::problem::Failure;
 use super::query::{Nothing, Parameters};
@@ -17,12 +17,16 @@ use crate::config::HttpLimits;
 use crate::domain::limits::Limits;
 use crate::store::Health;
 
-/// Tell who I am
+problems!(WhoamiProblems: EVERY QUERY KEYED);
+
+/// Get the caller
+///
+/// The workspace and the key that the request is made with.
 #[utoipa::path(
     get, path = "/api/v1/whoami", tag = "server",
     responses(
-        (status = 200, body = Whoami, description = "the caller"),
-        AnyProblem
+        (status = 200, body = Whoami, description = "The caller"),
+        WhoamiProblems
     )
 )]
 pub(super) async fn whoami(
@@ -36,12 +40,16 @@ pub(super) async fn whoami(
     json(&Whoami { workspace, key })
 }
 
+problems!(GetLimitsProblems: EVERY QUERY KEYED);
+
 /// Get the server's limits
+///
+/// Sizes in bytes, times in seconds, rates as text.
 #[utoipa::path(
     get, path = "/api/v1/limits", tag = "server",
     responses(
-        (status = 200, body = LimitsView, description = "the limits"),
-        AnyProblem
+        (status = 200, body = LimitsView, description = "The limits"),
+        GetLimitsProblems
     )
 )]
 pub(super) async fn get_limits(
@@ -76,30 +84,35 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
     }
 }
 
+problems!(GetOpenapiProblems: EVERY QUERY, Overloaded);
+
 /// Get this document
+///
+/// Open without a key, so that generators of clients can take its address.
 #[utoipa::path(
-    get, path = "/api/v1/openapi.json", tag = "server",
+    get, path = "/api/v1/openapi.json", tag = "server", security(()),
     responses(
         (status = 200, body = Object, description = "OpenAPI 3.1"),
-        AnyProblem
+        GetOpenapiProblems
     )
 )]
 pub(super) async fn get_openapi(
     State(shared): State<Shared>,
-    Signed(_): Signed,
     Parameters(Nothing {}): Parameters<Nothing>,
 ) -> Response {
-    written(shared.openapi.clone())
+    written(shared.openapi.get())
 }
+
+problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
 
 /// Explain a problem
 ///
-/// What a code means and what to do about it, as text. Open without a key.
+/// What a code of a problem or a rule means and what to do, as text. Open without a key.
 #[utoipa::path(
     get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
     responses(
-        (status = 200, body = String, description = "its meaning", content_type = "text/plain"),
-        AnyProblem
+        (status = 200, body = String, description = "The meaning", content_type = "text/plain"),
+        ExplainProblemProblems
     )
 )]
 pub(super) async fn explain_problem(
@@ -113,20 +126,27 @@ pub(super) async fn explain_problem(
     })
 }
 
-/// Tell that the server lives
-#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = Object, description = "it lives")))]
+problems!(GetHealthProblems: EVERY);
+
+/// Check that the server is alive
+///
+/// Open without a key.
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = ref("#/components/schemas/Health"), content_type = "application/json", description = "It is alive"), GetHealthProblems))]
 pub(super) async fn get_health() -> Result<Response, Failure> {
     json(&value!({ "status": "alive" }))
 }
 
-/// Tell whether the server serves
+problems!(GetReadinessProblems: EVERY);
+
+/// Check whether the server accepts requests
 ///
-/// 503 while the store starts, rebuilds its index or has stopped.
+/// Open without a key. 503 while the store starts, rebuilds its index or has stopped.
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
     responses(
-        (status = 200, body = Object, description = "it serves"),
-        (status = 503, body = Object, description = "not yet, or no more")
+        (status = 200, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It accepts requests"),
+        (status = 503, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It does not accept requests"),
+        GetReadinessProblems
     )
 )]
 pub(super) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, Failure> {

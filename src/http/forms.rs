@@ -12,11 +12,11 @@ use super::accept::{SCHEMA, accepts};
 use super::answer::{counted, created, json, page, replayed, with_header, written};
 use super::auth::Signed;
 use super::conditional::{IfMatch, tagged};
-use super::document::AnyProblem;
+use super::document::problems;
 use super::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
 use super::problem::Failure;
 use super::query::{FromQuery, ListPart, Nothing, Parameters, Query};
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, FormTried, VersionList, VersionView};
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 use crate::app::{Attempt, FormView, FormsWanted};
 use crate::clock::Timestamp;
 use crate::domain::filter::FormFilter;
@@ -42,20 +42,20 @@ impl FromQuery for Trying {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FormsPage {
-    /// How many at most.
+    /// Maximum number to return.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: usize,
-    /// Where to continue: from the header `Link` of the page before.
+    /// Where to continue: the `cursor` in the header `Link` of the page before.
     cursor: Option<String>,
-    /// Those that are `draft` or `published`.
+    /// Only forms with this status.
     #[param(value_type = Option<String>)]
     status: Option<Status>,
-    /// Those with this in the title, in capitals or not.
+    /// Only forms with this text in the title, ignoring case.
     q: Option<String>,
-    /// Those in the trash, by the time they went there.
+    /// Only forms in the trash, in the order of their deletion.
     #[param(required = false)]
     trashed: bool,
-    /// Count all of the list: the header `Forms-Total`.
+    /// Count the forms on all pages, in the header `Forms-Total`.
     #[param(required = false)]
     count: bool,
 }
@@ -88,16 +88,22 @@ impl FromQuery for Purging {
     }
 }
 
+problems!(CreateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, SlugTaken, IdempotencyKeyReused);
+
 /// Create a form
 ///
-/// It begins as a draft. With `dry_run=true` everything is checked, nothing is stored, and the answer is 200 with the
-/// form as it would be, without an id.
+/// It begins as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with the
+/// form as it would be, with an id of zeros.
 #[utoipa::path(
     post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`title`, `questions` and optionally `description`, `slug` and `settings`"),
+    request_body(content = ref("#/components/schemas/NewForm"), content_type = "application/json", description = "The form"),
     responses(
-        (status = 201, body = FormCreated, description = "the draft"), (status = 200, body = FormTried, description = "dry run: the form as it would be"),
-        AnyProblem
+        (
+            status = 201, body = FormCreated, description = "The draft",
+            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String))
+        ),
+        (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros"),
+        CreateFormProblems
     )
 )]
 pub(super) async fn create_form(
@@ -111,7 +117,7 @@ pub(super) async fn create_form(
     let body = read_json(request, shared.limits.max_definition, &shared).await?;
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
-        return json(&FormTried::new(&form, &version)?);
+        return json(&FormCreated::dry_run(&form, &version)?);
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
@@ -120,14 +126,19 @@ pub(super) async fn create_form(
     Ok(created(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
+problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
+
 /// List forms
 ///
 /// Newest first. The next page is in the header `Link`.
 #[utoipa::path(
     get, path = "/api/v1/forms", tag = "forms", params(FormsPage),
     responses(
-        (status = 200, body = FormList, description = "a page of forms"),
-        AnyProblem
+        (
+            status = 200, body = FormList, description = "A page of forms",
+            headers(("Link" = String), ("Forms-Total" = u64))
+        ),
+        ListFormsProblems
     )
 )]
 pub(super) async fn list_forms(
@@ -144,12 +155,16 @@ pub(super) async fn list_forms(
     Ok(counted(page, found.total))
 }
 
+problems!(GetFormProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
+
 /// Get a form
+///
+/// By id or slug, with its questions and settings, and whether it accepts answers now.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
     responses(
-        (status = 200, body = FormDetail, description = "the form"),
-        AnyProblem
+        (status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))),
+        GetFormProblems
     )
 )]
 pub(super) async fn get_form(
@@ -161,6 +176,8 @@ pub(super) async fn get_form(
     shown(shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
 
+problems!(UpdateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SlugTaken, VersionMismatch, FormHasNoQuestions);
+
 /// Update a form
 ///
 /// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
@@ -169,10 +186,16 @@ pub(super) async fn get_form(
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms",
     params(("form" = String, Path), Trying, ("If-Match" = Option<String>, Header)),
-    request_body(content = Object, content_type = "application/merge-patch+json"),
+    request_body(
+        content(
+            (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"),
+            (ref("#/components/schemas/FormPatch") = "application/json")
+        ),
+        description = "The changes"
+    ),
     responses(
-        (status = 200, body = FormDetail, description = "the form"),
-        AnyProblem
+        (status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`", headers(("ETag" = String))),
+        UpdateFormProblems
     )
 )]
 pub(super) async fn update_form(
@@ -192,6 +215,8 @@ pub(super) async fn update_form(
     shown(updated, shared.app.now())
 }
 
+problems!(DeleteFormProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, VersionMismatch);
+
 /// Delete a form
 ///
 /// The form and its submissions go to the trash; with `purge=true` they are erased.
@@ -199,8 +224,8 @@ pub(super) async fn update_form(
     delete, path = "/api/v1/forms/{form}", tag = "forms",
     params(("form" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
     responses(
-        (status = 204, description = "the form is gone"),
-        AnyProblem
+        (status = 204, description = "The form is in the trash, or erased"),
+        DeleteFormProblems
     )
 )]
 pub(super) async fn delete_form(
@@ -214,6 +239,8 @@ pub(super) async fn delete_form(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+problems!(RestoreFormProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound, NotInTrash, SlugTaken, IdempotencyKeyReused);
+
 /// Restore a form
 ///
 /// Takes the form and its submissions out of the trash again.
@@ -221,8 +248,11 @@ pub(super) async fn delete_form(
     post, path = "/api/v1/forms/{form}/restore", tag = "forms",
     params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
     responses(
-        (status = 200, body = FormDetail, description = "the form"),
-        AnyProblem
+        (
+            status = 200, body = FormDetail, description = "The form",
+            headers(("ETag" = String), ("Idempotency-Replayed" = String))
+        ),
+        RestoreFormProblems
     )
 )]
 pub(super) async fn restore_form(
@@ -239,6 +269,8 @@ pub(super) async fn restore_form(
     Ok(replayed(shown(restored, at)?, again))
 }
 
+problems!(ListVersionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
+
 /// List a form's versions
 ///
 /// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
@@ -246,8 +278,8 @@ pub(super) async fn restore_form(
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), ListPart),
     responses(
-        (status = 200, body = VersionList, description = "a page of versions"),
-        AnyProblem
+        (status = 200, body = VersionList, description = "A page of versions", headers(("Link" = String))),
+        ListVersionsProblems
     )
 )]
 pub(super) async fn list_versions(
@@ -262,13 +294,17 @@ pub(super) async fn list_versions(
     Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
+problems!(GetVersionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, VersionNotFound);
+
 /// Get one version of a form
+///
+/// The questions as they were in that version.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms",
     params(("form" = String, Path), ("version" = u32, Path)),
     responses(
-        (status = 200, body = VersionView, description = "the version"),
-        AnyProblem
+        (status = 200, body = VersionView, description = "The version"),
+        GetVersionProblems
     )
 )]
 pub(super) async fn get_version(
@@ -280,6 +316,8 @@ pub(super) async fn get_version(
     json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
 }
 
+problems!(GetSchemaProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
+
 /// Get the JSON Schema of a form's answers
 ///
 /// It takes every set of answers that the form takes, and refuses others as far as JSON Schema (2020-12) can say it: not
@@ -287,8 +325,11 @@ pub(super) async fn get_version(
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)),
     responses(
-        (status = 200, body = Object, content_type = "application/schema+json", description = "of the member `answers` of a submission"),
-        AnyProblem
+        (
+            status = 200, description = "The schema of the member `answers` of a submission",
+            content((Object = "application/json"), (Object = "application/schema+json"))
+        ),
+        GetSchemaProblems
     )
 )]
 pub(super) async fn get_schema(

@@ -36,7 +36,6 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -48,6 +47,7 @@ use crate::cpu_pool::CpuPool;
 use crate::store::Health;
 use auth_failures::AuthFailures;
 use budget::Budgets;
+use document::DocumentText;
 pub use frame::Framed;
 use problem::Failure;
 
@@ -63,7 +63,7 @@ struct Desk {
     limits: Arc<HttpLimits>,
     auth_failures: Option<AuthFailures>,
     budgets: Arc<Budgets>,
-    openapi: Bytes,
+    openapi: DocumentText,
 }
 
 /// The API on `app`.
@@ -75,7 +75,7 @@ pub fn router(app: Arc<App>, limits: HttpLimits) -> Framed {
         auth_failures: limits.auth_failures.map(AuthFailures::new),
         limits: Arc::clone(&limits),
         budgets: Arc::clone(&budgets),
-        openapi: document::text(document).into(),
+        openapi: DocumentText::new(document),
     });
     let routes = routes
         // The other name of submissions: the same handlers, so the same operations.

@@ -58,10 +58,10 @@ impl FromQuery for Nothing {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListPart {
-    /// How many at most; fewer where they are large.
+    /// Maximum number to return; fewer where they are large.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: usize,
-    /// Where to continue: from the header `Link` of the page before.
+    /// Where to continue: the `cursor` in the header `Link` of the page before.
     pub(super) cursor: Option<String>,
 }
 

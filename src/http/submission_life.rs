@@ -8,7 +8,7 @@ use super::Shared;
 use super::answer::{dropped, page, replayed, written};
 use super::auth::Signed;
 use super::conditional::IfMatch;
-use super::document::AnyProblem;
+use super::document::problems;
 use super::extract::{IdempotencyKey, Segments, read_nothing, read_patch};
 use super::forms::Purging;
 use super::problem::Failure;
@@ -16,6 +16,8 @@ use super::query::{ListPart, Nothing, Parameters};
 use super::submissions::shown;
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::Attempt;
+
+problems!(EditSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
 
 /// Update a submission
 ///
@@ -25,10 +27,19 @@ use crate::app::Attempt;
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)),
-    request_body(content = Object, content_type = "application/merge-patch+json"),
+    request_body(
+        content(
+            (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"),
+            (ref("#/components/schemas/SubmissionPatch") = "application/json")
+        ),
+        description = "The changes"
+    ),
     responses(
-        (status = 200, body = SubmissionDetail, description = "the submission"),
-        AnyProblem
+        (
+            status = 200, body = SubmissionDetail, description = "The submission",
+            headers(("ETag" = String), ("Forms-Dropped" = String))
+        ),
+        EditSubmissionProblems
     )
 )]
 pub(super) async fn edit_submission(
@@ -45,6 +56,8 @@ pub(super) async fn edit_submission(
     Ok(dropped(shown(&edited), &keys))
 }
 
+problems!(DeleteSubmissionProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
+
 /// Delete a submission
 ///
 /// It goes to the trash, and its seat is free; with `purge=true` it is erased, with all that edits have replaced in it.
@@ -52,8 +65,8 @@ pub(super) async fn edit_submission(
     delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
     responses(
-        (status = 204, description = "the submission is gone"),
-        AnyProblem
+        (status = 204, description = "The submission is in the trash, or erased"),
+        DeleteSubmissionProblems
     )
 )]
 pub(super) async fn delete_submission(
@@ -67,6 +80,8 @@ pub(super) async fn delete_submission(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+problems!(RestoreSubmissionProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound, SubmissionNotFound, NotInTrash, FormFull, IdempotencyKeyReused);
+
 /// Restore a submission
 ///
 /// Takes it out of the trash again, if `max_responses` has a seat for it.
@@ -74,8 +89,11 @@ pub(super) async fn delete_submission(
     post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
     responses(
-        (status = 200, body = SubmissionDetail, description = "the submission"),
-        AnyProblem
+        (
+            status = 200, body = SubmissionDetail, description = "The submission",
+            headers(("ETag" = String), ("Idempotency-Replayed" = String))
+        ),
+        RestoreSubmissionProblems
     )
 )]
 pub(super) async fn restore_submission(
@@ -92,6 +110,8 @@ pub(super) async fn restore_submission(
     Ok(replayed(shown(&restored), again))
 }
 
+problems!(ListSubmissionHistoryProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound, InvalidCursor);
+
 /// List what edits have replaced in a submission
 ///
 /// Newest first. The next page is in the header `Link`.
@@ -99,8 +119,8 @@ pub(super) async fn restore_submission(
     get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path), ListPart),
     responses(
-        (status = 200, body = HistoryList, description = "a page of what was replaced"),
-        AnyProblem
+        (status = 200, body = HistoryList, description = "A page of replaced states", headers(("Link" = String))),
+        ListSubmissionHistoryProblems
     )
 )]
 pub(super) async fn list_submission_history(

@@ -12,12 +12,12 @@ use super::Shared;
 use super::answer::{created, dropped, page, written};
 use super::auth::Signed;
 use super::conditional::tagged;
-use super::document::AnyProblem;
+use super::document::problems;
 use super::extract::{IdempotencyKey, Segments, read_json};
 use super::forms::Trying;
 use super::problem::Failure;
 use super::query::{FromQuery, Nothing, Parameters, Query};
-use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
+use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
 use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
@@ -33,28 +33,29 @@ pub(super) struct SubmissionsPage {
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
-    /// Those in the trash; then only `limit` and `cursor` are taken besides.
+    /// Only submissions in the trash; combines with `limit` and `cursor` only.
     #[param(required = false)]
     trashed: bool,
-    /// `asc` begins with the oldest, `desc` with the newest.
-    #[param(value_type = Option<String>, default = "desc")]
+    /// `asc`: oldest first. `desc`: newest first.
+    #[param(value_type = Option<String>)]
     order: Order,
-    /// Those of this moment and later, in RFC 3339.
-    #[param(value_type = Option<String>)]
+    /// Only submissions from this moment on (RFC 3339).
+    #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Those before this moment, in RFC 3339.
-    #[param(value_type = Option<String>)]
+    /// Only submissions before this moment (RFC 3339).
+    #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Those that are `completed`.
+    /// Only submissions with this status.
     #[param(value_type = Option<String>)]
     status: Option<SubmissionStatus>,
-    /// Those with this in a text of the answers, in capitals or not.
+    /// Only submissions with this text in a text answer, ignoring case.
     q: Option<String>,
-    /// Those whose answers hold: `filter[q3]=4`, `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The operators are those of
-    /// conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`, `answered`. All must hold.
-    #[param(value_type = Option<Object>, style = DeepObject)]
+    /// Only submissions whose answers satisfy all tests: `filter[q3]=4`, `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The
+    /// operators are those of conditions: `eq` (if none is given), `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`,
+    /// `matches`, `answered`. Where a client cannot send this, `where` says the same.
+    #[param(value_type = Option<Object>, style = DeepObject, explode = true)]
     filter: BTreeMap<FilterKey, String>,
-    /// Count all of the list: the member `total`, left out where counting takes longer than 2 seconds.
+    /// Count the submissions on all pages, in the member `total`; left out where counting takes longer than 2 seconds.
     #[param(required = false)]
     count: bool,
 }
@@ -93,18 +94,33 @@ impl From<SubmissionsPage> for SubmissionsWanted {
     }
 }
 
+problems!(CreateSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, FormNotPublished, FormClosed, FormNotOpenYet, FormExpired, FormFull, IdempotencyKeyReused);
+
 /// Create a submission
 ///
 /// The form must be published and the answers must fit it. With `dry_run=true` everything is checked, nothing is
-/// stored, and the answer is 200 without an id. Where the form is set to drop unknown answers, their keys are in the
+/// stored, and the response is 200 with an id of zeros. Where the form is set to drop unknown answers, their keys are in the
 /// header `Forms-Dropped`, separated by commas, in percent and two digits where they are no token, as many as fit in 1000 bytes.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Object, description = "`answers`: an object from question ids to answers; `metadata`: optionally, up to 20 texts by name"),
+    request_body(
+        content = ref("#/components/schemas/NewSubmission"), content_type = "application/json",
+        description = "The answers, and optionally metadata"
+    ),
     responses(
-        (status = 201, body = SubmissionBody, description = "the submission, stored"), (status = 200, body = SubmissionTried, description = "dry run: the answers as they would be stored"),
-        AnyProblem
+        (
+            status = 201, body = SubmissionBody, description = "The submission, stored",
+            headers(
+                ("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String), ("Forms-Dropped" = String)
+            )
+        ),
+        (
+            status = 200, body = SubmissionBody,
+            description = "Dry run: the submission as it would be, with an id of zeros",
+            headers(("Forms-Dropped" = String))
+        ),
+        CreateSubmissionProblems
     )
 )]
 pub(super) async fn create_submission(
@@ -120,7 +136,8 @@ pub(super) async fn create_submission(
     if dry_run {
         let Tried { form, sent, dropped: keys } =
             shared.app.try_submission(&caller, &form, body.as_str()).await?;
-        return Ok(dropped(written(SubmissionTried::json(form, &sent)), &keys));
+        let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
+        return Ok(dropped(written(body), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
@@ -131,6 +148,8 @@ pub(super) async fn create_submission(
     Ok(dropped(created(response, location, replayed), &keys))
 }
 
+problems!(ListSubmissionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
+
 /// List submissions
 ///
 /// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter names questions of the form's present
@@ -139,11 +158,15 @@ pub(super) async fn create_submission(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(
         ("form" = String, Path), SubmissionsPage,
-        ("where" = Option<Vec<String>>, Query, description = "The tests of `filter`, written as `score.gte=4`; can be repeated."),
+        (
+            "where" = Option<Vec<String>>, Query, style = Form, explode,
+            description = "Only submissions whose answers satisfy all tests, each a question, an operator of `filter` and a value: `score.gte=4`, `q3=yes`.",
+            example = json!(["score.gte=4"])
+        ),
     ),
     responses(
-        (status = 200, body = SubmissionList, description = "a page of submissions"),
-        AnyProblem
+        (status = 200, body = SubmissionList, description = "A page of submissions", headers(("Link" = String))),
+        ListSubmissionsProblems
     )
 )]
 pub(super) async fn list_submissions(
@@ -162,13 +185,17 @@ pub(super) async fn list_submissions(
     Ok(page(written(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
 
+problems!(GetSubmissionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound);
+
 /// Get a submission
+///
+/// With its answers as they were sent, and the version of the form they were checked against.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
     params(("form" = String, Path), ("submission" = String, Path)),
     responses(
-        (status = 200, body = SubmissionDetail, description = "the submission"),
-        AnyProblem
+        (status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String))),
+        GetSubmissionProblems
     )
 )]
 pub(super) async fn get_submission(

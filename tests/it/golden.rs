@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use axum::http::Method;
+use serde_json::{Value, json};
+
 use crate::harness::Server;
 
 /// Compares `actual` with the file `path`, which lies under `tests/it/golden/`; writes it instead if `FORMS_BLESS` is
@@ -28,10 +31,77 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
     );
 }
 
+/// Parts of the document that are for people alone.
+const TEXTS: [&str; 5] = ["description", "summary", "example", "examples", "title"];
+
+/// Paths within `kept` to what `now` lacks, where each stands at `at`: members, values of an enumeration, and
+/// alternatives. What a client was generated from must stay.
+fn removals(kept: &Value, now: &Value, at: &str, found: &mut Vec<String>) {
+    match (kept, now) {
+        (Value::Object(kept), Value::Object(now)) => {
+            // A member called as a text is one where members are listed.
+            let is_list = at.ends_with("/properties") || at.ends_with("/schemas");
+            for (name, value) in kept.iter().filter(|(name, _)| is_list || !TEXTS.contains(&name.as_str())) {
+                if at == "/components" && name == "responses" {
+                    continue;
+                }
+                let at = format!("{at}/{name}");
+                match now.get(name) {
+                    Some(other) => removals(value, other, &at, found),
+                    None => found.push(at),
+                }
+            }
+        }
+        (Value::Array(kept), Value::Array(now)) => {
+            for item in kept {
+                let same = |other: &&Value| match item.get("name") {
+                    Some(name) => other.get("name") == Some(name) && other["in"] == item["in"],
+                    None => *other == item,
+                };
+                match now.iter().find(same) {
+                    Some(other) => removals(item, other, &format!("{at}/{}", item["name"]), found),
+                    None => found.push(format!("{at}: {item}")),
+                }
+            }
+        }
+        // Failures are shared under the names of their codes, of which there may be more.
+        (Value::String(kept), Value::String(now))
+            if [kept, now].iter().all(|reference| reference.starts_with("#/components/responses/")) => {}
+        _ if kept != now => found.push(format!("{at}: {kept}")),
+        _ => {}
+    }
+}
+
 #[tokio::test]
-async fn the_openapi_document_is_the_kept_one() {
+async fn the_openapi_document_is_the_kept_one_and_only_grows() {
     let server = Server::start().await;
-    let document = server.get("/api/v1/openapi.json").send().await;
-    document.expect(200);
+    let document = server.open_call(Method::GET, "/api/v1/openapi.json").send().await;
+    let now = document.expect(200);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/openapi.json");
+    let mut removed = Vec::new();
+    if let Ok(kept) = fs::read_to_string(&file) {
+        removals(&serde_json::from_str(&kept).unwrap(), &now, "", &mut removed);
+    }
+    assert!(
+        removed.is_empty(),
+        "`/api/v1` only grows, but these are gone or changed:\n  {}\n\
+         before the first release: remove {} and bless it anew",
+        removed.join("\n  "),
+        file.display(),
+    );
     assert_golden("openapi.json", &format!("{}\n", document.text().trim_end()));
+}
+
+#[test]
+fn a_removal_from_the_document_is_found_and_an_addition_is_not() {
+    let kept = json!({"a": {"enum": ["x", "y"], "description": "old"}, "parameters": [{"name": "q", "in": "query"}]});
+    let grown = json!({"a": {"enum": ["x", "y", "z"]}, "b": 1, "parameters": [{"name": "r"}, {"name": "q", "in": "query"}]});
+    let less = json!({"a": {"enum": ["x"], "description": "old"}, "parameters": []});
+    let found = |now: &Value| {
+        let mut found = Vec::new();
+        removals(&kept, now, "", &mut found);
+        found
+    };
+    assert_eq!(found(&grown), Vec::<String>::new());
+    assert_eq!(found(&less), ["/a/enum: \"y\"", r#"/parameters: {"in":"query","name":"q"}"#]);
 }

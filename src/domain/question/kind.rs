@@ -85,6 +85,14 @@ impl Kind {
         Some((kind, missing.flat_map(|violation| violation.candidates).collect()))
     }
 
+    /// The names of the settings of the kind called `name`; none if there is no such kind.
+    pub fn settings(name: &str) -> Vec<&'static str> {
+        let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
+        let Some(mut fields) = Fields::open(&nothing, "", name, &mut violations) else { return Vec::new() };
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS));
+        fields.expected().to_vec()
+    }
+
     /// Whether it begins a page, which decides for all questions up to the next.
     pub fn begins_page(&self) -> bool {
         self.name == PAGE

@@ -20,7 +20,7 @@ const ADMIN: [bool; 5] = [false, false, false, true, false];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every keyed operation, and which scopes may use it.
-const OPERATIONS: [(&str, &str, [bool; 5]); 26] = [
+const OPERATIONS: [(&str, &str, [bool; 5]); 25] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -46,7 +46,6 @@ const OPERATIONS: [(&str, &str, [bool; 5]); 26] = [
     ("get", "/api/v1/forms/{form}/responses/{submission}/history", READ),
     ("get", "/api/v1/whoami", ANY),
     ("get", "/api/v1/limits", ANY),
-    ("get", "/api/v1/openapi.json", ANY),
 ];
 
 /// The operation on that form and submission, with a body that fits.
@@ -72,7 +71,7 @@ async fn the_tables_of_this_file_know_every_operation() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let is_open = operation["security"] == json!([{}]);
-            assert_eq!(is_open, !path.starts_with("/api/v1"), "{path}");
+            assert_eq!(is_open, !path.starts_with("/api/v1") || path == "/api/v1/openapi.json", "{path}");
             if !is_open {
                 documented.insert((method.clone(), path.clone()));
             }

@@ -5,6 +5,7 @@ mod apart; // long work, and those who do not wait for it
 mod codes; // every problem code is reached
 mod connections; // how many there may be, and which one gives way
 mod damage; // values that cannot be read
+mod document; // the OpenAPI document: its examples, its schemas of questions
 mod earlier; // stores of earlier versions
 mod filters; // lists of submissions by what was answered
 mod forms; // forms

@@ -1,8 +1,9 @@
 //! Submissions over HTTP, beyond what the specification shows.
 
+use axum::http::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Server, fields, questions};
+use crate::harness::{Answer, NOW, Server, fields, questions};
 
 fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
@@ -35,8 +36,17 @@ async fn a_dry_run_checks_everything_and_stores_nothing() {
     let form = server.published(questions()).await;
     let try_out = |answers| server.post(format!("{}?dry_run=true", path(&form)), json!({"answers": answers}));
     let fine = try_out(json!({"q1": "Ada"})).send().await;
-    assert_eq!(fine.fields(), ["form_id", "answers"]);
-    assert_eq!(fine.expect(200), json!({"form_id": form, "answers": {"q1": "Ada"}}));
+    let would_be = json!({
+        "id": "sub_00000000000000000000000000", "form_id": form, "status": "completed", "answers": {"q1": "Ada"},
+        "submitted_at": NOW,
+    });
+    assert_eq!(fine.expect(200), would_be);
+    let made = server.post(path(&form), json!({"answers": {"q1": "Ada"}})).send().await;
+    assert_eq!(fine.fields(), made.fields());
+    server
+        .call(Method::DELETE, format!("{}/{}", path(&form), made.expect(201)["id"].as_str().unwrap()))
+        .send()
+        .await;
     assert_eq!(try_out(json!({"q1": 1})).send().await.expect(422)["errors"][0]["code"], "type_mismatch");
     assert_eq!(server.get(path(&form)).send().await.expect(200)["submissions"], json!([]));
 }

@@ -1,5 +1,6 @@
 //! A server for tests: the real router on a store in a folder of its own, at a time that stands still.
 
+pub(crate) mod document;
 mod wire;
 
 use std::net::IpAddr;
@@ -304,10 +305,13 @@ impl Call {
     }
 
     pub(crate) async fn send(self) -> Answer {
+        let (method, path) = (self.request.method().clone(), self.request.uri().path().to_owned());
         let response = self.response().await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
-        Answer { status: parts.status, headers: parts.headers, body }
+        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        document::check(&method, &path, &answer);
+        answer
     }
 }
 

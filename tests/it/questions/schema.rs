@@ -6,9 +6,28 @@ use std::collections::HashMap;
 use forms::domain::json::{Number, Value};
 use regex::Regex;
 
+/// Keywords that refuse nothing.
+const ANNOTATIONS: [&str; 10] = [
+    "format",
+    "minContains",
+    "$schema",
+    "$defs",
+    "title",
+    "description",
+    "discriminator",
+    "example",
+    "examples",
+    "default",
+];
+
 /// Whether `schema` takes `value`.
 pub(crate) fn takes(schema: &Value, value: &Value) -> bool {
     Whole(schema).takes(schema, value)
+}
+
+/// Whether `schema`, a part of `whole`, takes `value`.
+pub(crate) fn takes_within(whole: &Value, schema: &Value, value: &Value) -> bool {
+    Whole(whole).takes(schema, value)
 }
 
 /// The whole schema, in which a part may refer to another.
@@ -29,6 +48,7 @@ impl Whole<'_> {
             ("const", _) => same(rule, value),
             ("enum", _) => items(rule).iter().any(|one| same(one, value)),
             ("anyOf", _) => items(rule).iter().any(|schema| self.takes(schema, value)),
+            ("oneOf", _) => items(rule).iter().filter(|schema| self.takes(schema, value)).count() == 1,
             ("allOf", _) => items(rule).iter().all(|schema| self.takes(schema, value)),
             ("not", _) => !self.takes(rule, value),
             ("if", _) => !self.takes(rule, value) || self.takes(schema.get("then").unwrap(), value),
@@ -38,8 +58,7 @@ impl Whole<'_> {
                 let part = path.split('/').skip(1).fold(self.0, |part, name| part.get(name).unwrap());
                 self.takes(part, value)
             }
-            // Annotations, as they are by default.
-            ("format" | "minContains" | "$schema" | "$defs" | "title" | "description", _) => true,
+            _ if ANNOTATIONS.contains(&keyword) => true,
             ("minLength", Value::String(found)) => found.chars().count() >= count(rule),
             ("maxLength", Value::String(found)) => found.chars().count() <= count(rule),
             ("pattern", Value::String(found)) => matches(&text(rule), found),
@@ -71,6 +90,7 @@ impl Whole<'_> {
                 found.iter().all(|(name, _)| self.takes(rule, &name.as_str().into()))
             }
             ("minProperties", Value::Object(found)) => found.len() >= count(rule),
+            ("maxProperties", Value::Object(found)) => found.len() <= count(rule),
             ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
             (
                 "minLength"
@@ -91,6 +111,7 @@ impl Whole<'_> {
                 | "propertyNames"
                 | "additionalProperties"
                 | "minProperties"
+                | "maxProperties"
                 | "required",
                 _,
             ) => true,
@@ -137,6 +158,7 @@ fn matches(pattern: &str, found: &str) -> bool {
 
 fn is_a(kind: &str, value: &Value) -> bool {
     match kind {
+        "null" => *value == Value::Null,
         "string" => matches!(value, Value::String(_)),
         "boolean" => matches!(value, Value::Bool(_)),
         "number" => matches!(value, Value::Number(_)),

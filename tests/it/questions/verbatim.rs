@@ -1,6 +1,6 @@
 //! Answers come back byte for byte: however they are spelt, what is read is the text that was sent.
 
-use forms::api::{SubmissionBody, SubmissionDetail, SubmissionList, SubmissionTried};
+use forms::api::{SubmissionBody, SubmissionDetail, SubmissionList};
 use forms::domain::question::Kind;
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ async fn answers_come_back_byte_for_byte() {
         let post = |path: &str| server.post(path, json!({})).body(body.clone());
         let tried = post(&format!("{path}?dry_run=true")).send().await;
         tried.expect(200);
-        let tried: SubmissionTried = serde_json::from_str(tried.text()).unwrap();
+        let tried: SubmissionBody = serde_json::from_str(tried.text()).unwrap();
         assert_eq!(tried.answers.get(), answers, "a dry run, round {round}");
         let key = format!("round-{round}");
         let made = post(&path).header("idempotency-key", &key).send().await;

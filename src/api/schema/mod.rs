@@ -1,0 +1,115 @@
+//! JSON Schemas (2020-12) of the bodies, for the OpenAPI document.
+//!
+//! The schemas of questions are made from the table that the server reads definitions by, and `questions.json` describes
+//! them; `schemas.json` has the other types that are not derived from a struct.
+
+mod questions;
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema, Type, schema::AnyOfBuilder};
+
+use super::Code;
+use crate::domain::violation::Rule;
+
+/// Schemas by name.
+pub type Schemas = Map<String, Value>;
+
+/// All schemas that are not derived from a struct.
+pub fn components() -> Schemas {
+    let mut schemas: Schemas =
+        serde_json::from_str(include_str!("schemas.json")).expect("schemas.json is an object");
+    let settings = settings_patch(&schemas["FormSettings"]);
+    schemas.insert("FormSettingsPatch".to_owned(), settings);
+    let codes = Code::ALL.iter().map(|code| code.name());
+    schemas.insert("ProblemCode".to_owned(), known(codes, "Why a request failed, for programs."));
+    let rules = Rule::ALL.iter().map(|rule| rule.name());
+    schemas.insert("RuleCode".to_owned(), known(rules, "The rule that a definition or an answer broke."));
+    questions::add(&mut schemas);
+    schemas
+}
+
+/// The schema of the `names` known so far.
+fn known(names: impl Iterator<Item = &'static str>, description: &str) -> Value {
+    let description = format!("{description} More may come; handle an unknown one by the HTTP status.");
+    json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": description })
+}
+
+/// The schema of a merge patch of `settings`, each of which `null` removes.
+fn settings_patch(settings: &Value) -> Value {
+    let mut patch = settings.clone();
+    for schema in patch["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        *schema = json!({ "description": schema["description"], "anyOf": [schema, { "type": "null" }] });
+    }
+    patch["additionalProperties"] = json!(false);
+    patch["description"] = json!("Settings to change: those left out stay, `null` removes one.");
+    patch
+}
+
+/// A value of the schema `name`, which lists the values known so far, or another: clients accept what later servers send.
+fn open(name: &str, description: &str) -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let any = AnyOfBuilder::new().item(Ref::from_schema_name(name)).item(text);
+    RefOr::T(Schema::AnyOf(any.description(Some(description)).build()))
+}
+
+pub(super) fn form_id() -> RefOr<Schema> {
+    id("The id of the form.", "^frm_[0-9a-hjkmnp-tv-z]{12}$", "frm_7k2m9q4x1abz")
+}
+
+pub(super) fn submission_id() -> RefOr<Schema> {
+    id("The id of the submission.", "^sub_[0-9a-hjkmnp-tv-z]{26}$", "sub_01k3v8m2f4q6s8t0w2y4z6a8bc")
+}
+
+fn id(description: &str, pattern: &str, example: &str) -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    text.description(Some(description)).examples([example]).into()
+}
+
+pub(super) fn form_status() -> RefOr<Schema> {
+    open("FormStatus", "Whether the form is published.")
+}
+
+pub(super) fn accepting_reason() -> RefOr<Schema> {
+    open("AcceptingReason", "Why the form accepts no answers now; left out while it accepts them.")
+}
+
+pub(super) fn submission_status() -> RefOr<Schema> {
+    open("SubmissionStatus", "The state of the submission.")
+}
+
+pub(super) fn problem_code() -> RefOr<Schema> {
+    open("ProblemCode", "Why the request failed, for programs; `/problems/{code}` explains it.")
+}
+
+pub(super) fn scopes() -> RefOr<Schema> {
+    list(open("Scope", "What the key may do."), "All that the key may do.")
+}
+
+pub(super) fn questions() -> RefOr<Schema> {
+    let description = "The questions in canonical form: `id`, `type`, `title`, `required`, then the settings that were set.";
+    list(reference("Question"), description)
+}
+
+pub(super) fn violations() -> RefOr<Schema> {
+    list(reference("Violation"), "Every broken rule, with `validation_failed` and `slug_taken`; at most 100.")
+}
+
+pub(super) fn form_settings() -> RefOr<Schema> {
+    reference("FormSettings")
+}
+
+pub(super) fn answers() -> RefOr<Schema> {
+    reference("Answers")
+}
+
+pub(super) fn metadata() -> RefOr<Schema> {
+    reference("Metadata")
+}
+
+fn reference(name: &str) -> RefOr<Schema> {
+    RefOr::Ref(Ref::from_schema_name(name))
+}
+
+fn list(items: RefOr<Schema>, description: &str) -> RefOr<Schema> {
+    RefOr::T(Schema::Array(ArrayBuilder::new().items(items).description(Some(description)).build()))
+}
