@@ -50,9 +50,9 @@ pub(super) struct SubmissionsPage {
     status: Option<SubmissionStatus>,
     /// Only submissions with this text in a text answer, ignoring case.
     q: Option<String>,
-    /// Only submissions whose answers satisfy all tests: `filter[q3]=4`, `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The
-    /// operators are those of conditions: `eq` (if none is given), `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`,
-    /// `matches`, `answered`. Where a client cannot send this, `where` says the same.
+    /// Only submissions whose answers satisfy all tests: `filter[q3]=4` (equals), `filter[q3][gte]=4`, `filter[q3][in]=4,5`.
+    /// The operators are those of conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`,
+    /// `answered`. OpenAPI can describe `filter[q3]=4` alone; generated clients send operators by `where`.
     #[param(value_type = Option<Object>, style = DeepObject, explode = true)]
     filter: BTreeMap<FilterKey, String>,
     /// Count the submissions on all pages, in the member `total`; left out where counting takes longer than 2 seconds.

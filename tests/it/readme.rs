@@ -97,6 +97,28 @@ fn run(script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Fails unless PyYAML, another parser than ours, reads `text` as an object.
+fn parse_with_pyyaml(name: &str, text: &str) {
+    let script = "import sys, yaml; assert isinstance(yaml.safe_load(sys.argv[1]), dict)";
+    let output = Command::new("python3").args(["-c", script, text]).output().unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_examples_and_the_readme_are_yaml_for_other_parsers_too() {
+    let mut examples = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        parse_with_pyyaml(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
+        examples += 1;
+    }
+    let readme = readme();
+    let blocks = readme.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let blocks: Vec<_> = blocks.collect();
+    blocks.iter().for_each(|block| parse_with_pyyaml("README.md", block));
+    assert!(examples >= 10 && blocks.len() >= 2, "{examples} examples, {} blocks", blocks.len());
+}
+
 #[test]
 fn the_first_minute_works_word_for_word() {
     let scene = block_with(&readme(), "forms serve");

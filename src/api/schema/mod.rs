@@ -18,8 +18,8 @@ pub type Schemas = Map<String, Value>;
 pub fn components() -> Schemas {
     let mut schemas: Schemas =
         serde_json::from_str(include_str!("schemas.json")).expect("schemas.json is an object");
-    let settings = settings_patch(&schemas["FormSettings"]);
-    schemas.insert("FormSettingsPatch".to_owned(), settings);
+    let settings = new_settings(&schemas["FormSettings"]);
+    schemas.insert("NewFormSettings".to_owned(), settings);
     let codes = Code::ALL.iter().map(|code| code.name());
     schemas.insert("ProblemCode".to_owned(), known(codes, "Why a request failed, for programs."));
     let rules = Rule::ALL.iter().map(|rule| rule.name());
@@ -34,15 +34,28 @@ fn known(names: impl Iterator<Item = &'static str>, description: &str) -> Value 
     json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": description })
 }
 
-/// The schema of a merge patch of `settings`, each of which `null` removes.
-fn settings_patch(settings: &Value) -> Value {
-    let mut patch = settings.clone();
-    for schema in patch["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
-        *schema = json!({ "description": schema["description"], "anyOf": [schema, { "type": "null" }] });
+/// The schema of the settings to create or change a form with.
+fn new_settings(settings: &Value) -> Value {
+    let mut new = settings.clone();
+    for schema in new["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        *schema = nullable(schema);
     }
-    patch["additionalProperties"] = json!(false);
-    patch["description"] = json!("Settings to change: those left out stay, `null` removes one.");
-    patch
+    new["additionalProperties"] = json!(false);
+    new["description"] =
+        json!("Settings of the form; in a change, those left out stay and `null` removes one.");
+    new
+}
+
+/// The schema of what `schema` takes, and of `null`, which stands for a member that is left out.
+fn nullable(schema: &Value) -> Value {
+    let mut nullable = schema.clone();
+    match &schema["type"] {
+        Value::String(kind) if schema["enum"].is_null() => nullable["type"] = json!([kind, "null"]),
+        _ => {
+            nullable = json!({ "description": schema["description"], "anyOf": [schema, { "type": "null" }] })
+        }
+    }
+    nullable
 }
 
 /// A value of the schema `name`, which lists the values known so far, or another: clients accept what later servers send.

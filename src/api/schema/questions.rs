@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Schemas;
+use super::{Schemas, nullable};
 use crate::domain::question::Kind;
 
 /// How the schemas of a type of question differ between requests and responses.
@@ -70,6 +70,10 @@ fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
         required.extend(["id", "required"]);
     }
     required.extend(needed.iter().map(String::as_str));
+    if !direction.is_response {
+        let optional = properties.iter_mut().filter(|(name, _)| !required.contains(&name.as_str()));
+        optional.for_each(|(_, schema)| *schema = nullable(schema));
+    }
     let mut schema = json!({
         "type": "object",
         "description": texts["types"][kind],

@@ -2,6 +2,7 @@
 
 mod alias;
 mod examples;
+mod links;
 mod parameters;
 mod problems;
 
@@ -15,6 +16,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::api::{Problem, schema};
 
+use parameters::Parameters;
 pub(super) use problems::{BODY, EVERY, KEYED, QUERY, SCOPED, TYPED, WRITE, problems, responses};
 
 /// The document without its operations.
@@ -77,17 +79,18 @@ fn render(document: &Document) -> String {
         schemas.insert(name, schema);
     });
     document["components"]["schemas"] = schemas.into();
-    let examples = examples::read();
+    let (examples, parameters) = (examples::read(), Parameters::read());
     let mut shared = Map::new();
     for (_, item) in members(&mut document["paths"]) {
         for (_, operation) in members(item) {
             problems::complete(operation, &mut shared);
-            parameters::complete(operation);
+            parameters.complete(operation);
             examples::add(operation, &examples);
+            links::add(operation);
         }
     }
     document["components"]["responses"] = shared.into();
-    document["components"]["headers"] = parameters::headers();
+    document["components"]["headers"] = parameters.headers();
     alias::add(&mut document["paths"]);
     format!("{document:#}")
 }
