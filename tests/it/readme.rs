@@ -97,7 +97,7 @@ fn run(script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Fails unless PyYAML, another parser than ours, reads `text` as an object.
+/// Fails unless `PyYAML`, another parser than ours, reads `text` as an object.
 fn parse_with_pyyaml(name: &str, text: &str) {
     let script = "import sys, yaml; assert isinstance(yaml.safe_load(sys.argv[1]), dict)";
     let output = Command::new("python3").args(["-c", script, text]).output().unwrap();
