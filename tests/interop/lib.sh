@@ -1,14 +1,14 @@
-# For the scripts beside it, which stand in the folder of the project: the tools they drive, and a server to try them on.
+# For the scripts beside it, which run in the root of the project: the tools they drive, and a server to try them on.
 
 tools=$PWD/target/interop
 
 # Installs the pinned tools, once for each change of their lists.
 install_tools() {
-  if ! { command -v node && command -v npm; } >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
+  if ! { command -v curl && command -v node && command -v npm; } >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
     as_root=()
     [ "$(id -u)" = 0 ] || as_root=(sudo)
     "${as_root[@]}" apt-get update -q
-    "${as_root[@]}" apt-get install -qy nodejs npm python3-venv
+    "${as_root[@]}" apt-get install -qy curl nodejs npm python3-venv
   fi
   mkdir -p "$tools"
   if ! cmp -s tests/interop/requirements.txt "$tools/requirements.txt"; then
@@ -16,11 +16,11 @@ install_tools() {
     "$tools/python/bin/pip" install -q -r tests/interop/requirements.txt
     cp tests/interop/requirements.txt "$tools/"
   fi
-  if ! cmp -s tests/interop/package.json "$tools/package.json" || [ ! -f "$tools/npm-done" ]; then
-    rm -rf "$tools/npm-done" "$tools/node_modules"
+  if ! cmp -s tests/interop/package.json "$tools/installed.json"; then
+    rm -rf "$tools/node_modules"
     cp tests/interop/package.json "$tools/"
-    (cd "$tools" && npm install --silent --no-package-lock --no-audit --no-fund --ignore-scripts)
-    touch "$tools/npm-done"
+    (cd "$tools" && npm install --loglevel error --no-package-lock --no-audit --no-fund --ignore-scripts)
+    cp "$tools/package.json" "$tools/installed.json"
   fi
 }
 
