@@ -37,11 +37,16 @@ fn read(text: &str) -> Option<Expected> {
     }
     let (mut rest, mut revisions) = (text, Vec::new());
     loop {
-        let (revision, after) = entity_tag(rest.trim_start())?;
+        // Empty elements count for nothing (§5.6.1.2).
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        if rest.is_empty() {
+            return Some(Expected::OneOf(revisions));
+        }
+        let (revision, after) = entity_tag(rest)?;
         revisions.extend(revision);
-        match after.trim_start() {
-            "" => return Some(Expected::OneOf(revisions)),
-            after => rest = after.strip_prefix(',')?,
+        rest = after.trim_start();
+        if !rest.is_empty() && !rest.starts_with(',') {
+            return None;
         }
     }
 }
@@ -74,8 +79,8 @@ mod tests {
             ("\"7\",\"r007\",\"r+7\",\"rx\"", one_of(&[])),
             ("W/\"r7\", W/\"x\"", one_of(&[7])),
             ("W/\"r,x\" , \"r2\"", one_of(&[2])),
-            ("", None),
-            ("\"r7\",", None),
+            ("", one_of(&[])),
+            (", \"r7\" ,", one_of(&[7])),
             ("r7", None),
             ("\"r7", None),
             ("\"", None),
