@@ -8,6 +8,7 @@ pub mod budget;
 pub mod check;
 pub mod condition;
 pub mod definition;
+mod ecma262;
 pub mod edit;
 pub mod fields;
 pub mod filter;

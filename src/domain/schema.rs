@@ -7,7 +7,7 @@ use super::condition::Condition;
 use super::form::Version;
 use super::json::{Object, Value};
 use super::question::Question;
-use super::question::json::object;
+use super::question::json::object_schema;
 use super::settings::UnknownAnswers;
 
 /// The description of what the schema leaves out, so that the type of each answer is one type.
@@ -27,19 +27,18 @@ impl Version {
             };
             let is_conditional = page_condition.is_some() || question.show_if.is_some();
             if question.required && !is_conditional && question.kind.rules().default_answer().is_none() {
-                required.push(id.into());
+                required.push(id);
             }
             properties.push((id.to_owned(), property(question, page_condition.as_deref())));
         }
-        object([
-            ("$schema", Some("https://json-schema.org/draft/2020-12/schema".into())),
-            ("title", Some(title.into())),
-            ("description", Some(EMPTY_VALUES.into())),
-            ("type", Some("object".into())),
-            ("properties", Some(Value::Object(properties))),
-            ("required", (!required.is_empty()).then_some(Value::Array(required))),
-            ("additionalProperties", Some((unknown_answers == UnknownAnswers::Drop).into())),
-        ])
+        let mut schema = vec![
+            ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into()),
+            ("title".to_owned(), title.into()),
+            ("description".to_owned(), EMPTY_VALUES.into()),
+        ];
+        let is_open = unknown_answers == UnknownAnswers::Drop;
+        schema.extend(object_schema(properties, &required, is_open));
+        Value::Object(schema)
     }
 }
 

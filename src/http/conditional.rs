@@ -35,19 +35,32 @@ fn read(text: &str) -> Option<Expected> {
     if text.trim() == "*" {
         return Some(Expected::Any);
     }
-    let tags: Option<Vec<_>> = text.split(',').map(|tag| entity_tag(tag.trim())).collect();
-    Some(Expected::OneOf(tags?.into_iter().flatten().collect()))
+    let (mut rest, mut revisions) = (text, Vec::new());
+    loop {
+        // Empty elements count for nothing (§5.6.1.2).
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        if rest.is_empty() {
+            return Some(Expected::OneOf(revisions));
+        }
+        let (revision, after) = entity_tag(rest)?;
+        revisions.extend(revision);
+        rest = after.trim_start();
+        if !rest.is_empty() && !rest.starts_with(',') {
+            return None;
+        }
+    }
 }
 
-/// The revision that an entity tag of ours names; `None` if `tag` is not an entity tag.
+/// The revision that the entity tag at the start of `text` names, if it is ours, and what follows it; `None` if there is
+/// no entity tag.
 ///
 /// The weak form counts too, other than RFC 9110 has it: a proxy that compresses makes it of ours, and the client has
 /// seen no other.
-fn entity_tag(tag: &str) -> Option<Option<u64>> {
-    let quoted = tag.strip_prefix("W/").unwrap_or(tag);
-    let opaque = quoted.strip_prefix('"')?.strip_suffix('"').filter(|opaque| !opaque.contains(['"', ' ']))?;
-    let digits = opaque.strip_prefix('r');
-    Some(digits.filter(|digits| !digits.starts_with(['0', '+'])).and_then(|digits| digits.parse().ok()))
+fn entity_tag(text: &str) -> Option<(Option<u64>, &str)> {
+    let quoted = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"')?;
+    let (opaque, rest) = quoted.split_once('"').filter(|(opaque, _)| !opaque.contains([' ', '\t']))?;
+    let digits = opaque.strip_prefix('r').filter(|digits| !digits.starts_with(['0', '+']));
+    Some((digits.and_then(|digits| digits.parse().ok()), rest))
 }
 
 #[cfg(test)]
@@ -65,7 +78,9 @@ mod tests {
             ("\"\"", one_of(&[])),
             ("\"7\",\"r007\",\"r+7\",\"rx\"", one_of(&[])),
             ("W/\"r7\", W/\"x\"", one_of(&[7])),
-            ("", None),
+            ("W/\"r,x\" , \"r2\"", one_of(&[2])),
+            ("", one_of(&[])),
+            (", \"r7\" ,", one_of(&[7])),
             ("r7", None),
             ("\"r7", None),
             ("\"", None),

@@ -320,14 +320,17 @@ problems!(GetSchemaProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
 
 /// Get the JSON Schema of a form's answers
 ///
-/// It takes every set of answers that the form takes, and refuses others as far as JSON Schema (2020-12) can say it: not
-/// what depends on the day, on patterns that it has no syntax for, or on an order of texts.
+/// It takes every set of answers that the form takes, but for empty values, and refuses others as far as JSON Schema
+/// (2020-12) can say it: not what depends on conditions or the day, phone numbers, or patterns that it has no syntax for.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)),
     responses(
         (
             status = 200, description = "The schema of the member `answers` of a submission",
-            content((Object = "application/json"), (Object = "application/schema+json"))
+            content(
+                (std::collections::HashMap<String, serde_json::Value> = "application/json"),
+                (std::collections::HashMap<String, serde_json::Value> = "application/schema+json")
+            )
         ),
         GetSchemaProblems
     )

@@ -64,7 +64,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
     ("serde_yaml", &["src/cli/document/"]),
-    ("regex", &["src/domain/filter.rs", "src/domain/question/text.rs"]),
+    ("regex", &["src/domain/filter.rs"]),
     ("regex_automata", &["src/domain/pattern.rs"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];

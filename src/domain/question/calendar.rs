@@ -3,7 +3,7 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
-use super::json::object;
+use super::json::{object, patterns};
 use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -84,7 +84,7 @@ impl Unit {
 /// The form of a moment, for JSON Schema.
 const MOMENT: &str = concat!(
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
-    r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+    r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
 );
 
 /// The Julian day of 1970-01-01.
@@ -179,6 +179,40 @@ impl Calendar {
         }
         Self { unit, min, max }
     }
+
+    /// The fixed bounds as expressions; those of moments have none, since their texts do not sort as they do.
+    fn bounds(&self) -> impl Iterator<Item = String> {
+        let fixed = |bound: &'_ Option<Bound>| match (self.unit, bound) {
+            (Unit::Date | Unit::Time, Some(Bound { text, point: Point::Fixed(_) })) => Some(text.clone()),
+            _ => None,
+        };
+        let (min, max) = (fixed(&self.min), fixed(&self.max));
+        min.map(|min| not_before(&min)).into_iter().chain(max.map(|max| not_after(&max)))
+    }
+}
+
+/// An expression for the beginnings of the dates or times from `min` on.
+fn not_before(min: &str) -> String {
+    // `09:30` is `09:30:00`, too.
+    let min = min.strip_suffix(":00").filter(|minute| minute.contains(':')).unwrap_or(min);
+    let later = digits(min).filter(|(_, digit)| *digit < 9);
+    let later = later.map(|(place, digit)| format!("{}[{}-9]", &min[..place], digit + 1));
+    format!("^(?:{})", later.chain([min.to_owned()]).collect::<Vec<_>>().join("|"))
+}
+
+/// An expression for the beginnings of the dates or times up to `max`.
+fn not_after(max: &str) -> String {
+    let minute = max.get(..5).filter(|_| max.contains(':'));
+    let max = if minute == Some(max) { format!("{max}:00") } else { max.to_owned() };
+    let earlier = digits(&max).filter(|(_, digit)| *digit > 0);
+    let earlier = earlier.map(|(place, digit)| format!("{}[0-{}]", &max[..place], digit - 1));
+    let same = minute.map(|minute| format!("{minute}$")).into_iter().chain([max.clone()]);
+    format!("^(?:{})", earlier.chain(same).collect::<Vec<_>>().join("|"))
+}
+
+/// The digits of `text`, with their places.
+fn digits(text: &str) -> impl Iterator<Item = (usize, u32)> {
+    text.char_indices().filter_map(|(place, character)| Some((place, character.to_digit(10)?)))
 }
 
 /// Whether `min` comes after `max` on every day.
@@ -203,15 +237,16 @@ impl Rules for Calendar {
 
     fn schema(&self) -> Value {
         let (format, pattern) = match self.unit {
-            Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+            Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)"),
             // The format `time` asks for an offset.
-            Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$"),
+            Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$(?!\n)"),
             Unit::Moment => (Some("date-time"), MOMENT),
         };
         object([
             ("type", Some("string".into())),
             ("format", format.map(Value::from)),
             ("pattern", Some(pattern.into())),
+            ("allOf", patterns(self.bounds())),
         ])
     }
 

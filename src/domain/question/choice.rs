@@ -3,7 +3,7 @@
 use std::mem::replace;
 
 use super::entered::json_or_text;
-use super::json::{any_of, object};
+use super::json::{any_of, object, patterns};
 use super::options::Options;
 use super::text::{Lines, NOT_BLANK, one_line};
 use super::{Fault, Rules};
@@ -114,7 +114,7 @@ fn other_schema() -> Value {
     let text = object([
         ("type", Some("string".into())),
         ("pattern", Some(Lines::One.expression().into())),
-        ("allOf", Some([object([("pattern", Some(NOT_BLANK.into()))])].into_iter().collect())),
+        ("allOf", patterns([NOT_BLANK.to_owned()])),
     ]);
     object([
         ("type", Some("object".into())),

@@ -3,10 +3,11 @@
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
-use super::json::object;
+use super::json::{object, patterns};
 use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
+use crate::domain::ecma262::in_any_case;
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation};
@@ -14,11 +15,19 @@ use crate::domain::violation::{Rule, Violation};
 /// Characters an address may have (RFC 5321 §4.5.3.1.3, less the brackets around it).
 const MAX_LENGTH: i64 = 254;
 
-/// The form of an address, for JSON Schema: its format `email` knows no internationalized host names.
+/// The form of an address, for JSON Schema, whose format `email` knows no internationalized host names. Of those, the
+/// characters are left to the server.
 const EXPRESSION: &str = concat!(
-    r"^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*",
-    r"@([A-Za-z0-9.-]|[^\u0000-\u009f])+$"
+    r"^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(",
+    r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
+    r"|[A-Za-z0-9.-]*[^\u0000-\u009f]([A-Za-z0-9.-]|[^\u0000-\u009f])*)$(?!\n)"
 );
+
+/// The beginning of an address, whose local part is not too long.
+const LOCAL: &str = "^[^@]{1,64}@";
+
+/// The end of what is an address of a machine, if anything.
+const ALL_DIGITS: &str = r"\.[0-9]+$";
 
 /// One email address.
 ///
@@ -73,10 +82,16 @@ impl Rules for Email {
     }
 
     fn schema(&self) -> Value {
+        let allowed =
+            self.allow_domains.as_ref().map(|domains| format!("[^\\u0000-\\u009f]|{}", below(domains)));
+        let denied = self.deny_domains.as_ref().map(|domains| format!("|{}", below(domains)));
+        let refused = ALL_DIGITS.to_owned() + &denied.unwrap_or_default();
         object([
             ("type", Some("string".into())),
             ("pattern", Some(EXPRESSION.into())),
             ("maxLength", Some(MAX_LENGTH.into())),
+            ("allOf", patterns([LOCAL.to_owned()].into_iter().chain(allowed))),
+            ("not", Some(object([("pattern", Some(refused.as_str().into()))]))),
         ])
     }
 
@@ -94,6 +109,12 @@ impl Domain {
     fn has(&self, domain: &str) -> bool {
         domain.strip_suffix(&self.ascii).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
+}
+
+/// An expression for addresses in one of the `domains`, in capitals or not, or below it.
+fn below(domains: &[Domain]) -> String {
+    let domains: Vec<_> = domains.iter().map(|domain| in_any_case(&domain.ascii)).collect();
+    format!("[.@]({})$", domains.join("|"))
 }
 
 fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain>> {

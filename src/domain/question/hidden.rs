@@ -1,6 +1,6 @@
 //! `hidden`: a value that comes along with the answers, for instance from the address of a page.
 
-use super::json::object;
+use super::json::{any_of, object};
 use super::text::{Lines, one_line};
 use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
@@ -53,10 +53,10 @@ impl Rules for Hidden {
     }
 
     fn schema(&self) -> Value {
-        object([
-            ("type", Some(["string", "number", "boolean"].into_iter().collect())),
-            ("pattern", Some(Lines::One.expression().into())),
-        ])
+        let text =
+            object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))]);
+        let of_type = |name: &str| object([("type", Some(name.into()))]);
+        any_of([text, of_type("number"), of_type("boolean")])
     }
 
     fn example(&self) -> Value {

@@ -2,7 +2,7 @@
 
 use super::choice::Offer;
 use super::entered::json_or_text;
-use super::json::object;
+use super::json::object_schema;
 use super::options::Options;
 use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
@@ -119,13 +119,9 @@ impl Rules for Matrix {
         let rows = self.rows.values().map(|row| (row.to_owned(), self.cell_schema()));
         let needed = self.rows.values().zip(&self.needed).filter(|(_, is_needed)| **is_needed);
         let needed: Vec<_> = needed.map(|(row, _)| row).collect();
-        object([
-            ("type", Some("object".into())),
-            ("properties", Some(Value::Object(rows.collect()))),
-            ("additionalProperties", Some(false.into())),
-            ("minProperties", Some(1.into())),
-            ("required", (!needed.is_empty()).then(|| needed.into_iter().collect())),
-        ])
+        let mut schema = object_schema(rows.collect(), &needed, false);
+        schema.push(("minProperties".to_owned(), 1.into()));
+        Value::Object(schema)
     }
 
     fn example(&self) -> Value {

@@ -1,13 +1,10 @@
 //! `short_text` and `long_text`: one line of text, or several.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::json::object;
+use super::json::{object, patterns};
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::budget::{Budget, BudgetError};
+use crate::domain::ecma262::translate;
 use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
 use crate::domain::limits::MAX_MATCHED;
@@ -51,8 +48,8 @@ impl Lines {
     /// The same, as a regular expression of JSON Schema.
     pub(super) fn expression(self) -> &'static str {
         match self {
-            Self::One => r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]*$",
-            Self::Many => r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$",
+            Self::One => r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]*$(?!\n)",
+            Self::Many => r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$(?!\n)",
         }
     }
 }
@@ -64,23 +61,6 @@ fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Patt
         fields.refuse("pattern", *rule, message);
     }
     pattern.ok()
-}
-
-/// The patterns that ECMAScript, the dialect of JSON Schema, reads as we do: without `\d`, which is any digit for us and an
-/// ASCII one there, flags, names of groups, sets within sets, and anything that is repeated twice.
-static PORTABLE: LazyLock<Regex> = LazyLock::new(|| {
-    let escape = r"\\[\\^$.*+?()\[\]{}|/]";
-    let set = format!(r"\[\^?-?(?:(?:[^\\\[\]&~-]|{escape})-?)+\]");
-    let times = r"(?:(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??)?";
-    let pattern = format!(r"^(?:(?:[^\\\[\](){{}}*+?|^$]|{escape}|{set}|\)){times}|\((?:\?:)?|[|^$])*$");
-    Regex::new(&pattern).expect("the pattern is one")
-});
-
-/// `pattern` for JSON Schema, if it means the same there; `.` does not where a text has lines.
-fn portable(pattern: &str, lines: Lines) -> Option<String> {
-    let dot = lines == Lines::Many && pattern.contains('.');
-    let portable = !dot && PORTABLE.is_match(pattern);
-    portable.then(|| format!("^(?:{pattern})$"))
 }
 
 impl Text {
@@ -141,14 +121,13 @@ impl Rules for Text {
     }
 
     fn schema(&self) -> Value {
-        let pattern = self.pattern.as_ref().and_then(|pattern| portable(pattern.text(), self.lines));
-        let matches = pattern.map(|pattern| object([("pattern", Some(pattern.as_str().into()))]));
+        let pattern = self.pattern.as_ref().and_then(|pattern| translate(pattern.text()));
         object([
             ("type", Some("string".into())),
             ("minLength", (self.min_length > 0).then(|| self.min_length.into())),
             ("maxLength", Some(self.max_length.into())),
             ("pattern", Some(self.lines.expression().into())),
-            ("allOf", matches.map(|matches| Value::Array(vec![matches]))),
+            ("allOf", patterns(pattern)),
         ])
     }
 

@@ -6,6 +6,7 @@ use super::json::object;
 use super::text::check_line;
 use super::{Fault, Rules};
 use crate::clock::Timestamp;
+use crate::domain::ecma262::{END, in_any_case};
 use crate::domain::fields::Fields;
 use crate::domain::json::Value;
 use crate::domain::violation::{Rule, Violation};
@@ -13,8 +14,23 @@ use crate::domain::violation::{Rule, Violation};
 /// The schemes that are taken where the author names none.
 const WEB: [&str; 2] = ["http", "https"];
 
-/// The form of an address, for JSON Schema: few validators know the format `iri`.
-const EXPRESSION: &str = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\u0000-\u0020\u007f-\u00a0\u2028\u2029\\]*$";
+/// Characters that no address has, for a class of JSON Schema: controls, white space, and what browsers mend.
+const FOREIGN: &str = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\\";
+
+/// A port, for JSON Schema.
+const PORT: &str = "0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+
+/// An expression for addresses of the `scheme`. In those of the web it knows the host, which is left to the server
+/// otherwise, as is whether a host name is one.
+fn expression(scheme: &str) -> String {
+    let rest = match WEB.contains(&&*scheme.to_ascii_lowercase()) {
+        true => format!(
+            r"//([^/?#{FOREIGN}]*@)?(\[[0-9A-Fa-f:.]+\]|[^/?#@:<>^|\[\]{FOREIGN}]+)(:({PORT})?)?([/?#][^{FOREIGN}]*)?"
+        ),
+        false => format!("[^{FOREIGN}]*"),
+    };
+    format!("{}:{rest}", in_any_case(scheme))
+}
 
 /// An absolute address, of the web if the author names no other schemes.
 #[derive(Debug, Clone)]
@@ -78,7 +94,11 @@ impl Rules for Url {
     }
 
     fn schema(&self) -> Value {
-        object([("type", Some("string".into())), ("pattern", Some(EXPRESSION.into()))])
+        let web = WEB.map(str::to_owned);
+        let schemes = self.schemes.as_deref().unwrap_or(&web).iter();
+        let schemes: Vec<_> = schemes.map(|scheme| expression(scheme)).collect();
+        let pattern = format!("^({}){END}", schemes.join("|"));
+        object([("type", Some("string".into())), ("pattern", Some(Value::String(pattern)))])
     }
 
     fn example(&self) -> Value {

@@ -57,6 +57,92 @@ fn each_answer_is_held_to_the_rules_of_its_question() {
 }
 
 #[test]
+fn what_kinds_of_text_there_are_is_in_the_schema() {
+    table(
+        r#"{"id":"a","type":"email","title":"A"},
+           {"id":"b","type":"email","title":"B","allow_domains":["example.com","b.de"],"deny_domains":["x.example.com"]}"#,
+        &[
+            r#"{"a":"a.b@b-c.d1"}"#,
+            r#"{"a":"a@b\u00fccher.example"}"#,
+            r#"{"b":"a@EXAMPLE.com"}"#,
+            r#"{"b":"a@y.x.b.de"}"#,
+        ],
+        &[
+            r#"{"a":"a@1.2.3.4"}"#,
+            r#"{"a":"a@exa_mple.com"}"#,
+            r#"{"a":"a@-b.de"}"#,
+            r#"{"a":"a@b.de\n"}"#,
+            &format!(r#"{{"a":"{}@b.de"}}"#, "a".repeat(65)),
+            r#"{"b":"a@notexample.com"}"#,
+            r#"{"b":"a@X.example.com"}"#,
+        ],
+    );
+    table(
+        r#"{"id":"a","type":"url","title":"A"},{"id":"b","type":"url","title":"B","schemes":["MAILTO","http"]}"#,
+        &[
+            r#"{"a":"HTTPS://me@a.b:443/c?d=e#f"}"#,
+            r#"{"a":"http://[::1]"}"#,
+            r#"{"b":"mailto:a@b.de"}"#,
+            r#"{"b":"http://a.b"}"#,
+        ],
+        &[
+            r#"{"a":"ftp://a.b"}"#,
+            r#"{"a":"https:a.b"}"#,
+            r#"{"a":"https:///a.b"}"#,
+            r#"{"a":"https://a.b:99999"}"#,
+            r#"{"a":"https://a^b"}"#,
+            r#"{"a":"https://a.b/\u2003"}"#,
+            r#"{"b":"https://a.b"}"#,
+        ],
+    );
+}
+
+#[test]
+fn fixed_bounds_of_dates_and_times_are_in_the_schema() {
+    table(
+        r#"{"id":"d","type":"date","title":"D","min":"2026-11-22","max":"2029-10-09"},
+           {"id":"t","type":"time","title":"T","min":"09:30:00","max":"17:45"},
+           {"id":"s","type":"time","title":"S","min":"09:30:15","max":"17:45:15"}"#,
+        &[
+            r#"{"d":"2026-11-22","t":"09:30","s":"09:30:15"}"#,
+            r#"{"d":"2027-01-01","t":"17:45:00","s":"17:45"}"#,
+            r#"{"d":"2029-10-09","t":"17:45","s":"17:45:15"}"#,
+        ],
+        &[
+            r#"{"d":"2026-11-21"}"#,
+            r#"{"d":"2026-09-30"}"#,
+            r#"{"d":"2029-10-10"}"#,
+            r#"{"d":"2030-01-01"}"#,
+            r#"{"t":"09:29:59"}"#,
+            r#"{"t":"17:45:01"}"#,
+            r#"{"s":"09:30"}"#,
+            r#"{"s":"17:45:16"}"#,
+        ],
+    );
+}
+
+#[test]
+fn names_that_every_object_of_javascript_has_are_asked_of_the_object_itself() {
+    let questions = r#"{"id":"constructor","type":"rating","title":"C","required":true},
+        {"id":"m","type":"matrix","title":"M","rows":["__proto__","a"],"columns":["x"],"required_rows":["__proto__"]}"#;
+    table(
+        questions,
+        &[r#"{"constructor":5}"#, r#"{"constructor":5,"m":{"__proto__":"x"}}"#],
+        &[
+            "{}",
+            r#"{"constructor":6}"#,
+            r#"{"constructor":5,"toString":1}"#,
+            r#"{"constructor":5,"m":{"a":"x"}}"#,
+            r#"{"constructor":5,"m":{"__proto__":"y"}}"#,
+        ],
+    );
+    let schema = version(questions).schema("F", UnknownAnswers::Reject);
+    let schema: Value = serde_json::from_str(&schema.to_string()).unwrap();
+    assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["m"]);
+    assert_eq!(schema["required"], Value::Null);
+}
+
+#[test]
 fn only_empty_values_are_left_out() {
     let version =
         version(r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"}"#);

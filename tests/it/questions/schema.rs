@@ -83,13 +83,11 @@ impl Whole<'_> {
                 (least..=most).contains(&found.iter().filter(|item| self.takes(rule, item)).count())
             }
             ("maxContains", _) => schema.get("contains").is_some(),
-            ("properties", Value::Object(found)) => found
-                .iter()
-                .all(|(name, value)| rule.get(name).is_none_or(|schema| self.takes(schema, value))),
-            ("additionalProperties", Value::Object(found)) => {
-                let properties = schema.get("properties");
-                let is_listed = |name: &str| properties.is_some_and(|listed| listed.get(name).is_some());
-                found.iter().all(|(name, value)| is_listed(name) || self.takes(rule, value))
+            ("properties" | "patternProperties" | "additionalProperties", Value::Object(found)) => {
+                found.iter().all(|(name, value)| self.holds_member(schema, keyword, name, value))
+            }
+            ("propertyNames", Value::Object(found)) => {
+                found.iter().all(|(name, _)| self.takes(rule, &name.as_str().into()))
             }
             ("minProperties", Value::Object(found)) => found.len() >= count(rule),
             ("maxProperties", Value::Object(found)) => found.len() <= count(rule),
@@ -109,6 +107,8 @@ impl Whole<'_> {
                 | "uniqueItems"
                 | "contains"
                 | "properties"
+                | "patternProperties"
+                | "propertyNames"
                 | "additionalProperties"
                 | "minProperties"
                 | "maxProperties"
@@ -118,16 +118,40 @@ impl Whole<'_> {
             _ => panic!("the keyword {keyword} is not known here"),
         }
     }
+
+    /// Whether `schema` takes the member `name` of an object by this `keyword`.
+    fn holds_member(&self, schema: &Value, keyword: &str, name: &str, value: &Value) -> bool {
+        let named = schema.get("properties").and_then(|named| named.get(name));
+        let patterns = schema.get("patternProperties").unwrap_or(&Value::Null);
+        let found = match keyword {
+            "properties" => named,
+            "patternProperties" => by_pattern(patterns, name),
+            _ if named.is_some() || by_pattern(patterns, name).is_some() => None,
+            _ => schema.get(keyword),
+        };
+        found.is_none_or(|schema| self.takes(schema, value))
+    }
 }
+
+/// What keeps Python's `$` from a final line feed; the crate `regex` has no need of it, nor the syntax.
+const NO_LINE_FEED: &str = r"(?!\n)";
 
 thread_local! {
     /// Each pattern is met many times, and takes long to compile.
     static PATTERNS: RefCell<HashMap<String, Regex>> = RefCell::default();
 }
 
+/// The schema in `patterns` of members called `name`; none of ours match the same name.
+fn by_pattern<'a>(patterns: &'a Value, name: &str) -> Option<&'a Value> {
+    let Value::Object(patterns) = patterns else { return None };
+    patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, schema)| schema)
+}
+
 fn matches(pattern: &str, found: &str) -> bool {
     PATTERNS.with_borrow_mut(|patterns| {
-        let compiled = patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).unwrap());
+        let compiled = patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(|| Regex::new(&pattern.replace(NO_LINE_FEED, "")).unwrap());
         compiled.is_match(found)
     })
 }
