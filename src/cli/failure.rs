@@ -148,9 +148,8 @@ fn of_problem(problem: &Problem) -> Finding {
         finding.notes.push(format!("request id: {}", visible(id)));
     }
     // Only the server that sent another code knows what it means.
-    finding.help(problem.code.known().map(|code| match code {
-        Code::FormNotFound => "forms list".to_owned(),
-        code => format!("forms explain {code}"),
+    finding.help(problem.code.known().map(|code| {
+        if code == Code::FormNotFound { "forms list".to_owned() } else { format!("forms explain {code}") }
     }))
 }
 

@@ -70,7 +70,9 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => explain_usage(&early, &error),
     };
     // Nothing of a command is used after it has panicked.
-    catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
+    let ended = catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug()));
+    prompt::restore_terminal();
+    ended.into()
 }
 
 fn bug() -> CliError {

@@ -7,6 +7,7 @@ mod line;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
 
 use console::{Key, Term};
 use dialoguer::theme::{SimpleTheme, Theme};
@@ -182,9 +183,24 @@ pub async fn until_ended<T>(work: impl Future<Output = Result<T, CliError>>) -> 
 /// what is typed is not shown.
 pub(super) struct Restore(Option<Termios>);
 
+/// The terminal as it was before the first question.
+static BEFORE: OnceLock<Termios> = OnceLock::new();
+
+/// Gives the terminal back at the end of the process. A question that a signal has ended is still being read by its
+/// thread, which may have changed the terminal once more since [`Restore`] gave it back.
+pub fn restore_terminal() {
+    if let Some(before) = BEFORE.get() {
+        let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
+    }
+}
+
 impl Restore {
     pub(super) fn at_the_end() -> Self {
-        Self(tcgetattr(io::stdin()).ok())
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(before) = &before {
+            BEFORE.get_or_init(|| before.clone());
+        }
+        Self(before)
     }
 
     /// Makes the terminal hand on each key as it is pressed, Ctrl-C included, and show none.

@@ -84,8 +84,8 @@ pub trait OpenIndex: Send + Sync {
 }
 
 /// How long sled's lock may linger after its holder has died or closed it: a child process that is being started holds a
-/// copy of the descriptor until it runs its own program.
-const LOCK_LINGERS: Duration = Duration::from_secs(2);
+/// copy of the descriptor until it runs its own program. On a machine under load that took more than two seconds.
+const LOCK_LINGERS: Duration = Duration::from_secs(10);
 
 /// Indexes of sled.
 pub struct SledIndexes {
