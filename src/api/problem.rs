@@ -177,13 +177,13 @@ pub struct Problem {
     /// `/problems/` and the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What happened, in general.
+    /// A summary of the kind of problem, the same for each `code`.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
     #[schema(schema_with = schema::problem_code)]
     pub code: OpenEnum<Code>,
-    /// What happened in this case, and what to do.
+    /// An explanation of this occurrence of the problem, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub detail: Option<String>,
@@ -195,7 +195,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub instance: Option<String>,
-    /// The other form that stands in the way, with `slug_taken`.
+    /// The id of the form that already has the slug; only with `slug_taken`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "frm_7k2m9q4x1abz")]
     pub form_id: Option<String>,

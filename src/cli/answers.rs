@@ -168,7 +168,8 @@ pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliE
     }
 }
 
-/// What the server refuses, with what to do about it: what it says, else a name that it allows and that is near.
+/// Renders a violation that the server reported. Its help is the most similar allowed name, else the
+/// server's own, else all that is allowed.
 fn server_finding(violation: &Violation) -> Finding {
     let near = || similar_id(&violation.last_step(), &violation.allowed);
     let allowed = || Some(violation.allowed.join(", ")).filter(|allowed| !allowed.is_empty());

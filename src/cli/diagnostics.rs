@@ -84,7 +84,7 @@ impl Finding {
         self.help.as_ref().map(|help| help.replace('\n', " "))
     }
 
-    /// The same, of one of several items, which it begins with.
+    /// Prefixes the message with the name of the item that it is about, one of several.
     #[must_use]
     pub fn about(mut self, item: &str) -> Self {
         self.message = format!("{item}: {}", self.message);

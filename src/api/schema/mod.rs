@@ -46,7 +46,7 @@ fn new_settings(settings: &Value) -> Value {
     new
 }
 
-/// The schema of what `schema` takes, and of `null`, which stands for a member that is left out.
+/// Returns `schema`, extended to accept `null`, which counts as leaving the member out.
 fn nullable(schema: &Value) -> Value {
     let mut nullable = schema.clone();
     match &schema["type"] {

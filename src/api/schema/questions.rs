@@ -7,7 +7,7 @@ use crate::domain::question::Kind;
 
 /// How the schemas of a type of question differ between requests and responses.
 struct Direction {
-    /// What the names of its schemas begin with.
+    /// The prefix of its schemas' names.
     prefix: &'static str,
     description: &'static str,
     is_response: bool,

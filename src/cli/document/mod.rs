@@ -82,7 +82,7 @@ impl Document {
         draw_violations(self, &violations)
     }
 
-    /// What is too large for a server that was started without a flag, a line each with the flag that allows more.
+    /// Warnings about sizes above a server's default limits, one line each, with the flag of `serve` that raises the limit.
     pub fn over_default_limits(&self) -> Vec<String> {
         let violations = Definition::read(&self.value, &Limits::default()).err().unwrap_or_default();
         let line = |violation: Violation| {

@@ -235,7 +235,7 @@ fn is_for_the_file(key: &str) -> bool {
     key == "tests" || key.starts_with("x-")
 }
 
-/// What the confirmation tells may stand there as plain text; members `x-…` are the file's own.
+/// Converts settings of the file to those of the API: `confirmation` may be plain text, and members `x-…` are removed.
 fn with_message(mut settings: Value) -> Value {
     if let Value::Object(members) = &mut settings {
         members.retain(|(key, _)| !is_for_the_file(key));

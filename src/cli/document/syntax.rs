@@ -1,4 +1,4 @@
-//! What a YAML syntax error means, in words of ours: the parser's own name states of its grammar.
+//! Explains YAML syntax errors. The parser's own messages name internal states of its grammar.
 
 /// A description of an error, and what can be done about it.
 pub(super) struct Meaning {
@@ -18,12 +18,12 @@ const MEANINGS: [(&str, &str, Option<&str>); 12] = [
         Some("put text that has a `:` in quotes, and fields on lines of their own"),
     ),
     ("unexpected end of stream", "expected a closing quote before the end of the file", None),
-    ("unknown anchor", "there is no anchor of this name", Some("put text that begins with `*` in quotes")),
+    ("unknown anchor", "unknown anchor", Some("put text that begins with `*` in quotes")),
     ("expected '-' indicator", "expected `- ` and the next item of the list", None),
     (
         "expected key",
         "expected a field, `name: value`, at the indentation of those around it",
-        Some("align it with the other fields; text that has quotes of its own stands in quotes whole"),
+        Some("align it with the other fields; quote the whole text if it contains quotes"),
     ),
     ("expected ':'", "expected `:` after the name of a field", None),
     ("unknown escape character", "unknown escape in double quotes", Some("write a backslash as `\\\\`")),
@@ -32,7 +32,7 @@ const MEANINGS: [(&str, &str, Option<&str>); 12] = [
     ("invalid UTF-8", "not valid UTF-8", None),
 ];
 
-/// What the parser's `text` about `next`, the character it stopped at, means.
+/// Explains the parser's message `text`; `next` is the character at which it stopped.
 pub(super) fn meaning(text: &str, next: Option<char>) -> Meaning {
     if let (true, Some(next)) = (text.contains("cannot start any token"), next) {
         return Meaning { message: format!("text cannot begin with `{next}`"), help: Some(QUOTE) };

@@ -106,19 +106,16 @@ impl List {
     }
 }
 
-/// A time in RFC 3339: a date stands for its first moment in UTC, `90m`, `12h`, `1d` and `2w` for so long before `now`.
-/// All else is for the server to judge.
+/// Converts `text` to RFC 3339: a date is its first moment in UTC, a duration such as `90m`, `1d` or `2w` counts back from
+/// `now`. Other text is returned as it is, for the server to judge.
 fn moment(text: &str, now: Timestamp) -> String {
     let start = format!("{text}T00:00:00Z");
     if text.len() == 10 && Timestamp::parse(&start).is_some() {
         return start;
     }
-    let units = [("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
-    let ago = units.iter().find_map(|(unit, seconds)| {
-        let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
-        now.millis().checked_sub(number.checked_mul(seconds * 1_000)?)
-    });
-    ago.map_or_else(|| text.to_owned(), |millis| Timestamp::from_millis(millis.max(0)).to_string())
+    let ago = humantime::parse_duration(text).ok().and_then(|ago| i64::try_from(ago.as_millis()).ok());
+    let moment = ago.map(|millis| Timestamp::from_millis(now.millis().saturating_sub(millis).max(0)));
+    moment.map_or_else(|| text.to_owned(), |moment| moment.to_string())
 }
 
 /// The ids of questions that have answers in `pages` and are not among `ids`, in the order met.

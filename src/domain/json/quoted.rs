@@ -58,7 +58,7 @@ impl<'a> Parser<'a> {
         Ok(escaped)
     }
 
-    /// The character of `\uXXXX`, or of a surrogate pair, whose digits begin here.
+    /// Reads the four hexadecimal digits after `\u`, and the second escape of a surrogate pair (RFC 8259 §7).
     fn unicode(&mut self) -> Option<char> {
         let high = self.hex()?;
         if !(0xd800..0xdc00).contains(&high) {
