@@ -212,6 +212,17 @@ impl Output {
         }
     }
 
+    /// Says that a change was made; a person sees a check mark before it.
+    pub fn done(&self, text: &str) {
+        if !self.talk.is_terminal {
+            return self.say(text);
+        }
+        if !self.quiet {
+            let mark = if self.talk.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
+            self.talk(&format!("{mark} {}", visible(text)));
+        }
+    }
+
     /// Tells of a request, with `-v`; of its body, with `-vv`.
     pub fn trace(&self, text: &str, is_body: bool) {
         if self.verbose > u8::from(is_body) {

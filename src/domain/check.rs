@@ -9,7 +9,7 @@ use super::json::Value;
 use super::limits::Limits;
 use super::question::{Fault, Question, too_large};
 use super::submission::Answers;
-use super::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use super::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened, unescape};
 use crate::clock::Timestamp;
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -72,7 +72,14 @@ impl Version {
             let faults = question.check(answer, needed.holds, limits, now);
             course.note(id, question, answer.filter(|answer| is_bounded(answer, limits)));
             course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
-            walked.violations.extend(faults.into_iter().map(|fault| place(id, fault, needed.refused)));
+            for fault in faults {
+                let names = match walked.violations.len() {
+                    ..MOST_COMPARED => rules.names(fault.rule),
+                    _ => Vec::new(),
+                };
+                let written = written(answer, &fault);
+                walked.violations.push(place(id, fault, needed.refused).allowing(&written, names));
+            }
         }
         walked
     }
@@ -206,6 +213,16 @@ fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
             .related(join("/answers", refused))
             .help(format!("correct `{refused}` first: the answer may then not be needed")),
         None => violation,
+    }
+}
+
+/// The text in `answer` that `fault` is about: a value, or the name of a row.
+fn written(answer: Option<&Value>, fault: &Fault) -> String {
+    let value =
+        answer.filter(|_| fault.rule != Rule::UnknownRow).and_then(|answer| answer.pointer(&fault.at));
+    match value {
+        Some(value) => value.as_str().unwrap_or_default().to_owned(),
+        None => unescape(fault.at.rsplit('/').next().unwrap_or_default()),
     }
 }
 

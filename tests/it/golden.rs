@@ -23,7 +23,7 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
     assert!(
         kept == actual,
         "{} is not what is generated now, from line {} on:\n  kept:      {}\n  generated: {}\n\
-         if the change is meant: FORMS_BLESS=1 cargo test --test it golden",
+         if the change is meant: FORMS_BLESS=1 cargo test --test it -- golden docs",
         file.display(),
         line + 1,
         kept.lines().nth(line).unwrap_or("(end)"),

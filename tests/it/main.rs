@@ -3,6 +3,7 @@
 
 mod api; // the API over HTTP
 mod cli; // the command line as a process
+mod docs; // what the README and docs/ say
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive
 mod golden; // generated files
@@ -11,5 +12,4 @@ mod layers; // who may import whom
 mod logic; // what is asked, and what is kept besides what was sent
 mod process; // the real executable, killed and stopped
 mod questions; // every kind of question: answers, settings, schema
-mod readme; // what the README says
 mod store; // what every store promises

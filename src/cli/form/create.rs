@@ -230,10 +230,10 @@ impl Create {
                     CliError::Client { error, notes, help: Some(format!("{again} publish {id}")) }
                 })?;
             output.object(&published, || format!("{id}\n"))?;
-            output.say(&format!("created and published \"{}\"", published.title));
+            output.done(&format!("created and published \"{}\"", published.title));
         } else {
             output.object(&created, || format!("{id}\n"))?;
-            output.say(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
+            output.done(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
             let questions = answers::questions(&created.questions);
             match answers::ids(&questions).is_empty() {
                 true => output.say(&format!("next: add a question: {again} edit {id}")),

@@ -171,11 +171,13 @@ impl Edit {
         output.object(form, || {
             if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
         })?;
-        lines.unwrap_or_default().iter().for_each(|line| output.say(line));
         match (lines, self.dry_run) {
             (None, _) => output.say("no change"),
-            (Some(_), true) => output.say("the server would take it; nothing was stored"),
-            (Some(_), false) => {}
+            (Some(lines), true) => {
+                lines.iter().for_each(|line| output.say(line));
+                output.say("the server would take it; nothing was stored");
+            }
+            (Some(lines), false) => lines.iter().for_each(|line| output.done(line)),
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ async fn change(
             return Ok(());
         }
         session.output.object(&changed, || format!("{}\n", changed.id))?;
-        session.output.say(&format!("\"{}\" {}", changed.title, state(&changed)));
+        session.output.done(&format!("\"{}\" {}", changed.title, state(&changed)));
         let ids = answers::ids(&answers::questions(&changed.questions));
         if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
             session.output.say(&format!("next: {} submit {} {id}=VALUE", session.again(), changed.id));

@@ -64,10 +64,10 @@ impl Delete {
         client.delete_form(id, self.purge).await?;
         session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
         if self.purge {
-            session.output.say("erased");
+            session.output.done("erased");
         } else {
             let restore = format!("{} restore {}", session.again(), visible(id));
-            session.output.say(&format!("moved to the trash; {restore} takes it out"));
+            session.output.done(&format!("moved to the trash; {restore} takes it out"));
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Restore {
         each(session, &self.forms, async |form| {
             let restored = client.restore_form(form).await.map_err(|error| not_restored(error, form))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
-            session.output.say(&format!("{} is back", named(&restored.title, restored.response_count)));
+            session.output.done(&format!("{} is back", named(&restored.title, restored.response_count)));
             Ok(())
         })
         .await

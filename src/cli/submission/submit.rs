@@ -95,7 +95,7 @@ impl Submit {
         }
         let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
-        output.say(&format!("submitted to \"{}\"", form.title));
+        output.done(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {
             Some(Confirmation::Message(message)) => message.lines().for_each(|line| output.say(line)),
             Some(Confirmation::RedirectUrl(url)) => output.say(url),

@@ -69,17 +69,19 @@ impl Delete {
             [_] => String::new(),
             several => format!("{} responses ", several.len()),
         };
-        session.output.say(&match (self.dry_run, self.purge) {
-            (true, true) => format!("{which}would be erased"),
-            (true, false) => format!("{which}would be deleted"),
-            (false, true) => format!("{which}erased"),
+        match (self.dry_run, self.purge) {
+            (true, true) => session.output.say(&format!("{which}would be erased")),
+            (true, false) => session.output.say(&format!("{which}would be deleted")),
+            (false, true) => session.output.done(&format!("{which}erased")),
             (false, false) => {
                 let (again, form) = (session.again(), visible(&self.form));
                 let (ids, verb) =
                     (visible(&done.join(" ")), if done.len() == 1 { "takes it" } else { "takes them" });
-                format!("{which}moved to the trash; {again} responses restore {form} {ids} {verb} out")
+                session.output.done(&format!(
+                    "{which}moved to the trash; {again} responses restore {form} {ids} {verb} out"
+                ));
             }
-        });
+        }
     }
 
     async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
@@ -154,7 +156,7 @@ impl Restore {
         let restored =
             client.restore_submission(&self.form, id).await.map_err(|error| self.refused(error, id))?;
         session.output.object(&restored, || format!("{}\n", restored.id))?;
-        session.output.say(&format!("{} is back", restored.id));
+        session.output.done(&format!("{} is back", restored.id));
         Ok(())
     }
 

@@ -35,6 +35,11 @@ impl Offer {
         &self.options
     }
 
+    /// The values of the options, if `rule` is that an answer must be one of them.
+    pub(super) fn names(&self, rule: Rule) -> Vec<&str> {
+        if rule == Rule::NotAnOption { self.options.values().collect() } else { Vec::new() }
+    }
+
     /// How many can be chosen at once.
     pub(super) fn len(&self) -> usize {
         self.options.len() + usize::from(self.takes_other)
@@ -156,6 +161,10 @@ impl Rules for SingleChoice {
         self.offer.options.first().into()
     }
 
+    fn names(&self, rule: Rule) -> Vec<&str> {
+        self.offer.names(rule)
+    }
+
     fn entered(&self, text: &str) -> Value {
         json_or_text(text, |value| self.offer.takes_other && matches!(value, Value::Object(_)))
     }
@@ -217,6 +226,10 @@ impl Rules for MultipleChoice {
     fn example(&self) -> Value {
         let count = if self.is_ranking { self.most } else { 1 };
         self.offer.options.values().take(count).collect()
+    }
+
+    fn names(&self, rule: Rule) -> Vec<&str> {
+        self.offer.names(rule)
     }
 
     fn entered(&self, text: &str) -> Value {

@@ -130,6 +130,10 @@ impl Rules for Matrix {
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
     }
 
+    fn names(&self, rule: Rule) -> Vec<&str> {
+        if rule == Rule::UnknownRow { self.rows.values().collect() } else { self.columns.names(rule) }
+    }
+
     fn entered(&self, text: &str) -> Value {
         json_or_text(text, |_| true)
     }

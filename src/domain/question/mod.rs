@@ -109,6 +109,11 @@ pub trait Rules: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The names that `rule`, broken by an answer, chooses from: options, or the rows of a matrix.
+    fn names(&self, _rule: Rule) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// The answer that is kept where none was sent.
     fn default_answer(&self) -> Option<&Value> {
         None

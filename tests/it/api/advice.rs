@@ -97,6 +97,28 @@ async fn an_answer_that_hangs_on_a_refused_one_points_to_that() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_no_option_or_row_is_refused_with_those_there_are() {
+    let server = Server::start().await;
+    let form = server
+        .published(json!([
+            {"id": "one", "type": "single_choice", "title": "One", "options": ["red", "green", "blue"]},
+            {"id": "some", "type": "multiple_choice", "title": "Some", "options": ["red", "green", "blue"]},
+            {"id": "grid", "type": "matrix", "title": "Grid", "rows": ["taste", "price"], "columns": ["good", "bad"]},
+        ]))
+        .await;
+    let answers = json!({"one": "gren", "some": ["red", "bleu"], "grid": {"prize": "good", "taste": "goof"}});
+    let refused =
+        server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": answers})).send().await;
+    let expected = json!([
+        ["/answers/one", "not_an_option", ["green", "red", "blue"]],
+        ["/answers/some/1", "not_an_option", ["blue", "red", "green"]],
+        ["/answers/grid/prize", "unknown_row", ["price", "taste"]],
+        ["/answers/grid/taste", "not_an_option", ["good", "bad"]],
+    ]);
+    assert_eq!(json!(advice(&refused.expect(422))), expected);
+}
+
+#[tokio::test]
 async fn a_slug_that_is_taken_names_the_form_that_has_it() {
     let server = Server::start().await;
     let form = json!({"title": "A", "slug": "lunch"});

@@ -262,3 +262,20 @@ fn serve_tells_a_person_what_it_does() {
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen:?}");
 }
+
+#[test]
+fn a_change_that_was_made_has_a_check_mark() {
+    let (home, id) = with_form(0);
+    let shown = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let arguments = [&["--data", "store"], arguments].concat();
+        Session::start(&home, variables, &arguments).end().1
+    };
+    let closed = shown(&[], &["close", &id]);
+    assert!(closed.contains("\u{1b}[32m✓\u{1b}[0m \""), "{closed:?}");
+    let published = shown(&[("NO_COLOR", "1")], &["publish", &id]);
+    assert!(published.contains("\r\n✓ \""), "{published:?}");
+    let tried = shown(&[], &["close", "--dry-run", &id]);
+    assert!(!tried.contains('✓'), "{tried:?}");
+    let pipe = home.run(&["--data", "store", "close", &id]);
+    assert!(!pipe.stderr.contains('✓'), "{pipe:?}");
+}

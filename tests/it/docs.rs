@@ -1,4 +1,4 @@
-//! The README: its tables are generated, and its first minute is run as it stands there.
+//! The README and `docs/`: their tables are generated, and their examples are run as they are written.
 
 use std::fs;
 use std::path::Path;
@@ -11,19 +11,19 @@ use forms::domain::fields::Fields;
 use forms::domain::json;
 use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
+use forms::domain::violation::Rule;
 
 use crate::cli::Home;
 use crate::golden::assert_golden;
 use crate::questions::least_settings;
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+fn document(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
 /// `text` with `block` between the marker that begins with `name` and the next end marker.
 fn with_block(text: &str, name: &str, block: &str) -> String {
-    let begin =
-        text.find(&format!("<!-- {name}:")).unwrap_or_else(|| panic!("README.md has no block `{name}`"));
+    let begin = text.find(&format!("<!-- {name}:")).unwrap_or_else(|| panic!("there is no block `{name}`"));
     let begin = begin + text[begin..].find('\n').unwrap() + 1;
     let end = begin + text[begin..].find("<!-- end -->").unwrap();
     format!("{}{block}{}", &text[..begin], &text[end..])
@@ -35,9 +35,15 @@ fn exit_codes() -> String {
 }
 
 fn codes() -> String {
-    let rows =
-        Code::ALL.iter().map(|code| format!("| {} | `{}` | {} |\n", code.status(), code, code.title()));
+    let row =
+        |code: &Code| format!("| {} | `{code}` | {}. {} |\n", code.status(), code.title(), code.meaning());
+    let rows = Code::ALL.iter().map(row);
     format!("| Status | Code | Meaning |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn rules() -> String {
+    let rows = Rule::ALL.iter().map(|rule| format!("| `{}` | {} |\n", rule.name(), rule.meaning()));
+    format!("| Code | Meaning |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 fn questions() -> String {
@@ -62,17 +68,60 @@ fn read_plain(name: &str) -> (Kind, Vec<String>) {
 
 #[test]
 fn the_readme_shows_the_tables_of_the_code() {
-    let text = readme();
+    let text = document("README.md");
     let text = with_block(&text, "exit codes", &exit_codes());
     let text = with_block(&text, "questions", &questions());
-    let text = with_block(&text, "codes", &codes());
     assert_golden("../../../README.md", &text);
+}
+
+#[test]
+fn every_code_and_rule_is_in_the_docs() {
+    let text = with_block(&document("docs/errors.md"), "codes", &codes());
+    assert_golden("../../../docs/errors.md", &with_block(&text, "rules", &rules()));
+}
+
+/// The blocks of `text` that begin with the line ```` ```language ````.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let begin = format!("```{language}\n");
+    text.split(&begin).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// `text` with the ids and times of the examples in place of its own.
+fn with_example_ids(text: &str) -> String {
+    let parts = [
+        ("\"frm_[0-9a-z]+\"", "\"frm_7k2m9q4x1abz\""),
+        ("\"sub_[0-9a-z]+\"", "\"sub_01m81yy3a44cvktw1ah7ycr7zq\""),
+        ("\"[0-9a-f]{16}\"", "\"4b9b27f6a9d09a40\""),
+        ("\"20[0-9T:.-]+Z\"", "\"2026-11-22T12:00:00.000Z\""),
+    ];
+    parts.iter().fold(text.to_owned(), |text, (pattern, example)| {
+        regex::Regex::new(pattern).unwrap().replace_all(&text, *example).into_owned()
+    })
+}
+
+#[test]
+fn the_calls_of_the_api_get_the_answers_that_are_shown() {
+    const SEPARATOR: &str = "--- next call ---\n";
+    let text = document("docs/api.md");
+    let home = Home::new();
+    let server = home.serve();
+    let script = blocks(&text, "sh").join(&format!("echo '{}'\n", SEPARATOR.trim()));
+    let printed = run_in(&home, &script.replace("http://127.0.0.1:8787", &server.url));
+    let mut answers = printed.split(SEPARATOR);
+    assert_eq!(answers.next(), Some(""), "setting two variables prints nothing");
+    let mut parts = text.split("```json\n");
+    let mut filled = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (_, after) = part.split_once("```").unwrap();
+        filled += &format!("```json\n{}```{after}", with_example_ids(answers.next().unwrap()));
+    }
+    assert!(answers.next().is_none() && filled.matches("curl -sS").count() == 5);
+    assert_golden("../../../docs/api.md", &filled);
 }
 
 /// The commands of the first `sh` block that holds `wanted`.
 fn block_with(text: &str, wanted: &str) -> String {
-    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    blocks.filter(|block| block.contains(wanted)).map(str::to_owned).next().unwrap()
+    blocks(text, "sh").into_iter().find(|block| block.contains(wanted)).unwrap().to_owned()
 }
 
 /// Runs `script` in a folder that has the examples, as a person would type it, and gives what it printed.
@@ -82,6 +131,11 @@ fn run(script: &str) -> String {
     let examples = home.path().join("examples");
     fs::create_dir(&examples).unwrap();
     fs::copy(root.join("examples/survey.yaml"), examples.join("survey.yaml")).unwrap();
+    run_in(&home, script)
+}
+
+/// Runs `script` in `home` and gives what it printed.
+fn run_in(home: &Home, script: &str) -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_forms")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let output = Command::new("bash")
@@ -112,16 +166,15 @@ fn the_examples_and_the_readme_are_yaml_for_other_parsers_too() {
         parse_with_pyyaml(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
         examples += 1;
     }
-    let readme = readme();
-    let blocks = readme.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let blocks: Vec<_> = blocks.collect();
+    let text = document("README.md");
+    let blocks = blocks(&text, "yaml");
     blocks.iter().for_each(|block| parse_with_pyyaml("README.md", block));
     assert!(examples >= 10 && blocks.len() >= 2, "{examples} examples, {} blocks", blocks.len());
 }
 
 #[test]
 fn the_first_minute_works_word_for_word() {
-    let scene = block_with(&readme(), "forms serve");
+    let scene = block_with(&document("README.md"), "forms serve");
     // Any free port, and the server's own line kept apart; the first command does not wait for the server.
     let scene =
         scene.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 & trap 'kill $!' EXIT");
@@ -131,7 +184,7 @@ fn the_first_minute_works_word_for_word() {
 
 #[test]
 fn the_first_minute_works_without_a_server() {
-    let scene = block_with(&readme(), "forms serve");
+    let scene = block_with(&document("README.md"), "forms serve");
     let scene: String = scene.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let said = run(&scene.replace("forms ", "forms --data ./store "));
     assert!(said.ends_with("\nhello\n"), "{said}");
