@@ -32,7 +32,8 @@ impl Want {
         }
     }
 
-    fn most(self, format: Format) -> usize {
+    /// How many items are shown at most.
+    pub fn most(self, format: Format) -> usize {
         match (self, format) {
             (Self::AtMost(limit), _) => limit,
             (Self::Usual, Format::Table) => FEW,

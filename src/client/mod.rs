@@ -234,6 +234,16 @@ impl Client {
         Ok(Pages::new(self, first, read))
     }
 
+    /// How many of the form's submissions match; `None` if the server gave up counting.
+    pub async fn count_submissions(
+        &self,
+        form: &str,
+        query: &SubmissionQuery,
+    ) -> Result<Option<u64>, ClientError> {
+        let path = format!("{}/submissions?{}&count=true", form_path(form)?, query.parameters(1));
+        Ok(self.decode::<Count>(&self.send(&Request::get(path)).await?.body)?.total)
+    }
+
     /// Moves a submission to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
         let query = if purge { "?purge=true" } else { "" };
@@ -286,6 +296,12 @@ struct Forms {
 #[derive(Deserialize)]
 struct Submissions {
     submissions: Vec<Received<SubmissionDetail>>,
+}
+
+/// A page of a list that was counted.
+#[derive(Deserialize)]
+struct Count {
+    total: Option<u64>,
 }
 
 /// What may be shown of an API key.

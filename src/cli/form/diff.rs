@@ -4,6 +4,7 @@ use console::measure_text_width;
 
 use super::patch::same;
 use crate::domain::json::{Object, Value};
+use crate::domain::question::Kind;
 
 /// Columns that the paths are aligned in, unless one is longer.
 const MAX_PATH: usize = 27;
@@ -197,11 +198,15 @@ pub(super) enum Loss {
     Retyped,
 }
 
-/// The ids of the questions that `after` removes or gives another type.
+/// The ids of the questions that `after` removes or gives another type, but for those that take no answer.
 pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, Loss)> {
     let after = listed(after);
     let loss = |old: &Listed| {
         let id = id(&old.question)?;
+        let kind = Kind::bare(text(&old.question, "type"));
+        if kind.is_some_and(|(kind, _)| !kind.rules().takes_answer()) {
+            return None;
+        }
         let loss = match after.iter().find(|new| new.path == old.path) {
             None => Loss::Removed,
             Some(new) if text(&new.question, "type") != text(&old.question, "type") => Loss::Retyped,

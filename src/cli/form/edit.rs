@@ -16,7 +16,7 @@ use crate::cli::failure::{self, grouped};
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
-use crate::client::{ClientError, MAX_PAGE, Received, Revision, SubmissionQuery};
+use crate::client::{ClientError, Received, Revision, SubmissionQuery};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -192,7 +192,7 @@ impl Edit {
         let losses = losses(&base.definition, wanted);
         let mut any = false;
         for (id, loss) in losses {
-            let Some(answers) = count_answers(session, &base.form, &id).await? else { continue };
+            let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
             any = true;
             session.output.warn(&match loss {
                 Loss::Removed => {
@@ -216,23 +216,22 @@ impl Edit {
     }
 }
 
-/// How many answers the question `id` has, in words; `None` if it has none.
-async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Result<Option<String>, CliError> {
+/// How many answers the question `id` has, in words; `None` if it has none. A change does not fail because its warning
+/// cannot be exact.
+async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option<String> {
     if form.response_count == 0 {
-        return Ok(None);
+        return None;
     }
-    let client = session.client().await?;
     let answers = vec![(id.to_owned(), "answered".to_owned(), "true".to_owned())];
     let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
-    let mut pages = client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?;
-    let found = pages.next().await?.map_or(0, |page| page.len());
-    let shown = grouped(found.try_into().unwrap_or(u64::MAX));
-    Ok(match found {
-        0 if !pages.has_more() => None,
-        1 if !pages.has_more() => Some("1 answer".to_owned()),
-        _ if pages.has_more() => Some(format!("at least {shown} answers")),
-        _ => Some(format!("{shown} answers")),
-    })
+    let count =
+        async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
+    match count.await {
+        Some(0) => None,
+        Some(1) => Some("1 answer".to_owned()),
+        Some(count) => Some(format!("{} answers", grouped(count))),
+        None => Some("answers".to_owned()),
+    }
 }
 
 /// `form` with all `settings`.

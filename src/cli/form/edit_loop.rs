@@ -34,7 +34,16 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     let mut comments = greeting(session, &base.form)?;
     let id = base.id();
     let continuing = format!("edit {id}");
-    let mut draft = Draft::create(session, &id, &format!("{comments}{given}"), &continuing)?;
+    let text = format!("{comments}{given}");
+    let mut draft = match command.file.as_deref() {
+        // What was typed is in no other file: as a change of an empty one it is kept.
+        Some(file) if file == Path::new("-") => {
+            let draft = Draft::create(session, &id, "", &continuing)?;
+            draft.write(&text)?;
+            draft
+        }
+        _ => Draft::create(session, &id, &text, &continuing)?,
+    };
     if let Some(file) = command.file.as_ref().filter(|file| *file != Path::new("-")) {
         draft.is_of(file);
     }

@@ -8,6 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::SubmissionDetail;
 use crate::cli::answers;
 use crate::cli::args::count;
+use crate::cli::columns;
 use crate::cli::exit::CliError;
 use crate::cli::failure::grouped;
 use crate::cli::filter;
@@ -76,10 +77,12 @@ impl List {
         let [since, until] = [since, until].map(|time| time.map(|time| moment(&time, now)));
         let query = SubmissionQuery { since, until, answers: tests, trashed };
         let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
-        // The header comes before the first answer: where questions have changed, all answers are looked at first.
-        if output.format == Format::Csv && form.version > 1 {
+        // The header comes before the first answer: where questions have changed, the answers are looked at first.
+        let is_known = |ids: &[String]| columns::find(&output.columns, &headers(ids, trashed)).is_ok();
+        if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
+        {
             let pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
-            let removed = removed(pages, &ids).await.map_err(in_flags)?;
+            let removed = removed(pages, want.most(output.format), &ids).await.map_err(in_flags)?;
             ids.extend(removed);
         }
         let headers = headers(&ids, trashed);
@@ -118,13 +121,18 @@ fn moment(text: &str, now: Timestamp) -> String {
     moment.map_or_else(|| text.to_owned(), |moment| moment.to_string())
 }
 
-/// The ids of questions that have answers in `pages` and are not among `ids`, in the order met.
+/// The ids of questions that have answers in the first `most` submissions of `pages` and are not among `ids`, in the order
+/// met.
 async fn removed(
     mut pages: Pages<'_, Received<SubmissionDetail>>,
+    mut most: usize,
     ids: &[String],
 ) -> Result<Vec<String>, CliError> {
     let mut removed = Vec::new();
-    while let Some(page) = pages.next().await? {
+    while most > 0
+        && let Some(page) = pages.next().await?
+    {
+        most = most.saturating_sub(page.len());
         for submission in page {
             let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) else { continue };
             let keys = answers.into_iter().map(|(key, _)| key).filter(|key| !ids.contains(key));

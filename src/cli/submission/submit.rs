@@ -11,7 +11,7 @@ use crate::cli::answers::{self, Written};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::given;
-use crate::cli::output::{Format, visible};
+use crate::cli::output::{Format, Output, visible};
 use crate::cli::session::Session;
 use crate::cli::spelling::quoted;
 use crate::domain::settings::Confirmation;
@@ -59,22 +59,17 @@ impl Submit {
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut written = self.read(session)?;
         let form = session.client().await?.get_form(&self.form).await?;
-        let mut asked = Vec::new();
-        let sent = async {
-            if session.may_ask() && form.accepting_reason.is_none() {
-                // Others may work on the store meanwhile.
-                session.close().await?;
-                ask::for_missing(session, &form, &mut written, &mut asked)
-                    .await
-                    .inspect_err(cancelled(session))?;
-            }
-            self.send(session, &form, &written).await
-        };
-        let sent = sent.await;
-        if sent.is_err() && !asked.is_empty() {
-            session.output.warn(&format!("to send your answers later: {}", self.again(session, &asked)));
+        let mut unsent = Unsent { command: self.again(session), asked: Vec::new(), output: &session.output };
+        if session.may_ask() && form.accepting_reason.is_none() {
+            // Others may work on the store meanwhile.
+            session.close().await?;
+            ask::for_missing(session, &form, &mut written, &mut unsent.asked)
+                .await
+                .inspect_err(cancelled(session))?;
         }
-        sent
+        self.send(session, &form, &written).await?;
+        unsent.asked.clear();
+        Ok(())
     }
 
     async fn send(&self, session: &Session, form: &FormDetail, written: &Written) -> Result<(), CliError> {
@@ -105,12 +100,13 @@ impl Submit {
         Ok(())
     }
 
-    /// The command with the answers that were `asked` for.
-    fn again(&self, session: &Session, asked: &[String]) -> String {
+    /// The command, as it was given.
+    fn again(&self, session: &Session) -> String {
         let file = self.file.iter().map(|file| format!("--file {}", quoted(&file.display().to_string())));
         let given = self.answers.iter().map(|answer| quoted(answer));
-        let words: Vec<_> = file.chain(given).chain(asked.iter().cloned()).collect();
-        format!("{} submit {} {}", session.again(), self.form, words.join(" "))
+        let form = quoted(&self.form);
+        let words: Vec<_> = std::iter::once(form).chain(file).chain(given).collect();
+        format!("{} submit {}", session.again(), words.join(" "))
     }
 
     fn read(&self, session: &Session) -> Result<Written, CliError> {
@@ -124,6 +120,24 @@ impl Submit {
             document::record(path)
         };
         Ok(Written { given, record: file.map(read).transpose()? })
+    }
+}
+
+/// Answers that a person was asked for and that are not sent yet. Dropped, they are shown in a command that sends them:
+/// also if Ctrl-C ends the sending.
+struct Unsent<'a> {
+    command: String,
+    /// As arguments.
+    asked: Vec<String>,
+    output: &'a Output,
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        if !self.asked.is_empty() {
+            let (command, asked) = (&self.command, self.asked.join(" "));
+            self.output.warn(&format!("to send your answers later: {command} {asked}"));
+        }
     }
 }
 

@@ -189,6 +189,19 @@ removed: questions.q2 email \"Your email\"
 }
 
 #[test]
+fn what_takes_no_answer_is_removed_without_a_count() {
+    let home = Home::new();
+    home.write(
+        "noted.yaml",
+        "title: T\nquestions:\n  - {id: note, type: statement, title: Read this}\n  - {id: q, type: number, title: Q}\n",
+    );
+    let id = home.ok(&[&DATA[..], &["create", "--publish", "-f", "noted.yaml"]].concat());
+    home.ok(&[&DATA[..], &["submit", id.trim(), "q=1"]].concat());
+    let told = edit(&home, id.trim(), &["--set", "questions.note="]).expect(0);
+    assert_eq!(told.stderr, "removed: questions.note statement \"Read this\"\n");
+}
+
+#[test]
 fn a_file_is_sent_without_a_terminal_only_with_yes() {
     let home = Home::new();
     let id = home.published(&DATA);

@@ -113,7 +113,7 @@ fn what_was_written_is_what_the_form_becomes() {
   + url \"Your page\"  after page \"Last\"\r
   - questions.q2     email \"Your email\"\r
 {id}\r
-updated \"Dinner\"\r\n"
+✓ updated \"Dinner\"\r\n"
     );
     assert!(seen.ends_with(&shown), "{seen}");
     let expected = format!(
@@ -343,6 +343,19 @@ fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
         assert_eq!((ended, kept(&home).len()), (Some(code), usize::from(code != 0)), "{seen}");
         assert_eq!(file(&home, &id).contains("type: number"), code == 0, "{seen}");
     }
+}
+
+#[test]
+fn a_text_that_was_typed_at_the_terminal_is_kept_like_one_of_the_editor() {
+    let (home, id) = with_editor("true");
+    let mut session = start(&home, &[&DATA[..], &["edit", &id, "-f", "-"]].concat());
+    session.until("end with Ctrl-D");
+    session.press("title: Typed\n\u{4}");
+    session.until("Change \"Lunch\" on store? [y/N]");
+    session.press("n");
+    let (code, seen) = session.end();
+    assert!(code == Some(1) && seen.contains("your text is kept in "), "{seen}");
+    assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Typed"), "{seen}");
 }
 
 #[test]

@@ -133,6 +133,16 @@ fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     );
     assert_eq!(csv.stderr, "");
     assert_eq!(home.ok(&["responses", &id, "-o", "csv", "--columns", "Q3"]), "q3\n2\n");
+    // To know the columns takes no more requests than to show the rows.
+    for _ in 0..3 {
+        home.ok(&["submit", &id, "q1=hello"]);
+    }
+    let requests = |more: &[&str]| {
+        let run =
+            home.run(&[&["-v", "responses", &id, "-o", "csv", "--limit", "1"], more].concat()).expect(0);
+        run.stderr.lines().filter(|line| line.contains("/submissions?")).count()
+    };
+    assert_eq!((requests(&[]), requests(&["--columns", "q1"])), (2, 1));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! At a terminal: questions before danger, a cursor that comes back, colours where they are wanted.
 
+use std::sync::mpsc::channel;
+
 use super::Home;
+use super::stand_in::{Reply, StandIn};
 use super::terminal::{Session, has_cursor};
 
 /// A home with a published form, and the form's id.
@@ -261,6 +264,29 @@ fn serve_tells_a_person_what_it_does() {
     session.press("\u{3}");
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen:?}");
+}
+
+#[test]
+fn answers_that_were_asked_for_survive_ctrl_c_while_they_are_sent() {
+    let home = Home::new();
+    let server = home.serve();
+    home.write(
+        "asks.yaml",
+        "title: Lunch\nquestions:\n  - {id: name, type: short_text, title: Who are you?, required: true}\n",
+    );
+    let id = home.ok(&["create", "--publish", "-f", "asks.yaml"]);
+    let (sender, came) = channel();
+    let stand_in = StandIn::answering(vec![Reply::Pass(server.url.clone()), Reply::Silence(sender)]);
+    let key = home.path().join("store/operator-key");
+    let arguments = ["--url", &stand_in.url, "--key-file", key.to_str().unwrap(), "submit", id.trim()];
+    let mut session = Session::start(&home, &[], &arguments);
+    session.next("Who are you?");
+    session.press("Ann\r");
+    came.recv().unwrap();
+    session.press("\u{3}");
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("to send your answers later: ") && seen.contains(" name=Ann"), "{seen}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -13,6 +14,8 @@ pub(crate) enum Reply {
     Bytes(Vec<u8>),
     /// Hands the request to the server at this address, and keeps the answer to itself.
     Swallow(String),
+    /// Reports that the request has come, and does not answer until the client hangs up.
+    Silence(Sender<()>),
     /// Hands the request on, and the answer back.
     Pass(String),
 }
@@ -39,6 +42,10 @@ impl StandIn {
                 match reply {
                     // Who has read enough may hang up.
                     Reply::Bytes(bytes) => drop(stream.write_all(&bytes)),
+                    Reply::Silence(came) => {
+                        came.send(()).unwrap();
+                        drop(stream.read_to_end(&mut Vec::new()));
+                    }
                     Reply::Swallow(server) => drop(forward(&server, &request)),
                     Reply::Pass(server) => stream.write_all(&forward(&server, &request)).unwrap(),
                 }
