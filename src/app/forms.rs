@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{App, AppError, Attempt, Current, ListPage, What, no_form, require, settled};
 use crate::clock::Timestamp;
-use crate::domain::admission::Refusal;
+use crate::domain::admission::{Refusal, Shut};
 use crate::domain::definition::{Change, Definition};
 use crate::domain::filter::FormFilter;
 use crate::domain::form::{EditedForm, Form, Retired, Version, WrittenVersion};
@@ -20,6 +20,8 @@ use crate::store::{FormRows, FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE
 #[derive(Debug, Clone)]
 pub struct FormsWanted {
     pub filter: FormFilter,
+    /// Only those that do not accept answers for this reason.
+    pub accepting_reason: Option<Shut>,
     pub cursor: Option<String>,
     /// How many at most.
     pub limit: usize,
@@ -145,8 +147,10 @@ impl App {
         wanted: FormsWanted,
     ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
         require(caller, Scope::Read)?;
-        let FormsWanted { filter, cursor, limit, count } = wanted;
-        let cursors = self.cursors(format!("forms {} {filter:?}", caller.workspace)).await?;
+        let FormsWanted { mut filter, accepting_reason, cursor, limit, count } = wanted;
+        let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
+        filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
+        let cursors = self.cursors(list).await?;
         let after = cursors.read(cursor.as_deref())?.map(form_position);
         let _permit = match filter.takes_all() && !count {
             true => None,

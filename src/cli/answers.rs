@@ -98,9 +98,9 @@ pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
 ///
 /// # Errors
 /// If the form takes no answers at all; or with everything about them that it refuses.
-pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<String, CliError> {
+pub fn fit(form: &FormDetail, written: &Written, now: Timestamp, again: &str) -> Result<String, CliError> {
     if let Some(why) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
-        return Err(shut(form, why));
+        return Err(shut(form, why, again));
     }
     let listed = questions(&form.questions);
     let (questions, ids) = (known(&listed), ids(&listed));
@@ -156,15 +156,15 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
 }
 
 /// The server's refusal of the answers, in the same shape as our own.
-pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliError {
+pub fn refused(form: &FormDetail, written: &Written, error: ClientError, again: &str) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
             let findings = problem.errors.iter().map(server_finding);
             let findings = written.marked(findings.collect());
             Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
         }
-        ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
-        other => or_opened(other, &name(form)),
+        ClientError::Unsure(_) => CliError::of_client(error, format!("{again} responses {}", form.id)),
+        other => or_opened(other, &name(form), again),
     }
 }
 

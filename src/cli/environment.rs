@@ -37,15 +37,19 @@ impl Environment {
         Self(VARIABLES.iter().filter_map(read).collect())
     }
 
-    /// Refuses a process whose environment has one of our own variables that is not UTF-8: as if it were not set, a
+    /// Refuses a process that has one of the variables that decide where a command works, and it is not UTF-8: as if it were not set, a
     /// command would work elsewhere than it was told to.
     ///
     /// # Errors
     /// Names the variable.
     pub fn expect_utf8() -> Result<(), CliError> {
         let is_unreadable = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
-        let mut own = VARIABLES.iter().map(|(name, _)| *name).filter(|name| name.starts_with("FORMS_"));
-        match own.find(is_unreadable) {
+        let decides = |name: &&str| {
+            ["FORMS_", "XDG_"].iter().any(|begin| name.starts_with(begin))
+                || ["VISUAL", "EDITOR", "TMPDIR"].contains(name)
+        };
+        let mut read = VARIABLES.iter().map(|(name, _)| *name).filter(decides);
+        match read.find(is_unreadable) {
             Some(name) => Err(CliError::usage(format!("{name} is not valid UTF-8"))),
             None => Ok(()),
         }

@@ -142,15 +142,17 @@ fn of_problem(problem: &Problem) -> Finding {
     // A detail may be what the form's author has written: it stays as it is.
     let message = problem.detail.clone().unwrap_or_else(|| lower_first(&problem.title));
     let mut finding = Finding::new(&problem.code.to_string(), visible(&message));
+    // A filter's errors are in the detail.
+    if problem.code != Code::InvalidQuery {
+        finding.notes.extend(problem.errors.iter().map(|violation| visible(&violation.message)));
+    }
     if problem.status >= 500
         && let Some(id) = &problem.request_id
     {
         finding.notes.push(format!("request id: {}", visible(id)));
     }
     // Only the server that sent another code knows what it means.
-    finding.help(problem.code.known().map(|code| {
-        if code == Code::FormNotFound { "forms list".to_owned() } else { format!("forms explain {code}") }
-    }))
+    finding.help(problem.code.known().map(|code| format!("forms explain {code}")))
 }
 
 /// Our messages begin in lower case; the titles of the API are sentences.

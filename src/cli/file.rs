@@ -11,7 +11,7 @@ use crate::cli::document::{self, Document, Record};
 use crate::cli::exit::CliError;
 use crate::cli::github;
 use crate::cli::given;
-use crate::cli::output::Format;
+use crate::cli::output::{Format, visible};
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::trial::{self, Trial};
@@ -101,7 +101,7 @@ impl Validate {
     }
 
     fn tell_fit(&self, session: &Session, file: &str) -> Result<(), CliError> {
-        let text = || format!("{file}: ok\n");
+        let text = || format!("{}: ok\n", visible(file));
         if self.format == Some(Told::Github) {
             session.output.say(text().trim_end());
             return Ok(());

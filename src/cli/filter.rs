@@ -22,6 +22,9 @@ pub fn parse(text: &str) -> Result<Test, String> {
         let (question, word) = (question.trim_end_matches(operator), word.map_or("eq", |(_, word)| word));
         return Err(format!("write {question}.{word}={value}"));
     }
+    if question.is_empty() || operator.is_empty() {
+        return Err("write QUESTION=VALUE or QUESTION.OPERATOR=VALUE".to_owned());
+    }
     Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
 }
 
@@ -39,7 +42,9 @@ pub fn in_flags(error: CliError, tests: &[Test], questions: &[Value], title: &st
                 let message = format!("--where: `{id}` is not a question of \"{title}\"");
                 return CliError::usage_with_help(message, answers::instead(&answers::ids(questions), id));
             }
-            help = help.or_else(|| instead(test?, &answers::known(questions)));
+            let operators = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
+            let operators = || operators().map(|names| format!("expected one of: {names}"));
+            help = help.or_else(|| instead(test?, &answers::known(questions))).or_else(operators);
             told.push(format!("`{name}`: {}", violation.message));
         }
         problem.detail = Some(told.join("; "));

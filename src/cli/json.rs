@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::exit::CliError;
-use crate::cli::text::visible;
+use crate::cli::text::steers;
 use crate::domain::json::{self, Value};
 
 /// `object` as one line of JSON. Numbers and answers keep their own text; line breaks between tokens go.
@@ -73,7 +73,12 @@ fn write_value(text: &mut String, value: &Value, depth: usize, colour: bool) {
 }
 
 fn painted(value: &Value, paint: &str, colour: bool) -> String {
-    let shown = visible(&value.to_string());
+    // What steers a terminal is escaped as JSON escapes it.
+    let escaped = |character: char| match steers(character) {
+        true => format!("\\u{:04x}", u32::from(character)),
+        false => character.to_string(),
+    };
+    let shown: String = value.to_string().chars().map(escaped).collect();
     if colour { format!("{paint}{shown}{PLAIN}") } else { shown }
 }
 

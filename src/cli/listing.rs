@@ -59,12 +59,10 @@ pub struct Listing<'a, T> {
     /// Leave formulas in CSV as they are.
     pub raw: bool,
     pub headers: Vec<String>,
-    /// A column that a table has only where a row has something in it.
+    /// A column that a terminal shows only where a row has something in it.
     pub optional: &'static str,
     /// What a person reads where there is nothing.
     pub none: String,
-    /// Which items are shown of those that the server lists.
-    pub keep: &'a dyn Fn(&T) -> bool,
     pub row: &'a dyn Fn(&T) -> Vec<Cell>,
     /// The API's body around all items.
     pub body: &'a dyn Fn(Vec<Value>) -> Value,
@@ -82,7 +80,6 @@ impl<T: Serialize> Listing<'_, T> {
         }
         // Also where none is wanted: what is wrong with the question is told.
         while let Some(mut page) = pages.next().await? {
-            page.retain(self.keep);
             cut = page.len() > left || (page.len() == left && pages.has_more());
             page.truncate(left);
             left -= page.len();
@@ -119,8 +116,8 @@ impl<T: Serialize> Listing<'_, T> {
             }
             Format::Table => {
                 let table = self.table(items, wanted);
-                let is_chosen = !wanted.is_empty();
-                self.output.table(&if is_chosen { table } else { table.without_unused(self.optional) })
+                let hides_unused = wanted.is_empty() && self.output.cuts_rows();
+                self.output.table(&if hides_unused { table.without_unused(self.optional) } else { table })
             }
             Format::Json => self.output.json(&body()?),
             Format::Yaml => self.output.data(&document::yaml(&body()?)?),

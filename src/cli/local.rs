@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::cli::document;
 use crate::cli::exit::CliError;
+use crate::cli::spelling::quoted;
 use crate::process::free_space;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
@@ -44,8 +45,8 @@ pub fn expect_store(data: &Path) -> Result<(), CliError> {
             Err(CliError::io(format!("cannot open the store in {shown}"), error))
         }
         Ok(false) | Err(_) => {
-            let help =
-                format!("forms serve --data {shown}, or forms create --data {shown} -f FILE, makes one");
+            let word = quoted(&shown.to_string());
+            let help = format!("forms serve --data {word}, or forms create --data {word} -f FILE, makes one");
             Err(CliError::usage_with_help(format!("there is no store in {shown}"), help))
         }
     }

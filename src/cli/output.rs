@@ -282,8 +282,8 @@ impl Output {
         }
     }
 
-    /// Tells why one of several items failed.
-    pub fn fail_item(&self, item: &str, error: &CliError) {
+    /// Tells why one of several items failed, and the `help` with that.
+    pub fn fail_item(&self, item: &str, error: &CliError, help: Option<&str>) {
         match &mut *self.series.borrow_mut() {
             Some(series) if self.format != Format::Table => {
                 let mut document = failure::document(error);
@@ -292,7 +292,11 @@ impl Output {
             }
             // What is wrong with a file is drawn in it.
             _ if matches!(error, CliError::Rejected(_)) => self.fail(error),
-            _ => self.finding(&failure::tell(error).about(item)),
+            _ => {
+                let finding = Finding { help: help.map(str::to_owned), ..failure::tell(error) };
+                let names_it = finding.message.contains(&format!("`{item}`"));
+                self.finding(&if names_it { finding } else { finding.about(item) });
+            }
         }
     }
 

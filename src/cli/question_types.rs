@@ -24,7 +24,7 @@ pub fn all() -> impl Iterator<Item = QuestionType> {
 }
 
 fn question_type(name: &'static str) -> Option<QuestionType> {
-    let (kind, _) = Kind::bare(name)?;
+    let kind = Kind::example(name)?;
     let rules = kind.rules();
     Some(QuestionType {
         name,

@@ -44,7 +44,7 @@ Examples:
 )]
 pub struct Serve {
     /// Address to listen at; port 0 is any free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Refuse writes when less than this is free on the disk
     #[arg(long, value_name = "SIZE", value_parser = within(size, "0", "1024GiB"), default_value = "128MiB")]
@@ -141,6 +141,10 @@ fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
         let value = read(text).ok().filter(|value| least_value <= *value && *value <= most_value);
         value.ok_or_else(|| format!("expected {least} to {most}"))
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
 }
 
 impl Serve {

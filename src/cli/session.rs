@@ -184,7 +184,10 @@ impl Session {
             Some(word) => tokio::time::timeout(SUGGESTING, self.similar_slug(word)).await.ok().flatten(),
             None => None,
         };
-        let help = near.map(|slug| format!("a form with a similar slug exists: {slug}"));
+        let help = match near {
+            Some(slug) => Some(format!("a form with a similar slug exists: {slug}")),
+            None => (problem.code == Code::FormNotFound).then(|| format!("{} list", self.again())),
+        };
         CliError::Client { error: ClientError::Problem(problem), notes, help }
     }
 
@@ -256,7 +259,7 @@ impl Session {
         match (&mut error, target) {
             (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
                 notes.push(format!("address from: {}", origin(url.source)));
-                help = help.or_else(|| Some(if_unreachable(&url.value).to_owned()));
+                help = help.or_else(|| Some(if_unreachable(url)));
             }
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
@@ -278,6 +281,10 @@ impl Session {
                 notes.push(note);
                 help = help.or(Some(way_out));
             }
+            // What was made, if it was, is in the list.
+            (ClientError::Unsure(_), _) => {
+                help = help.or_else(|| Some(format!("{} list", self.again())));
+            }
             _ => {}
         }
         CliError::Client { error, notes, help }
@@ -289,7 +296,9 @@ impl Session {
             Some(server) => {
                 format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
             }
-            None => "no key was sent: none is set, and no server of this user is running there".to_owned(),
+            None => {
+                "no key was sent: none is set, and no running server of this user was found there".to_owned()
+            }
         }
     }
 }
@@ -300,12 +309,17 @@ fn form_of_path(path: &str) -> Option<&str> {
 }
 
 /// What can be done where nothing answers at `url`: a server is started on this machine alone.
-fn if_unreachable(url: &Url) -> &'static str {
-    if context::is_loopback(url) {
-        "start one: forms serve --data ./store, or work without one: forms --data ./store …"
-    } else {
-        "check the address, and whether that host can be reached from here; -v shows each request"
+fn if_unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
+    if !context::is_loopback(url) {
+        return "check the address, and whether that host can be reached from here; -v shows each request"
+            .to_owned();
     }
+    let host = url.host_str().unwrap_or_default();
+    let listen = match (source, url.port_or_known_default()) {
+        (Source::Flag | Source::Env, Some(port)) => format!(" --listen {host}:{port}"),
+        _ => String::new(),
+    };
+    format!("start one: forms serve --data ./store{listen}, or work without one: forms --data ./store …")
 }
 
 /// What a command can do about a data directory that another process holds.
@@ -333,6 +347,6 @@ fn origin(source: Source) -> &'static str {
         Source::Flag => "--url",
         Source::Env => "FORMS_URL",
         Source::Runtime => "a running server's file",
-        Source::Default => "default (no --url, no FORMS_URL, no server of this user is running)",
+        Source::Default => "default (no --url, no FORMS_URL, no running server of this user was found)",
     }
 }

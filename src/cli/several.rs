@@ -4,6 +4,7 @@
 //! that was done and one line with all that was not.
 
 use crate::cli::exit::{CliError, Exit};
+use crate::cli::failure;
 use crate::cli::session::Session;
 
 /// The work on several items.
@@ -12,6 +13,8 @@ pub struct Several<'a> {
     of: usize,
     done: usize,
     exits: Vec<Exit>,
+    /// What was said to do about those that failed: once is enough.
+    helps: Vec<String>,
 }
 
 impl<'a> Several<'a> {
@@ -20,7 +23,7 @@ impl<'a> Several<'a> {
         if of > 1 {
             session.output.begin_series();
         }
-        Self { session, of, done: 0, exits: Vec::new() }
+        Self { session, of, done: 0, exits: Vec::new(), helps: Vec::new() }
     }
 
     /// Takes note of how the work on `item` ended.
@@ -32,7 +35,9 @@ impl<'a> Several<'a> {
             Err(error) if self.of > 1 && !matches!(error, CliError::ClosedPipe | CliError::Interrupted) => {
                 let error = self.session.annotate(error);
                 self.exits.push(error.exit());
-                self.session.output.fail_item(item, &error);
+                let help = failure::tell(&error).help.filter(|help| !self.helps.contains(help));
+                self.session.output.fail_item(item, &error, help.as_deref());
+                self.helps.extend(help);
                 Ok(())
             }
             Err(error) => Err(error),

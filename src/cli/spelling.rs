@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cli::output::visible;
+use crate::cli::text::steers;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
 use crate::domain::similar::similar;
@@ -119,9 +119,14 @@ impl Choice {
 
 /// `argument` as a shell takes it for one word; of `key=value` only the value is quoted.
 pub fn quoted(argument: &str) -> String {
-    if argument.contains(char::is_control) {
-        // A line of its own would be indented, and pasted so.
-        return format!("$'{}'", visible(&argument.replace('\\', "\\\\").replace('\'', "\\'")));
+    if argument.contains(steers) {
+        let escaped = |character: char| match character {
+            '\\' | '\'' => format!("\\{character}"),
+            '\n' => "\\n".to_owned(),
+            _ if steers(character) => format!("\\U{:08x}", u32::from(character)),
+            _ => character.to_string(),
+        };
+        return format!("$'{}'", argument.chars().map(escaped).collect::<String>());
     }
     let quote = |text| shlex::try_quote(text).unwrap_or(Cow::Borrowed(text));
     match argument.split_once('=') {

@@ -41,7 +41,7 @@ pub fn visible_lines(text: &str) -> String {
 }
 
 /// Control characters, those that break lines, and those that turn the direction of what follows.
-fn steers(character: char) -> bool {
+pub fn steers(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

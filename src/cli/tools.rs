@@ -121,8 +121,11 @@ impl Explain {
         let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
         let Some(meaning) = api::explain(code).or_else(own) else {
             let message = format!("there is no code `{code}`");
-            let help = similar(code, all_codes()).map(|name| format!("a similar code exists: {name}"));
-            return Err(CliError::Usage { message, help });
+            let help = match similar(code, all_codes()) {
+                Some(name) => format!("a similar code exists: {name}"),
+                None => "forms explain lists all codes".to_owned(),
+            };
+            return Err(CliError::usage_with_help(message, help));
         };
         let status = Code::parse(code).map(Code::status);
         let text = || format!("{}\n", wrapped(meaning, 80));

@@ -53,10 +53,7 @@ fn container(form: &Value, pointer: &str) -> Option<String> {
 /// A broken rule of `form` with what to do about it.
 fn of_violation(form: &Value, violation: &Violation) -> Finding {
     let written = written(form, violation);
-    let help = meant(&written, violation)
-        .or_else(|| remedy(&written, violation))
-        .or_else(|| violation.help.clone())
-        .or_else(|| allowed(violation));
+    let help = meant(&written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation));
     Finding::of(violation).help(help.map(|help| wrapped(&help, LIST_WIDTH)))
 }
 
@@ -73,11 +70,6 @@ fn meant(written: &str, violation: &Violation) -> Option<String> {
         Some(name) => Some(format!("{what}: `{name}`")),
         None => elsewhere::meant(written, &violation.allowed).and_then(|_| elsewhere::help(written)),
     }
-}
-
-/// The command that helps.
-fn remedy(written: &str, violation: &Violation) -> Option<String> {
-    (violation.code == Rule::SlugTaken).then(|| format!("to change that form: forms edit {written}"))
 }
 
 /// The names that are right.

@@ -9,6 +9,8 @@ use super::pages::MAX_PAGE;
 pub struct FormQuery<'a> {
     /// Those with this status.
     pub status: Option<&'a str>,
+    /// Those that do not accept answers for this reason.
+    pub accepting_reason: Option<&'a str>,
     /// Those in the trash instead of those outside it.
     pub trashed: bool,
     /// Whether the server is to count them.
@@ -19,6 +21,7 @@ impl FormQuery<'_> {
     pub(super) fn parameters(&self, page: usize) -> String {
         let mut parameters = paged(page);
         parameters.extend_pairs(self.status.map(|status| ("status", status)));
+        parameters.extend_pairs(self.accepting_reason.map(|reason| ("accepting_reason", reason)));
         parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
         parameters.extend_pairs(self.count.then_some(("count", "true")));
         parameters.finish()

@@ -52,6 +52,9 @@ pub enum Shut {
 }
 
 impl Shut {
+    /// All reasons.
+    pub const ALL: [Self; 5] = [Self::Draft, Self::Closed, Self::NotOpenYet, Self::Expired, Self::Full];
+
     /// The reason's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use regex::{Regex, RegexBuilder};
 
+use super::admission::{Shut, accepting};
 use super::condition::{Answer, Condition, FilterKey, Sense};
 use super::form::{Form, Status};
 use super::json::{self, Object, Value};
@@ -23,10 +24,12 @@ pub struct FormFilter {
     pub status: Option<Status>,
     /// Stands in the title, in capitals or not.
     pub title: Option<String>,
+    /// Why they do not accept answers, at this time.
+    pub accepting_reason: Option<(Shut, Timestamp)>,
 }
 
 impl FormFilter {
-    /// Whether the list has `form`.
+    /// Whether the list has `form`, as far as that does not depend on its responses.
     pub fn matches(&self, form: &Form) -> bool {
         let title = self.title.as_ref().map(|title| title.to_lowercase());
         form.deleted_at.is_some() == self.trashed
@@ -34,9 +37,14 @@ impl FormFilter {
             && title.is_none_or(|title| form.title.to_lowercase().contains(&title))
     }
 
+    /// Whether `form`, which has so many `responses`, does not accept answers for the reason that is asked for.
+    pub fn matches_reason(&self, form: &Form, responses: u64) -> bool {
+        self.accepting_reason.is_none_or(|(reason, now)| accepting(form, responses, now) == Err(reason))
+    }
+
     /// Whether all forms in the trash, or all outside it, are in the list.
     pub fn takes_all(&self) -> bool {
-        self.status.is_none() && self.title.is_none()
+        self.status.is_none() && self.title.is_none() && self.accepting_reason.is_none()
     }
 
     /// The moment that gives `form` its place in the list.

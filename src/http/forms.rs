@@ -19,6 +19,7 @@ use super::query::{FromQuery, ListPart, Nothing, Parameters, Query};
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 use crate::app::{Attempt, FormView, FormsWanted};
 use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
 use crate::domain::filter::FormFilter;
 use crate::domain::form::Status;
 use crate::store::DEFAULT_PAGE;
@@ -50,6 +51,9 @@ pub(super) struct FormsPage {
     /// Only forms with this status.
     #[param(value_type = Option<String>)]
     status: Option<Status>,
+    /// Only forms that do not accept answers now, for this reason.
+    #[param(value_type = Option<String>)]
+    accepting_reason: Option<Shut>,
     /// Only forms with this text in the title, ignoring case.
     q: Option<String>,
     /// Only forms in the trash, in the order of their deletion.
@@ -66,6 +70,8 @@ impl FromQuery for FormsPage {
             limit: query.limit(DEFAULT_PAGE),
             cursor: query.text("cursor"),
             status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)]),
+            accepting_reason: query
+                .one_of("accepting_reason", &Shut::ALL.map(|reason| (reason.name(), reason))),
             q: query.text("q"),
             trashed: query.flag("trashed"),
             count: query.flag("count"),
@@ -144,11 +150,14 @@ problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
 pub(super) async fn list_forms(
     State(shared): State<Shared>,
     Signed(caller): Signed,
-    Parameters(FormsPage { limit, cursor, status, q, trashed, count }): Parameters<FormsPage>,
+    Parameters(FormsPage { limit, cursor, status, accepting_reason, q, trashed, count }): Parameters<
+        FormsPage,
+    >,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let filter = FormFilter { trashed, status, title: q };
-    let found = shared.app.list_forms(&caller, FormsWanted { filter, cursor, limit, count }).await?;
+    let filter = FormFilter { trashed, status, title: q, accepting_reason: None };
+    let wanted = FormsWanted { filter, accepting_reason, cursor, limit, count };
+    let found = shared.app.list_forms(&caller, wanted).await?;
     let now = shared.app.now();
     let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
     let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());

@@ -16,6 +16,7 @@ use crate::cli::exit::CliError;
 use crate::cli::prompt;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::cli::spelling::quoted;
 use crate::cli::violations::draw_violations;
 use crate::client::{Client, ClientError};
 use crate::domain::definition::Definition;
@@ -74,8 +75,8 @@ impl Create {
     pub async fn run(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
-                Some(_) => format!("a question follows its flag: -Q '{stray}'"),
-                None => format!("forms create -f {stray}"),
+                Some(_) => format!("a question follows its flag: -Q {}", quoted(stray)),
+                None => format!("{} create -f {}", session.again(), quoted(stray)),
             };
             return Err(CliError::usage_with_help(format!("`{stray}` has no flag in front"), help));
         }
@@ -194,7 +195,7 @@ impl Create {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
                 rejected(form, &problem.errors, (*problem).clone())
             }
-            error => lost(error),
+            error => error.into(),
         };
         self.create(session, &client, form, refused, draft).await
     }
@@ -278,15 +279,7 @@ pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
             let findings = draw_violations(document, &problem.errors);
             Report { problem: *problem, ..Report::of_file(&document.file, findings) }.into()
         }
-        error => lost(error),
-    }
-}
-
-/// Whether a form was made is not known where an answer was lost.
-fn lost(error: ClientError) -> CliError {
-    match error {
-        ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
-        other => other.into(),
+        error => error.into(),
     }
 }
 

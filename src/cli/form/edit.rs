@@ -151,7 +151,7 @@ impl Edit {
             self.confirm(session, &base).await?;
         }
         let sent = base.send(session, &wanted, self.dry_run).await;
-        let form = sent.map_err(|error| refused(error, &base.id(), &wanted))?;
+        let form = sent.map_err(|error| refused(error, session, &base.id(), &wanted))?;
         let changes = diff(&base.definition, &document::authoring(&form)?);
         let reports = match self.dry_run {
             true => lines(&changes),
@@ -196,7 +196,7 @@ impl Edit {
             any = true;
             session.output.warn(&match loss {
                 Loss::Removed => {
-                    format!("`{id}` has {answers}; answers to a removed question are kept, but not listed")
+                    format!("`{id}` has {answers}; answers to a removed question are kept, and listed in -o csv and -o jsonl alone")
                 }
                 Loss::Retyped => format!("`{id}` has {answers} of the old type"),
             });
@@ -256,12 +256,12 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
 }
 
 /// The failure to make the form `wanted`, which is in no file.
-fn refused(error: CliError, form: &str, wanted: &Value) -> CliError {
+fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> CliError {
     match error {
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, (*problem).clone())
         }
-        error => unchanged(error, format!("see what it is now: forms show {form}")),
+        error => unchanged(error, format!("see what it is now: {} show {form}", session.again())),
     }
 }
 

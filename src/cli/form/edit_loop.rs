@@ -120,13 +120,14 @@ async fn attempt(
         Ok(form) => Ok(Some(form)),
         Err(error) if is_conflict(&error) => {
             show_conflict(session, base).await;
-            Err(unchanged(
-                error,
-                format!("forms edit {} -f FILE compares FILE with the form as it is now", base.id()),
-            ))
+            let again = session.again();
+            let help = format!("{again} edit {} -f FILE compares FILE with the form as it is now", base.id());
+            Err(unchanged(error, help))
         }
         Err(CliError::Client { error, .. }) if has_places(&error) => Err(in_file(&document, error)),
-        Err(error) => Err(unchanged(error, format!("see what it is now: forms show {}", base.id()))),
+        Err(error) => {
+            Err(unchanged(error, format!("see what it is now: {} show {}", session.again(), base.id())))
+        }
     }
 }
 
@@ -203,11 +204,12 @@ fn problems(error: &CliError, edited: &str) -> Option<String> {
 
 /// The line of `edited` counted without our own comments.
 fn own_line(edited: &str, line: usize) -> usize {
-    edited.lines().take(line).filter(|line| !line.starts_with(OURS)).count()
+    line.saturating_sub(edited.lines().take_while(|line| line.starts_with(OURS)).count())
 }
 
+/// `edited` without the comments that we have put above it. Lines further down are the person's own.
 fn without_ours(edited: &str) -> String {
-    edited.split_inclusive('\n').filter(|line| !line.starts_with(OURS)).collect()
+    edited.split_inclusive('\n').skip_while(|line| line.starts_with(OURS)).collect()
 }
 
 /// Whether nothing but comments is left.

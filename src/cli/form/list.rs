@@ -22,9 +22,9 @@ use crate::domain::json::Value;
     after_long_help = "\
 Newest first. The columns are id, status, response_count, updated_at and title,
 on a terminal also slug; --columns can choose slug, created_at and
-accepting_reason too: why a published form takes no answers now. On a terminal
-that stands in place of its status, and --status takes it too: closed, full,
-expired, not_open_yet. Of forms in the trash the time is deleted_at.
+accepting_reason too: why a published form takes no answers now. A terminal
+shows it as the status, and --status takes it. Of forms in the trash the time
+is deleted_at.
 
 Examples:
   forms list
@@ -34,13 +34,13 @@ Examples:
   forms list -o jsonl | jq -r .title"
 )]
 pub struct List {
-    /// Show so many at most
+    /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them
     #[arg(long)]
     all: bool,
-    /// Only those with this status: draft, published, closed, full, expired
+    /// Only those with this status: draft, published, closed, full, expired, not-open-yet
     #[arg(long, value_name = "STATUS", value_parser = Wanted::parse)]
     status: Option<Wanted>,
     /// Those in the trash
@@ -52,7 +52,7 @@ pub struct List {
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     Status(Status),
-    /// Published, and for this reason without answers now.
+    /// Published, and accepts no answers now for this reason.
     Shut(Shut),
 }
 
@@ -69,11 +69,11 @@ impl Wanted {
         })
     }
 
-    /// The status by which the server lists such forms.
-    fn status(self) -> &'static str {
+    /// The parameters `status` and `accepting_reason` of such a list.
+    fn parameters(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
-            Self::Status(status) => status.name(),
-            Self::Shut(_) => Status::Published.name(),
+            Self::Status(status) => (Some(status.name()), None),
+            Self::Shut(reason) => (None, Some(reason.name())),
         }
     }
 }
@@ -84,42 +84,20 @@ impl List {
         let client = session.client().await?;
         let output = &*session.output;
         let want = Want::of(self.limit, self.all);
-        let status = self.status.map(Wanted::status);
-        let reason = match self.status {
-            Some(Wanted::Shut(reason)) => Some(reason),
-            Some(Wanted::Status(_)) | None => None,
-        };
-        // The server does not count those that are shut for a reason.
-        let count = want.may_be_cut(output.format) && reason.is_none();
-        let query = FormQuery { status, trashed: self.trashed, count };
+        let (status, accepting_reason) = self.status.map(Wanted::parameters).unwrap_or_default();
+        let count = want.may_be_cut(output.format);
+        let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
         let mut pages = client.list_forms(&query, want.page(output.format));
         let now = session.now();
         // The others are only for those who choose them.
-        let count = match output.columns.is_empty() {
-            true if output.cuts_rows() => USUAL + 1,
-            true => USUAL,
-            false => COLUMNS.len(),
-        };
+        let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
         let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
         let moment = if self.trashed { "deleted_at" } else { "updated_at" };
         let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
         let headers = COLUMNS.iter().take(count).map(name).collect();
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
-        let keep = |form: &Received<FormEntry>| {
-            reason.is_none_or(|reason| form.accepting_reason.as_ref().is_some_and(|shut| *shut == reason))
-        };
         let (optional, none) = ("slug", self.none(session));
-        let listing = Listing {
-            output,
-            want,
-            raw: false,
-            headers,
-            optional,
-            none,
-            keep: &keep,
-            row: &row,
-            body: &body,
-        };
+        let listing = Listing { output, want, raw: false, headers, optional, none, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await? {
             let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));
             let of = of.unwrap_or_default();
@@ -144,7 +122,7 @@ const COLUMNS: [&str; 8] =
     ["id", "status", "response_count", "updated_at", "title", "slug", "created_at", "accepting_reason"];
 
 /// How many of them are shown unless others are chosen.
-const USUAL: usize = 5;
+const USUAL: usize = 6;
 
 /// A cell for each of the columns.
 fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {

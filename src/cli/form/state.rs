@@ -9,6 +9,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::answers;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
+use crate::cli::spelling::quoted;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
@@ -133,17 +134,19 @@ pub(super) fn state(form: &FormDetail) -> String {
 }
 
 /// The refusal of answers to `form`, which takes none: in its author's words, where there are some.
-pub fn shut(form: &FormDetail, why: Shut) -> CliError {
+pub fn shut(form: &FormDetail, why: Shut, again: &str) -> CliError {
     let plain = || format!("\"{}\" ({}) {}", form.title, form.id, state(form));
     let problem = Problem::new(why.into()).detail(why.message(&form.settings).unwrap_or_else(plain));
-    or_opened(ClientError::Problem(Box::new(problem)), &name(form))
+    or_opened(ClientError::Problem(Box::new(problem)), &name(form), again)
 }
 
-/// `error`; if it is that the form called `name` takes no answers, with the command after which it does.
-pub fn or_opened(error: ClientError, name: &str) -> CliError {
-    let set = |setting| format!("forms edit {name} --set settings.{setting}=");
+/// `error`; if it is that the form called `name` takes no answers, with the command after which it does. Commands begin
+/// with `again`, see [`Session::again`].
+pub fn or_opened(error: ClientError, name: &str, again: &str) -> CliError {
+    let name = quoted(name);
+    let set = |setting| format!("{again} edit {name} --set settings.{setting}=");
     let help = error.problem().and_then(|problem| match problem.code.known()? {
-        Code::FormNotPublished | Code::FormClosed => Some(format!("forms publish {name}")),
+        Code::FormNotPublished | Code::FormClosed => Some(format!("{again} publish {name}")),
         Code::FormNotOpenYet => Some(set("opens_at")),
         Code::FormExpired => Some(set("closes_at")),
         Code::FormFull => Some(set("max_responses")),

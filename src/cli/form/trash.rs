@@ -11,6 +11,7 @@ use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
+use crate::cli::spelling::quoted;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
@@ -149,7 +150,10 @@ impl Restore {
     pub async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         each(session, &self.forms, async |form| {
-            let restored = client.restore_form(form).await.map_err(|error| not_restored(error, form))?;
+            let restored = client
+                .restore_form(form)
+                .await
+                .map_err(|error| not_restored(error, form, &session.again()))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
             session.output.done(&format!("{} is back", named(&restored.title, restored.response_count)));
             Ok(())
@@ -158,15 +162,15 @@ impl Restore {
     }
 }
 
-fn not_restored(error: ClientError, form: &str) -> CliError {
+fn not_restored(error: ClientError, form: &str, again: &str) -> CliError {
     let Some(problem) = error.problem() else { return error.into() };
     let help = match problem.code.known() {
-        Some(Code::NotInTrash) => format!("forms show {form}"),
+        Some(Code::NotInTrash) => format!("{again} show {}", quoted(form)),
         Some(Code::SlugTaken) => problem.form_id.as_ref().map_or_else(
             || "forms explain slug_taken".to_owned(),
-            |holder| format!("to take the slug from the form that has it: forms edit {holder} --slug ''"),
+            |holder| format!("to take the slug from the form that has it: {again} edit {holder} --slug ''"),
         ),
-        Some(Code::FormNotFound) => "in the trash a form is known by its id: forms list --trashed".to_owned(),
+        Some(Code::FormNotFound) => format!("in the trash a form is known by its id: {again} list --trashed"),
         _ => return error.into(),
     };
     CliError::of_client(error, help)

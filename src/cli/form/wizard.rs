@@ -77,7 +77,7 @@ impl Wizard<'_> {
     fn is_valid(&self, form: &Value) -> bool {
         let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
         let say =
-            |violation: &Violation| self.session.output.say(&format!("{}; once more", violation.message));
+            |violation: &Violation| self.session.output.say(&format!("{}; try again", violation.message));
         violations.iter().for_each(say);
         violations.is_empty()
     }

@@ -33,7 +33,7 @@ pub(super) async fn for_missing(
             arguments.extend(written.given[before..].iter().filter_map(argument));
             continue;
         }
-        wrong.iter().for_each(|violation| session.output.say(&format!("{}; once more", violation.message)));
+        wrong.iter().for_each(|violation| session.output.say(&format!("{}; try again", violation.message)));
         written.given.truncate(before);
     }
     Ok(())
@@ -41,7 +41,7 @@ pub(super) async fn for_missing(
 
 /// Returns the violations of `written` that are about questions.
 fn violations(form: &FormDetail, written: &Written, session: &Session) -> Vec<Violation> {
-    match answers::fit(form, written, session.now()) {
+    match answers::fit(form, written, session.now(), &session.again()) {
         Err(CliError::Rejected(report)) => {
             report.findings.into_iter().filter_map(|finding| finding.violation).collect()
         }

@@ -41,7 +41,7 @@ pub(super) struct List {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
-    /// Show so many at most
+    /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them
@@ -74,7 +74,8 @@ impl List {
         let mut ids = answers::ids(&listed);
         let want = Want::of(self.limit, self.all);
         let Self { since, until, tests, trashed, raw, .. } = self;
-        let [since, until] = [since, until].map(|time| time.map(|time| moment(&time, now)));
+        let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
+        let (since, until) = (moment(since)?, moment(until)?);
         let query = SubmissionQuery { since, until, answers: tests, trashed };
         let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
         // The header comes before the first answer: where questions have changed, the answers are looked at first.
@@ -93,9 +94,8 @@ impl List {
             others.set(others.get() || has_others(&answers, &ids));
             cells(submission, &answers, &ids, now)
         };
-        let (keep, none) = (|_: &Received<SubmissionDetail>| true, none(&query).to_owned());
-        let listing =
-            Listing { output, want, raw, headers, optional: "", none, keep: &keep, row: &row, body: &body };
+        let none = none(&query).to_owned();
+        let listing = Listing { output, want, raw, headers, optional: "", none, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
             // To count those in the trash, or those that a filter takes, the server would have to look at all.
             let count = Some(form.response_count).filter(|_| query.is_empty());
@@ -110,15 +110,24 @@ impl List {
 }
 
 /// Converts `text` to RFC 3339: a date is its first moment in UTC, a duration such as `90m`, `1d` or `2w` counts back from
-/// `now`. Other text is returned as it is, for the server to judge.
-fn moment(text: &str, now: Timestamp) -> String {
+/// `now`.
+///
+/// # Errors
+/// If it is neither, and not a date and time.
+fn moment(text: &str, now: Timestamp) -> Result<String, CliError> {
+    if Timestamp::parse(text).is_some() {
+        return Ok(text.to_owned());
+    }
     let start = format!("{text}T00:00:00Z");
     if text.len() == 10 && Timestamp::parse(&start).is_some() {
-        return start;
+        return Ok(start);
     }
     let ago = humantime::parse_duration(text).ok().and_then(|ago| i64::try_from(ago.as_millis()).ok());
     let moment = ago.map(|millis| Timestamp::from_millis(now.millis().saturating_sub(millis).max(0)));
-    moment.map_or_else(|| text.to_owned(), |moment| moment.to_string())
+    moment.map(|moment| moment.to_string()).ok_or_else(|| {
+        let expected = "a date, a time or a duration: 2026-11-20, 2026-11-20T09:00:00Z or 1d";
+        CliError::usage(format!("expected {expected}, found `{text}`"))
+    })
 }
 
 /// The ids of questions that have answers in the first `most` submissions of `pages` and are not among `ids`, in the order
@@ -191,12 +200,12 @@ mod tests {
             ("12h", "2026-12-01T21:30:00.000Z"),
             ("2w", "2026-11-18T09:30:00.000Z"),
             ("9999999d", "1970-01-01T00:00:00.000Z"),
-            ("2026-13-01", "2026-13-01"),
-            ("-1d", "-1d"),
-            ("yesterday", "yesterday"),
             ("2026-12-01T09:00:00+01:00", "2026-12-01T09:00:00+01:00"),
         ] {
-            assert_eq!(moment(text, now), expected);
+            assert_eq!(moment(text, now).unwrap(), expected);
+        }
+        for text in ["2026-13-01", "-1d", "1x", "yesterday"] {
+            assert!(moment(text, now).is_err(), "{text}");
         }
     }
 }

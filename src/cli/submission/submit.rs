@@ -74,14 +74,14 @@ impl Submit {
 
     async fn send(&self, session: &Session, form: &FormDetail, written: &Written) -> Result<(), CliError> {
         let client = session.client().await?;
-        let output = &session.output;
-        let fitting = answers::fit(form, written, session.now());
+        let (output, again) = (&session.output, &session.again());
+        let fitting = answers::fit(form, written, session.now(), again);
         // A program hears of a failure in one document alone.
         if fitting.is_ok() || output.format == Format::Table {
             answers::left_out(form, written).iter().for_each(|warning| output.warn(warning));
         }
         let body = fitting?;
-        let refused = |error| answers::refused(form, written, error);
+        let refused = |error| answers::refused(form, written, error, again);
         if self.dry_run {
             let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
@@ -96,7 +96,7 @@ impl Submit {
             Some(Confirmation::RedirectUrl(url)) => output.say(url),
             None => {}
         }
-        output.say(&format!("next: {} responses {}", session.again(), visible(&self.form)));
+        output.say(&format!("next: {again} responses {}", visible(&self.form)));
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
+use crate::cli::spelling::quoted;
 use crate::client::{Client, ClientError, MAX_PAGE, SubmissionQuery};
 
 /// Move submissions to the trash, or erase them
@@ -153,19 +154,21 @@ impl Restore {
     }
 
     async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
-        let restored =
-            client.restore_submission(&self.form, id).await.map_err(|error| self.refused(error, id))?;
+        let restored = client
+            .restore_submission(&self.form, id)
+            .await
+            .map_err(|error| self.refused(error, id, &session.again()))?;
         session.output.object(&restored, || format!("{}\n", restored.id))?;
         session.output.done(&format!("{} is back", restored.id));
         Ok(())
     }
 
-    fn refused(&self, error: ClientError, id: &str) -> CliError {
+    fn refused(&self, error: ClientError, id: &str, again: &str) -> CliError {
         match error.problem().and_then(|problem| problem.code.known()) {
             Some(Code::NotInTrash) => {
-                CliError::of_client(error, format!("forms responses show {} {id}", self.form))
+                CliError::of_client(error, format!("{again} responses show {} {id}", quoted(&self.form)))
             }
-            _ => or_opened(error, &self.form),
+            _ => or_opened(error, &self.form, again),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::text::{Lines, Text};
 use super::url::Url;
 use crate::domain::budget::Budget;
 use crate::domain::fields::Fields;
-use crate::domain::json::Value;
+use crate::domain::json::{Value, parse};
 use crate::domain::limits::Limits;
 use crate::domain::violation::Rule;
 
@@ -83,6 +83,15 @@ impl Kind {
         let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
         Some((kind, missing.map(|violation| violation.last_step()).collect()))
+    }
+
+    /// The kind called `name` with the settings that it must have, for documentation; `None` if there is no such kind.
+    pub fn example(name: &str) -> Option<Self> {
+        const SETTINGS: &str =
+            r#"{"options":["red","green"],"rows":["taste","price"],"columns":["good","bad"]}"#;
+        let (settings, mut violations) = (parse(SETTINGS).ok()?, Vec::new());
+        let mut fields = Fields::open(&settings, "", name, &mut violations)?;
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))
     }
 
     /// The names of the settings of the kind called `name`; none if there is no such kind.

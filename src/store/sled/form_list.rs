@@ -114,11 +114,15 @@ impl FormSearch {
         if is_counted_unseen {
             self.count += 1;
         } else if let Some(form) = store.listed_form(self.workspace, &self.filter, entry)? {
-            match self.goal {
-                Goal::Count => self.count += 1,
-                Goal::Page(_) => {
-                    let responses = store.counters(form.id)?.responses;
-                    self.rows.push((form, responses));
+            if self.goal == Goal::Count && self.filter.accepting_reason.is_none() {
+                self.count += 1;
+                return Ok(());
+            }
+            let responses = store.counters(form.id)?.responses;
+            if self.filter.matches_reason(&form, responses) {
+                match self.goal {
+                    Goal::Count => self.count += 1,
+                    Goal::Page(_) => self.rows.push((form, responses)),
                 }
             }
         }

@@ -186,7 +186,7 @@ async fn the_list_is_paged_newest_first_by_links() {
 #[tokio::test]
 async fn queries_are_taken_only_as_they_are_known() {
     let server = Server::start().await;
-    const KNOWN: &str = "`limit`, `cursor`, `status`, `q`, `trashed`, `count`";
+    const KNOWN: &str = "`limit`, `cursor`, `status`, `accepting_reason`, `q`, `trashed`, `count`";
     let form = server.published(questions()).await;
     let page = "`limit`: expected a number from 1 to 1000, found";
     let unknown = |name: &str, known: &str| format!("`{name}`: unknown parameter; it takes {known}");

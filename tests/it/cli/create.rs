@@ -62,8 +62,8 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
         ),
         (&["-f", "empty.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),
         (&["-f", "both.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),
-        (&["both.yaml"], 2, "forms create -f both.yaml"),
-        (&["--title", "A", "email:B"], 2, "-Q 'email:B'"),
+        (&["both.yaml"], 2, "create -f both.yaml"),
+        (&["--title", "A", "email:B"], 2, "-Q email:B"),
         (&["--title", "A", "-Q", "email"], 2, "expected TYPE:TITLE"),
         (
             &["--title", "A", "-Q", "ranking:Best"],
@@ -153,7 +153,7 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
             ("> short_text", &choice),
             // An option that is given twice: they alone are asked for again.
             ("Options, with commas between", "red,red\r"),
-            ("once more", ""),
+            ("try again", ""),
             ("Options, with commas between", "red, green\r"),
             ("Must it be answered? [y/N]", "n"),
             ("Question 3", "\r"),

@@ -335,7 +335,7 @@ fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
         session.until("  ~ questions.q3.type  \"rating\" → \"number\"\r\n");
         session
-            .until("warning: `q2` has 1 answer; answers to a removed question are kept, but not listed\r\n");
+            .until("warning: `q2` has 1 answer; answers to a removed question are kept, and listed in -o csv and -o jsonl alone\r\n");
         session.until("warning: `q3` has 2 answers of the old type\r\n");
         session.until("Change \"Lunch\" on store? [y/N]");
         session.press(key);

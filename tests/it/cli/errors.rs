@@ -74,7 +74,7 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
         let help = "= help: a form with a similar slug exists: barn-workshop";
         assert_eq!(several.stderr.matches(help).count(), 1, "{several:?}");
         for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| asked(global, word)) {
-            assert!(run.stderr.contains("= help: forms list"), "{run:?}");
+            assert!(run.stderr.contains("= help: forms ") && run.stderr.ends_with(" list\n"), "{run:?}");
         }
     };
     check(&["--data", "store"]);
@@ -122,7 +122,7 @@ fn the_servers_problem_is_handed_on_whole() {
     let problem = run.problem();
     assert_eq!(problem["type"], "/problems/form_not_found");
     assert_eq!(problem["status"], 404);
-    assert_eq!(problem["hint"], "forms list");
+    assert_eq!(problem["hint"], "forms --data store list");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_draft_takes_no_answers_and_says_how_it_would() {
     let id = id.trim();
     let run = home.run(&["--data", "store", "submit", id, "q1=hello"]).expect(5);
     let expected = format!(
-        "error[form_not_published]: \"Lunch\" ({id}) is a draft: it takes no answers\n  = help: forms publish {id}\n"
+        "error[form_not_published]: \"Lunch\" ({id}) is a draft: it takes no answers\n  = help: forms --data store publish {id}\n"
     );
     assert_eq!(run.stderr, expected);
 }

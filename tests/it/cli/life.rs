@@ -23,7 +23,7 @@ fn a_deleted_form_is_listed_in_the_trash_and_restored() {
     assert!(trash["forms"][0]["deleted_at"].is_string());
     assert!(
         home.ok(&["list", "--trashed", "-o", "csv"])
-            .starts_with("id,status,response_count,deleted_at,title\n")
+            .starts_with("id,status,response_count,deleted_at,title,slug\n")
     );
     let restored = home.run(&["restore", &deleted]).expect(0);
     assert_eq!(restored.stdout, format!("{deleted}\n"));
@@ -241,7 +241,8 @@ fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
         set(&format!("settings.{setting}"));
         // Wrong answers too: nobody need mend what is not wanted.
         let refused = run(&["submit", &id, "q3=many"]).expect(5);
-        let expected = format!("error[{code}]: {message}\n  = help: forms {}\n", opening.join(" "));
+        let expected =
+            format!("error[{code}]: {message}\n  = help: forms --data store {}\n", opening.join(" "));
         assert_eq!(refused.stderr, expected);
         run(&opening.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
         submit();
@@ -279,13 +280,21 @@ fn what_cannot_be_restored_says_what_can() {
         let refused = run(arguments).expect(code);
         assert!(refused.stderr.ends_with(&format!("  = help: {help}\n")), "{help}: {refused:?}");
     };
-    help(&["restore", "tea"], 5, "forms show tea");
-    help(&["responses", "restore", "tea", first], 5, &format!("forms responses show tea {first}"));
+    help(&["restore", "tea"], 5, "forms --data store show tea");
+    help(
+        &["responses", "restore", "tea", first],
+        5,
+        &format!("forms --data store responses show tea {first}"),
+    );
     run(&["responses", "delete", "--yes", "tea", first]).expect(0);
     run(&["submit", "tea", "q1=black"]).expect(0);
     run(&["edit", "tea", "--set", "settings.max_responses=1"]).expect(0);
-    help(&["responses", "restore", "tea", first], 5, "forms edit tea --set settings.max_responses=");
+    help(
+        &["responses", "restore", "tea", first],
+        5,
+        "forms --data store edit tea --set settings.max_responses=",
+    );
     run(&["delete", "--yes", "tea"]).expect(0);
-    help(&["restore", "tea"], 3, "in the trash a form is known by its id: forms list --trashed");
+    help(&["restore", "tea"], 3, "in the trash a form is known by its id: forms --data store list --trashed");
     run(&["restore", id]).expect(0);
 }

@@ -172,7 +172,7 @@ questions:
         ("How much?:", "\u{1b}[B\r"),
         ("Which days? (a list, each ", "Mon, Wed\r"),
         ("Your email (an email address): ", "nobody\r"),
-        ("once more", ""),
+        ("try again", ""),
         ("Your email (an email address): ", "ann@example.com\r"),
     ] {
         session.next(question);

@@ -92,7 +92,7 @@ fn the_status_has_a_colour_and_the_slug_a_column_where_there_is_one() {
     home.ok(&["--data", "store", "create", "-f", "slug.yaml"]);
     let seen = Session::start(&home, &[], &list).end().1;
     assert!(seen.contains("  \u{1b}[33mdraft\u{1b}[0m  ") && seen.contains("  SLUG"), "{seen}");
-    assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 5);
+    assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 6);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn who_reads_hears_which_of_several_failed() {
         assert!(said.contains(&format!("error[not_in_trash]: {id}: it is not in the trash\n")), "{said}");
     }
     let said = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
-    assert!(said.starts_with("error[form_not_found]: nope: no form `nope`\n"), "{said}");
+    assert!(said.starts_with("error[form_not_found]: no form `nope`\n"), "{said}");
 }
 
 #[test]

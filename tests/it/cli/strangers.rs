@@ -87,3 +87,20 @@ fn what_old_stores_hold_cannot_steer_a_terminal_in_any_format() {
         }
     }
 }
+
+#[test]
+fn a_command_in_a_hint_can_be_pasted_whatever_it_names() {
+    let home = Home::new();
+    let hint = |arguments: &[&str]| {
+        let run = home.run(arguments).expect(2);
+        run.stderr.split_once("= help: ").unwrap().1.trim_end().to_owned()
+    };
+    assert_eq!(hint(&["create", "x; touch y"]), "forms create -f 'x; touch y'");
+    assert_eq!(hint(&["create", "$(touch y)"]), "forms create -f '$(touch y)'");
+    assert!(hint(&["--data", "no such;dir", "list"]).contains("--data 'no such;dir', or"));
+    let stray = hint(&["create", "x\u{1b}[31m\u{202e}"]);
+    assert_eq!(stray, "forms create -f $'x\\U0000001b[31m\\U0000202e'");
+    let file = home.write("esc\u{1b}[31m.yaml", "title: T\n");
+    let told = home.ok(&["validate", file.file_name().unwrap().to_str().unwrap()]);
+    assert_eq!(told, "esc\\u{1b}[31m.yaml: ok\n");
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forms::domain::admission::Refusal;
+use forms::domain::admission::{Refusal, Shut};
 use forms::domain::filter::FormFilter;
 use forms::domain::form::{Form, Status};
 use forms::domain::revision::Expected;
@@ -224,8 +224,11 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
         let step = update_form(&*store, workspace(1), id, change(edit), Expected::Any, at(20)).await;
         assert!(matches!(step, Step::Done(_)));
     }
-    let filter =
-        |status, title: Option<&str>| FormFilter { trashed: false, status, title: title.map(str::to_owned) };
+    let filter = |status, title: Option<&str>| FormFilter {
+        status,
+        title: title.map(str::to_owned),
+        ..FormFilter::default()
+    };
     let cases = [
         (filter(None, None), &[9, 8, 7, 6, 5, 4, 3, 2, 1][..]),
         (filter(Some(Status::Draft), None), &[7, 4, 1]),
@@ -253,6 +256,23 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
         assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), Some(expected.len() as u64));
     }
     assert_eq!(store.count_forms(workspace(2), &filter(None, None)).await.unwrap(), Some(0));
+    for (edit, reason) in [
+        (r#"{"settings":{"closed":true}}"#, Shut::Closed),
+        (r#"{"settings":{"closes_at":"1970-01-01T00:00:00Z"}}"#, Shut::Expired),
+        (r#"{"settings":{"opens_at":"9999-01-01T00:00:00Z"}}"#, Shut::NotOpenYet),
+    ] {
+        let filter =
+            |reason, now| FormFilter { accepting_reason: Some((reason, at(now))), ..filter(None, None) };
+        let step = update_form(&*store, workspace(1), form_id(9), change(edit), Expected::Any, at(30)).await;
+        assert!(matches!(step, Step::Done(_)));
+        let listed = store.list_forms(workspace(1), &filter(reason, 31), None, 9).await.unwrap().rows;
+        assert_eq!(listed.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [form_id(9)], "{reason}");
+        assert_eq!(store.count_forms(workspace(1), &filter(reason, 31)).await.unwrap(), Some(1));
+        let undo = change(r#"{"settings":{"closed":null,"opens_at":null,"closes_at":null}}"#);
+        update_form(&*store, workspace(1), form_id(9), undo, Expected::Any, at(32)).await;
+        assert_eq!(store.count_forms(workspace(1), &filter(reason, 33)).await.unwrap(), Some(0));
+        assert_eq!(store.count_forms(workspace(1), &filter(Shut::Draft, 33)).await.unwrap(), Some(3));
+    }
 }
 
 pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Bench) {
