@@ -15,6 +15,9 @@ use crate::cli::output::{visible, visible_lines};
 use crate::domain::violation::{MOST_VIOLATIONS, Violation};
 
 /// One thing that is wrong.
+/// Columns of a snippet, at least and at most: in fewer, the renderer cuts away what it points at.
+const SNIPPET_WIDTH: (usize, usize) = (60, 140);
+
 #[derive(Debug, Clone, Default)]
 pub struct Finding {
     /// The stable code, if this kind of failure has one.
@@ -108,7 +111,7 @@ impl Finding {
         group = group.elements(notes.iter().map(|note| Level::NOTE.message(&**note)));
         group = group.elements(help.iter().map(|help| Level::HELP.message(&**help)));
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let drawn = renderer.term_width(width).render(&[group]);
+        let drawn = renderer.term_width(width.clamp(SNIPPET_WIDTH.0, SNIPPET_WIDTH.1)).render(&[group]);
         if self.mark.is_some() {
             return drawn;
         }
