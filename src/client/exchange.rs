@@ -79,7 +79,9 @@ impl Client {
                 }
             };
             let wait = wait.unwrap_or_else(|| self.pause(tries));
-            if tries > self.patience.retries || started.elapsed() + wait >= self.patience.timeout {
+            if tries > self.patience.retries
+                || started.elapsed().saturating_add(wait) >= self.patience.timeout
+            {
                 let is_unsure = maybe_done && request.makes_something();
                 return Err(if is_unsure { ClientError::Unsure(Box::new(error)) } else { error });
             }
