@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 
 use super::set::Setting;
 use super::{questions, rejected, wizard};
@@ -213,19 +212,19 @@ impl Create {
     ) -> Result<(), CliError> {
         let (output, form) = (&session.output, form.to_string());
         if self.dry_run {
-            let tried = client.try_form(&form).await.map_err(refused)?;
+            let tried = client.create_form(&form, true).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the server would take it; nothing was stored");
             return Ok(());
         }
-        let created = client.create_form(&form).await.map_err(refused)?;
+        let created = client.create_form(&form, false).await.map_err(refused)?;
         if let Some(draft) = draft {
             draft.discard();
         }
         let (id, again) = (created.id.to_string(), session.again());
         if self.publish {
             let published =
-                client.update_form(&id, &json!({"status": "published"}), false).await.map_err(|error| {
+                client.update_form(&id, r#"{"status":"published"}"#, None, false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
                     CliError::Client { error, notes, help: Some(format!("{again} publish {id}")) }
                 })?;
@@ -260,7 +259,7 @@ fn definition(form: &Value) -> Result<Definition, CliError> {
 async fn rehearse(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
     let mut several = Several::begin(session, documents.len());
     for document in documents {
-        let tried = match client.try_form(&document.body()).await {
+        let tried = match client.create_form(&document.body(), true).await {
             Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
                 return Err(error.into());
             }

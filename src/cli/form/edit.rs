@@ -108,7 +108,7 @@ impl Base {
         let patch =
             patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
         let client = session.client().await?;
-        let sent = client.update_revision(&self.id(), &patch, &self.revision, dry_run).await;
+        let sent = client.update_form(&self.id(), &patch, Some(&self.revision), dry_run).await;
         sent.map_err(CliError::from)
     }
 }

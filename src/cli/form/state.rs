@@ -96,7 +96,7 @@ async fn change(
 ) -> Result<(), CliError> {
     let client = session.client().await?;
     each(session, forms, async |form| {
-        let changed = client.update_form(form, patch, dry_run).await?;
+        let changed = client.update_form(form, &patch.to_string(), None, dry_run).await?;
         if dry_run {
             session.output.object(&changed, || "(dry run)\n".to_owned())?;
             session
