@@ -9,6 +9,7 @@ use crate::cli::exit::CliError;
 use crate::cli::form::{name, or_opened, shut};
 use crate::cli::given::{Given, Input, all};
 use crate::cli::spelling;
+use crate::cli::violations;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::budget::Budget;
@@ -159,23 +160,15 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
 pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = problem.errors.iter().map(server_finding);
-            let findings = written.marked(findings.collect());
+            let finding = |violation: &Violation| {
+                Finding::of(violation).help(violations::help(&violation.last_step(), violation))
+            };
+            let findings = written.marked(problem.errors.iter().map(finding).collect());
             Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
         other => or_opened(other, &name(form)),
     }
-}
-
-/// Renders a violation that the server reported. Its help is the most similar allowed name, else the
-/// server's own, else all that is allowed.
-fn server_finding(violation: &Violation) -> Finding {
-    let near = || similar_id(&violation.last_step(), &violation.allowed);
-    let allowed = || Some(violation.allowed.join(", ")).filter(|allowed| !allowed.is_empty());
-    let help = near().map(|name| format!("a similar name exists: `{name}`"));
-    let help = help.or_else(|| violation.help.clone());
-    Finding::of(violation).help(help.or_else(|| Some(format!("expected one of: {}", allowed()?))))
 }
 
 /// The questions of a form, as the API gave them.
