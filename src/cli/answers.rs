@@ -132,7 +132,8 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp) -> Result<Strin
         findings.push(wrong(&questions, &answers, violation));
     }
     if !findings.is_empty() {
-        return Err(not_sent(written.marked(findings)).into());
+        let problem = Problem::new(Code::ValidationFailed);
+        return Err(Report::with_outcome(written.marked(findings), "nothing was sent", problem).into());
     }
     answers.append(&mut unknown_ones);
     Ok(written.body(answers))
@@ -164,7 +165,7 @@ pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliE
                 Finding::of(violation).help(violations::help(&violation.last_step(), violation))
             };
             let findings = written.marked(problem.errors.iter().map(finding).collect());
-            Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
+            Report::with_outcome(findings, "nothing was sent", *problem).into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
         other => or_opened(other, &name(form)),
@@ -271,10 +272,4 @@ fn answerable(questions: &[Question]) -> Vec<String> {
 /// The key of the answer that breaks a rule.
 pub fn key(violation: &Violation) -> String {
     unescape(violation.pointer.split('/').nth(2).unwrap_or_default())
-}
-
-fn not_sent(findings: Vec<Finding>) -> Report {
-    let problems = if findings.len() == 1 { "problem" } else { "problems" };
-    let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
-    Report { findings, summary, problem: Problem::new(Code::ValidationFailed) }
 }

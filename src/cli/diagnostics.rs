@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 use crate::api::{Code, Problem};
 use crate::cli::exit::Exit;
 use crate::cli::output::{visible, visible_lines};
+use crate::cli::words::counted;
 use crate::domain::violation::{MOST_VIOLATIONS, Violation};
 
-/// One thing that is wrong.
 /// Columns of a snippet, at least and at most: in fewer, the renderer cuts away what it points at.
 const SNIPPET_WIDTH: (usize, usize) = (60, 140);
 
+/// One thing that is wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Finding {
     /// The stable code, if this kind of failure has one.
@@ -168,8 +169,7 @@ impl Report {
             place(one).is_some() && place(one) == place(other) && one.message == other.message
         });
         let summary = match findings.len() {
-            1 => format!("{file}: 1 problem found"),
-            count @ ..=MOST_VIOLATIONS => format!("{file}: {count} problems found"),
+            count @ ..=MOST_VIOLATIONS => format!("{file}: {} found", counted(count, "problem")),
             // Of very many, not all are looked for.
             _ => format!(
                 "{file}: more than {MOST_VIOLATIONS} problems found, the first {MOST_VIOLATIONS} are shown"
@@ -177,6 +177,12 @@ impl Report {
         };
         findings.truncate(MOST_VIOLATIONS);
         Self { findings, summary: Some(summary), problem: Problem::new(Code::ValidationFailed) }
+    }
+
+    /// A report that ends with the number of `findings` and with the `outcome`.
+    pub fn with_outcome(findings: Vec<Finding>, outcome: &str, problem: Problem) -> Self {
+        let summary = format!("{}, {outcome}", counted(findings.len(), "problem"));
+        Self { findings, summary: Some(summary), problem }
     }
 
     /// How a command ends with it.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::set::Setting;
 use super::{questions, rejected, wizard};
-use crate::api::{Code, FormCreated, Problem};
+use crate::api::{Code, Problem};
 use crate::cli::answers;
 use crate::cli::diagnostics::Report;
 use crate::cli::document::{self, Document};
@@ -16,6 +16,7 @@ use crate::cli::prompt;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::violations::draw_violations;
+use crate::cli::words::counted;
 use crate::client::{Client, ClientError};
 use crate::domain::definition::Definition;
 use crate::domain::json::{Object, Value};
@@ -232,8 +233,9 @@ impl Create {
             output.done(&format!("created and published \"{}\"", published.title));
         } else {
             output.object(&created, || format!("{id}\n"))?;
-            output.done(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
             let questions = answers::questions(&created.questions);
+            let count = counted(questions.len(), "question");
+            output.done(&format!("created \"{}\" (draft, {count})", created.title));
             match answers::ids(&questions).is_empty() {
                 true => output.say(&format!("next: add a question: {again} edit {id}")),
                 false => output.say(&format!("next: {again} publish {id}")),
@@ -286,12 +288,5 @@ fn lost(error: ClientError) -> CliError {
     match error {
         ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
         other => other.into(),
-    }
-}
-
-fn count(form: &FormCreated) -> String {
-    match answers::questions(&form.questions).len() {
-        1 => "1 question".to_owned(),
-        count => format!("{count} questions"),
     }
 }

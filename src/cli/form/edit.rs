@@ -12,10 +12,11 @@ use super::{edit_loop, not_stored, rejected};
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::document;
 use crate::cli::exit::CliError;
-use crate::cli::failure::{self, grouped};
+use crate::cli::failure;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
+use crate::cli::words::counted;
 use crate::client::{ClientError, Received, Revision, SubmissionQuery};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
@@ -228,8 +229,7 @@ async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option
         async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
     match count.await {
         Some(0) => None,
-        Some(1) => Some("1 answer".to_owned()),
-        Some(count) => Some(format!("{} answers", grouped(count))),
+        Some(count) => Some(counted(count, "answer")),
         None => Some("answers".to_owned()),
     }
 }

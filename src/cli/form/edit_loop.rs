@@ -14,6 +14,7 @@ use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::session::Session;
+use crate::cli::words::counted;
 use crate::client::{ClientError, Received};
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -195,8 +196,7 @@ fn problems(error: &CliError, edited: &str) -> Option<String> {
         let told = [place.unwrap_or_default(), finding.message.clone(), help.unwrap_or_default()];
         format!("{OURS} {}\n", visible(&told.concat()))
     });
-    let problems =
-        if findings.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", above - 1) };
+    let problems = counted(findings.len(), "problem");
     let head = format!("{OURS} Not saved yet, {problems}. To give up, close the file as it is.\n");
     Some(lines.fold(head, |text, line| text + &line))
 }
