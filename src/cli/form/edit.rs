@@ -261,12 +261,12 @@ fn refused(error: CliError, form: &str, wanted: &Value) -> CliError {
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, (*problem).clone())
         }
-        error => unchanged(error, format!("see what it is now: forms show {form}")),
+        error => explain_conflict(error, format!("see what it is now: forms show {form}")),
     }
 }
 
 /// The failure; with `help` if the form was changed after it was read.
-pub(super) fn unchanged(error: CliError, help: String) -> CliError {
+pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
     let CliError::Client { mut error, notes, help: old } = error else { return error };
     let help = match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {

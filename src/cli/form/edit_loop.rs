@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::create::in_file;
 use super::diff::{diff, lines};
-use super::edit::{Base, Edit, unchanged};
+use super::edit::{Base, Edit, explain_conflict};
 use crate::api::FormDetail;
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{self, Document};
@@ -46,7 +46,7 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
         _ => Draft::create(session, &id, &text, &continuing)?,
     };
     if let Some(file) = command.file.as_ref().filter(|file| *file != Path::new("-")) {
-        draft.is_of(file);
+        draft.set_origin(file);
     }
     let mut last = None;
     loop {
@@ -121,13 +121,13 @@ async fn attempt(
         Ok(form) => Ok(Some(form)),
         Err(error) if is_conflict(&error) => {
             show_conflict(session, base).await;
-            Err(unchanged(
+            Err(explain_conflict(
                 error,
                 format!("forms edit {} -f FILE compares FILE with the form as it is now", base.id()),
             ))
         }
         Err(CliError::Client { error, .. }) if has_places(&error) => Err(in_file(&document, error)),
-        Err(error) => Err(unchanged(error, format!("see what it is now: forms show {}", base.id()))),
+        Err(error) => Err(explain_conflict(error, format!("see what it is now: forms show {}", base.id()))),
     }
 }
 
