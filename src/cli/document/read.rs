@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
     fn syntax(&self, error: &serde_yaml::Error) -> Finding {
         match error.location() {
             Some(at) if self.source[position(&self.source, at.line(), at.column())..].starts_with('\t') => {
-                let message = "a tab cannot stand here: YAML is indented with spaces".to_owned();
+                let message = "a tab is not allowed here: YAML is indented with spaces".to_owned();
                 self.malformed(message, at.line(), at.column())
             }
             Some(at) => {
@@ -357,7 +357,7 @@ mod tests {
             ("a: 1\nb: 2\na: 3\n", "field `a` is given twice"),
             ("a: &x {c: 1}\n<<: *x\n", "merge keys are not supported"),
             ("a: !env SECRET\n", "unknown tag `!env`"),
-            ("a: .inf\n", "`.inf` is no number in JSON"),
+            ("a: .inf\n", "`.inf` is not a valid JSON number"),
             ("? [a]\n: 1\n", "a key must be text"),
         ] {
             let found = findings("a.yaml", text);

@@ -77,7 +77,7 @@ impl Create {
                 Some(_) => format!("a question follows its flag: -Q '{stray}'"),
                 None => format!("forms create -f {stray}"),
             };
-            return Err(CliError::usage_with_help(format!("`{stray}` has no flag in front"), help));
+            return Err(CliError::usage_with_help(format!("unexpected argument `{stray}`"), help));
         }
         match (&self.file, &self.title) {
             (Some(file), _) => self.of_file(session, file).await,

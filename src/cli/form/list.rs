@@ -34,7 +34,7 @@ Examples:
   forms list -o jsonl | jq -r .title"
 )]
 pub struct List {
-    /// Show so many at most
+    /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them

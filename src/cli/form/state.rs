@@ -9,6 +9,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::answers;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
+use crate::cli::words::counted;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
@@ -126,7 +127,8 @@ pub(super) fn state(form: &FormDetail) -> String {
         OpenEnum::Known(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
         OpenEnum::Known(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
         OpenEnum::Known(Shut::Full) => {
-            format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
+            let limit = counted(settings.max_responses.unwrap_or_default(), "response");
+            format!("has reached its limit of {limit}")
         }
         OpenEnum::Unknown(reason) => format!("takes no answers: {}", reason.replace('_', " ")),
     }

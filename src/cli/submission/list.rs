@@ -41,7 +41,7 @@ pub(super) struct List {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
-    /// Show so many at most
+    /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
     /// Show all of them
