@@ -62,7 +62,8 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'_, str>>::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom(format_args!("`{text}` is no RFC 3339 time")))
+        Self::parse(&text)
+            .ok_or_else(|| de::Error::custom(format_args!("`{text}` is not a valid RFC 3339 time")))
     }
 }
 

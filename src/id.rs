@@ -16,7 +16,7 @@ pub trait Random: Send + Sync {
 
 /// A text that is no identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {kind} id")]
+#[error("`{text}` is not a valid {kind} id")]
 pub struct NoId {
     kind: &'static str,
     text: String,

@@ -49,13 +49,13 @@ macro_rules! codes {
 
 codes! {
     MalformedJson "malformed_json" 400 "The body is not valid JSON"
-        "The body must be one JSON value in UTF-8. Keys that stand twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
+        "The body must be one JSON value in UTF-8. Keys that appear twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
     InvalidQuery "invalid_query" 400 "A query parameter is not valid"
-        "The address has a parameter that this operation does not know, a value that does not fit it, or a filter that can take nothing: `filter[score][gte]=9` of a rating from 1 to 5. Each entry of `errors` points to one parameter, `/limit` or `/filter/score/gte`, and says what would fit.";
+        "A parameter is unknown, its value is not valid, or a filter can match nothing: `filter[score][gte]=9` of a rating from 1 to 5. Each entry of `errors` points to one parameter, `/limit` or `/filter/score/gte`, and says what was expected.";
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
         "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
-        "What comes before the body is no HTTP/1.1, or one of its headers is not valid: the detail tells which, and what it must be. `Host` names a host; a header that has one value stands once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
+        "Malformed HTTP/1.1 request head, or a header that is not valid: the detail names it and what was expected. `Host` names a host; a header with a single value is given once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
     Unauthorized "unauthorized" 401 "The API key is missing or not valid"
         "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys are answered alike.";
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"
@@ -79,16 +79,16 @@ codes! {
     FormClosed "form_closed" 409 "The form is closed"
         "Its author has closed it; `closed_message`, if there is one, is the detail. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
     FormNotOpenYet "form_not_open_yet" 409 "The form does not take answers yet"
-        "`settings.opens_at` tells when it will.";
+        "`settings.opens_at` is the time from which it does.";
     FormExpired "form_expired" 409 "The form takes no more answers"
-        "The time in `settings.closes_at` is over. A later one, or none, opens the form again.";
-    FormFull "form_full" 409 "The form has all the answers it takes"
-        "`settings.max_responses` is reached. A higher number opens the form again, as does none, and a submission that is deleted makes room for another. One that is restored needs a seat, too.";
+        "The time in `settings.closes_at` has passed. A later one, or none, opens the form again.";
+    FormFull "form_full" 409 "The form has reached its response limit"
+        "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. A restored submission counts, too.";
     SlugTaken "slug_taken" 409 "Another form has this slug"
         "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` names it. A form in the trash has none, and may meet this when it is restored.";
-    NotInTrash "not_in_trash" 409 "What is to be restored is not in the trash"
+    NotInTrash "not_in_trash" 409 "The form or submission is not in the trash"
         "It was restored before, or never deleted. There is nothing to do.";
-    VersionMismatch "version_mismatch" 412 "It has changed since it was read"
+    VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"
         "`If-Match` names the revision that the change was made for, and the form or submission is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
         "`GET /api/v1/limits` shows how large it may be (`max_body`, `max_definition`).";
@@ -105,13 +105,13 @@ codes! {
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
         "A form needs at least one question before it can be published.";
     RateLimited "rate_limited" 429 "Too many requests"
-        "Too many requests with keys that are not valid came from this address. `Retry-After` tells in how many seconds to try again; a valid key still passes.";
+        "Too many requests with keys that are not valid came from this address. `Retry-After` is the number of seconds to wait; a valid key still passes.";
     HeadersTooLarge "headers_too_large" 431 "The request's headers are too large"
         "`GET /api/v1/limits` shows how large and how many they may be (`max_head`, `max_headers`).";
     Internal "internal" 500 "Something went wrong in the server"
         "The cause is in the server's log under the request id. Whether the operation has happened is not known: repeat it with the same `Idempotency-Key`, or look.";
     StoreUnavailable "store_unavailable" 503 "The store is not available at the moment"
-        "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` tells in how many seconds to try again.";
+        "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` is the number of seconds to wait.";
     StorageFull "storage_full" 503 "The server's disk is full"
         "Less is free on the server's disk than `--min-free` keeps (128 MiB by default). Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
     Overloaded "overloaded" 503 "The server is overloaded"

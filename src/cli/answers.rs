@@ -9,6 +9,7 @@ use crate::cli::exit::CliError;
 use crate::cli::form::{name, or_opened, shut};
 use crate::cli::given::{Given, Input, all};
 use crate::cli::spelling;
+use crate::cli::violations;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::budget::Budget;
@@ -131,7 +132,8 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp, again: &str) ->
         findings.push(wrong(&questions, &answers, violation));
     }
     if !findings.is_empty() {
-        return Err(not_sent(written.marked(findings)).into());
+        let problem = Problem::new(Code::ValidationFailed);
+        return Err(Report::with_outcome(written.marked(findings), "nothing was sent", problem).into());
     }
     answers.append(&mut unknown_ones);
     Ok(written.body(answers))
@@ -159,23 +161,15 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
 pub fn refused(form: &FormDetail, written: &Written, error: ClientError, again: &str) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = problem.errors.iter().map(server_finding);
-            let findings = written.marked(findings.collect());
-            Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
+            let finding = |violation: &Violation| {
+                Finding::of(violation).help(violations::help(&violation.last_step(), violation))
+            };
+            let findings = written.marked(problem.errors.iter().map(finding).collect());
+            Report::with_outcome(findings, "nothing was sent", *problem).into()
         }
         ClientError::Unsure(_) => CliError::of_client(error, format!("{again} responses {}", form.id)),
         other => or_opened(other, &name(form), again),
     }
-}
-
-/// Renders a violation that the server reported. Its help is the most similar allowed name, else the
-/// server's own, else all that is allowed.
-fn server_finding(violation: &Violation) -> Finding {
-    let near = || similar_id(&violation.last_step(), &violation.allowed);
-    let allowed = || Some(violation.allowed.join(", ")).filter(|allowed| !allowed.is_empty());
-    let help = near().map(|name| format!("a similar name exists: `{name}`"));
-    let help = help.or_else(|| violation.help.clone());
-    Finding::of(violation).help(help.or_else(|| Some(format!("expected one of: {}", allowed()?))))
 }
 
 /// The questions of a form, as the API gave them.
@@ -278,10 +272,4 @@ fn answerable(questions: &[Question]) -> Vec<String> {
 /// The key of the answer that breaks a rule.
 pub fn key(violation: &Violation) -> String {
     unescape(violation.pointer.split('/').nth(2).unwrap_or_default())
-}
-
-fn not_sent(findings: Vec<Finding>) -> Report {
-    let problems = if findings.len() == 1 { "problem" } else { "problems" };
-    let summary = Some(format!("{} {problems}, nothing was sent", findings.len()));
-    Report { findings, summary, problem: Problem::new(Code::ValidationFailed) }
 }

@@ -53,7 +53,7 @@ pub struct Global {
     /// Say nothing but results and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Tell each request; twice: its body too
+    /// Log each request to stderr; -vv also logs bodies
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours: auto, always, never

@@ -12,7 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::api::{Code, Problem};
 use crate::cli::exit::Exit;
 use crate::cli::output::{visible, visible_lines};
+use crate::cli::words::counted;
 use crate::domain::violation::{MOST_VIOLATIONS, Violation};
+
+/// Columns of a snippet, at least and at most: in fewer, the renderer cuts away what it points at.
+const SNIPPET_WIDTH: (usize, usize) = (60, 140);
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +112,7 @@ impl Finding {
         group = group.elements(notes.iter().map(|note| Level::NOTE.message(&**note)));
         group = group.elements(help.iter().map(|help| Level::HELP.message(&**help)));
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let drawn = renderer.term_width(width).render(&[group]);
+        let drawn = renderer.term_width(width.clamp(SNIPPET_WIDTH.0, SNIPPET_WIDTH.1)).render(&[group]);
         if self.mark.is_some() {
             return drawn;
         }
@@ -165,8 +169,7 @@ impl Report {
             place(one).is_some() && place(one) == place(other) && one.message == other.message
         });
         let summary = match findings.len() {
-            1 => format!("{file}: 1 problem found"),
-            count @ ..=MOST_VIOLATIONS => format!("{file}: {count} problems found"),
+            count @ ..=MOST_VIOLATIONS => format!("{file}: {} found", counted(count, "problem")),
             // Of very many, not all are looked for.
             _ => format!(
                 "{file}: more than {MOST_VIOLATIONS} problems found, the first {MOST_VIOLATIONS} are shown"
@@ -174,6 +177,12 @@ impl Report {
         };
         findings.truncate(MOST_VIOLATIONS);
         Self { findings, summary: Some(summary), problem: Problem::new(Code::ValidationFailed) }
+    }
+
+    /// A report that ends with the number of `findings` and with the `outcome`.
+    pub fn with_outcome(findings: Vec<Finding>, outcome: &str, problem: Problem) -> Self {
+        let summary = format!("{}, {outcome}", counted(findings.len(), "problem"));
+        Self { findings, summary: Some(summary), problem }
     }
 
     /// How a command ends with it.

@@ -42,8 +42,8 @@ impl Draft {
         Ok(Self { path: Some(path), command, given: text.to_owned(), origin: None, output })
     }
 
-    /// The text came from `file`, which has it if the person does not change it.
-    pub fn is_of(&mut self, file: &Path) {
+    /// Records the `file` that the text came from, which has it if the person does not change it.
+    pub fn set_origin(&mut self, file: &Path) {
         self.origin = Some(file.display().to_string());
     }
 

@@ -17,7 +17,7 @@ pub const VARIABLES: [(&str, &str); 17] = [
     ("FORCE_COLOR", "set and not 0: colours also where there is no terminal"),
     ("CLICOLOR_FORCE", "as FORCE_COLOR"),
     ("TERM", "`dumb`: no colours, and nothing is asked"),
-    ("XDG_RUNTIME_DIR", "below it a running server tells this user's commands of itself"),
+    ("XDG_RUNTIME_DIR", "folder where a running server announces itself to your commands"),
     ("XDG_STATE_HOME", "the same, where XDG_RUNTIME_DIR is not set"),
     ("FORMS_LOG", "what `serve` logs: error, warn, info (default), debug"),
     ("VISUAL", "the editor of `forms edit`, with its arguments; without it EDITOR, then vi"),

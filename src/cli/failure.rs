@@ -33,7 +33,7 @@ pub const CODES: [(&str, &str); 11] = [
     ),
     ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
     ("declined", "The question was answered with no. Nothing was done."),
-    ("closed_pipe", "Whoever read the output has gone. That is no failure."),
+    ("closed_pipe", "The reader closed the output, as `head` does. That is not a failure."),
     ("interrupted", "Ctrl-C was pressed. What was sent before may have been carried out."),
     (
         "unreachable",
@@ -41,7 +41,7 @@ pub const CODES: [(&str, &str); 11] = [
     ),
     (
         "unexpected_answer",
-        "Something answers at the address, and it is no forms server, or one of another version. `forms whoami` shows where the address came from.",
+        "What answers at the address is not a forms server, or one of another version. `forms whoami` shows where the address came from.",
     ),
 ];
 

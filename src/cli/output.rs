@@ -86,7 +86,7 @@ impl Output {
         let stream = |is_terminal| Stream { is_terminal, colour: colours(colour, environment, is_terminal) };
         let talk = stream(io::stderr().is_terminal());
         let (_, columns) = console::Term::stderr().size();
-        let width = if talk.is_terminal { usize::from(columns).clamp(60, 140) } else { 100 };
+        let width = if talk.is_terminal { usize::from(columns) } else { 100 };
         let result = stream(io::stdout().is_terminal());
         let format = format.unwrap_or(Format::Table);
         let (series, found, warnings) = (RefCell::new(None), RefCell::new(None), RefCell::new(Vec::new()));

@@ -98,7 +98,14 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
 
 /// The servers of this user that are running and have a file in one of the `folders`.
 pub fn live_in(folders: &[PathBuf]) -> Vec<Live> {
-    folders.iter().flat_map(|folder| live(folder)).collect()
+    let mut servers: Vec<Live> = Vec::new();
+    for server in folders.iter().flat_map(|folder| live(folder)) {
+        // Two folders are one where a link leads from one to the other.
+        if !servers.iter().any(|known| (known.pid, &known.url) == (server.pid, &server.url)) {
+            servers.push(server);
+        }
+    }
+    servers
 }
 
 /// The servers of this user that are running. Files of those that are not are taken away.

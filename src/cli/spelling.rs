@@ -9,9 +9,9 @@ use crate::domain::similar::similar;
 use crate::domain::violation::Rule;
 
 /// An option of a question: what is sent, and what people read.
-struct Choice {
-    value: String,
-    label: String,
+pub struct Choice {
+    pub value: String,
+    pub label: String,
 }
 
 /// What to write as the answer to `question`, whose id is `id`, where `wrong` breaks `rule`.
@@ -99,7 +99,8 @@ fn in_other_words(question: &Question, id: &str, text: &str) -> String {
     format!("; in other words: {}", quoted(&format!("{id}:={answer}")))
 }
 
-fn choices(question: &Question) -> Vec<Choice> {
+/// The options of `question`; none if it has none.
+pub fn choices(question: &Question) -> Vec<Choice> {
     let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
     options.iter().filter_map(Choice::of).collect()
 }

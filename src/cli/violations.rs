@@ -52,9 +52,14 @@ fn container(form: &Value, pointer: &str) -> Option<String> {
 
 /// A broken rule of `form` with what to do about it.
 fn of_violation(form: &Value, violation: &Violation) -> Finding {
-    let written = written(form, violation);
-    let help = meant(&written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation));
+    let help = help(&written(form, violation), violation);
     Finding::of(violation).help(help.map(|help| wrapped(&help, LIST_WIDTH)))
+}
+
+/// What to do about a broken rule: the name that was meant by the `written` one, else the command or the server's words that
+/// help, else all that is allowed.
+pub fn help(written: &str, violation: &Violation) -> Option<String> {
+    meant(written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation))
 }
 
 /// The name that was meant by the `written` one.

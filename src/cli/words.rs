@@ -1,5 +1,6 @@
 //! Values as people read them, in place of JSON.
 
+use crate::cli::failure::grouped;
 use crate::domain::json::Value;
 
 /// `value` as people read it: `red, "dark blue"` for a list, `red, blue "Dark blue"` for options with their labels, `1 = bad, 5 = good` for the labels of
@@ -25,9 +26,17 @@ pub fn said_item(value: &Value) -> String {
     }
 }
 
+/// `count` and what is counted, whose plural ends in `s`: `1 problem`, `1 204 problems`.
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {noun}"),
+        count => format!("{} {noun}s", grouped(count)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::{counted, said};
     use crate::domain::json::parse;
 
     #[test]
@@ -44,5 +53,11 @@ mod tests {
         ] {
             assert_eq!(said(&parse(json).unwrap()), expected);
         }
+    }
+
+    #[test]
+    fn one_of_a_thing_is_singular() {
+        let texts = [0_usize, 1, 2, 1204].map(|count| counted(count, "problem"));
+        assert_eq!(texts, ["0 problems", "1 problem", "2 problems", "1 204 problems"]);
     }
 }

@@ -20,12 +20,44 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None, at: None }
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), body: None, at: None }
     }
 
-    pub(super) fn new(method: Method, path: impl Into<String>, body: String) -> Self {
-        Self { method, path: path.into(), body: Some(body), at: None }
+    pub(super) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(super) fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    pub(super) fn patch(path: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, path)
+    }
+
+    pub(super) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    /// With this body in JSON.
+    pub(super) fn body(mut self, body: &str) -> Self {
+        self.body = Some(body.to_owned());
+        self
+    }
+
+    /// With the query parameter `name`, if it is set.
+    pub(super) fn flag(mut self, name: &str, is_set: bool) -> Self {
+        if is_set {
+            self.path += &format!("?{name}=true");
+        }
+        self
+    }
+
+    /// For this revision alone, if there is one.
+    pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
+        self.at = revision.cloned();
+        self
     }
 
     /// Whether carrying it out twice makes two things, were it not for an idempotency key.
@@ -79,7 +111,9 @@ impl Client {
                 }
             };
             let wait = wait.unwrap_or_else(|| self.pause(tries));
-            if tries > self.patience.retries || started.elapsed() + wait >= self.patience.timeout {
+            if tries > self.patience.retries
+                || started.elapsed().saturating_add(wait) >= self.patience.timeout
+            {
                 let is_unsure = maybe_done && request.makes_something();
                 return Err(if is_unsure { ClientError::Unsure(Box::new(error)) } else { error });
             }

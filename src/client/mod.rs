@@ -11,11 +11,9 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::Method;
 use reqwest::header::ETAG;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::api::{
     Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, Whoami,
@@ -128,16 +126,13 @@ impl Client {
         self
     }
 
-    /// Creates a form from its definition in JSON.
-    pub async fn create_form(&self, definition: &str) -> Result<Received<FormCreated>, ClientError> {
-        let request = Request::new(Method::POST, "/api/v1/forms", definition.to_owned());
-        self.decode(&self.send(&request).await?.body)
-    }
-
-    /// Checks a definition as creating a form from it would, and stores nothing: the form without its id.
-    pub async fn try_form(&self, definition: &str) -> Result<Box<RawValue>, ClientError> {
-        let request = Request::new(Method::POST, "/api/v1/forms?dry_run=true", definition.to_owned());
-        self.decode(&self.send(&request).await?.body)
+    /// Creates a form from its definition in JSON. A `dry_run` only checks: the form as it would be, with an id of zeros.
+    pub async fn create_form(
+        &self,
+        definition: &str,
+        dry_run: bool,
+    ) -> Result<Received<FormCreated>, ClientError> {
+        self.call(Request::post("/api/v1/forms").flag("dry_run", dry_run).body(definition)).await
     }
 
     /// The workspace's forms, newest first, `page` at a time.
@@ -148,19 +143,7 @@ impl Client {
 
     /// One form.
     pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
-        self.decode(&self.send(&Request::get(form_path(form)?)).await?.body)
-    }
-
-    /// Changes a form by a merge patch. A `dry_run` only checks: the form as it would be.
-    pub async fn update_form<P: Serialize>(
-        &self,
-        form: &str,
-        patch: &P,
-        dry_run: bool,
-    ) -> Result<Received<FormDetail>, ClientError> {
-        let body = serde_json::to_string(patch).map_err(|error| self.unexpected(error.to_string()))?;
-        let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, body);
-        self.decode(&self.send(&request).await?.body)
+        self.call(Request::get(form_path(form)?)).await
     }
 
     /// One form, and which revision of it that is.
@@ -171,55 +154,37 @@ impl Client {
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
     }
 
-    /// Changes a form by a merge patch in JSON, if it is still at the revision `at`. A `dry_run` only checks: the form
-    /// as it would be.
-    pub async fn update_revision(
+    /// Changes a form by a merge patch in JSON; where a revision is given, only if the form is still at it. A `dry_run`
+    /// only checks: the form as it would be.
+    pub async fn update_form(
         &self,
         form: &str,
         patch: &str,
-        at: &Revision,
+        at: Option<&Revision>,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, ClientError> {
-        let request = Request::new(Method::PATCH, patch_path(form, dry_run)?, patch.to_owned());
-        let request = Request { at: Some(at.clone()), ..request };
-        self.decode(&self.send(&request).await?.body)
+        self.call(Request::patch(form_path(form)?).flag("dry_run", dry_run).body(patch).at(at)).await
     }
 
     /// Moves a form to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
-        let query = if purge { "?purge=true" } else { "" };
-        let path = form_path(form)? + query;
-        self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
-        Ok(())
+        self.send(&Request::delete(form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
     /// Takes a form out of the trash again.
     pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
-        let path = form_path(form)? + "/restore";
-        let request = Request { method: Method::POST, path, body: None, at: None };
-        self.decode(&self.send(&request).await?.body)
+        self.call(Request::post(form_path(form)? + "/restore")).await
     }
 
-    /// Sends a submission: its body in JSON.
+    /// Sends a submission: its body in JSON. A `dry_run` only checks.
     pub async fn create_submission(
         &self,
         form: &str,
         body: &str,
+        dry_run: bool,
     ) -> Result<Received<SubmissionBody>, ClientError> {
         let path = form_path(form)? + "/submissions";
-        let request = Request::new(Method::POST, path, body.to_owned());
-        self.decode(&self.send(&request).await?.body)
-    }
-
-    /// Checks a submission as sending it would, and stores nothing.
-    pub async fn try_submission(
-        &self,
-        form: &str,
-        body: &str,
-    ) -> Result<Received<SubmissionBody>, ClientError> {
-        let path = form_path(form)? + "/submissions?dry_run=true";
-        let request = Request::new(Method::POST, path, body.to_owned());
-        self.decode(&self.send(&request).await?.body)
+        self.call(Request::post(path).flag("dry_run", dry_run).body(body)).await
     }
 
     /// The form's submissions, newest first, `page` at a time.
@@ -241,15 +206,12 @@ impl Client {
         query: &SubmissionQuery,
     ) -> Result<Option<u64>, ClientError> {
         let path = format!("{}/submissions?{}&count=true", form_path(form)?, query.parameters(1));
-        Ok(self.decode::<Count>(&self.send(&Request::get(path)).await?.body)?.total)
+        Ok(self.call::<Count>(Request::get(path)).await?.total)
     }
 
     /// Moves a submission to the trash, or erases it. That it is gone after a lost answer is success too.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
-        let query = if purge { "?purge=true" } else { "" };
-        let path = submission_path(form, id)? + query;
-        self.send(&Request { method: Method::DELETE, path, body: None, at: None }).await?;
-        Ok(())
+        self.send(&Request::delete(submission_path(form, id)?).flag("purge", purge)).await.map(drop)
     }
 
     /// Takes a submission out of the trash again.
@@ -258,9 +220,7 @@ impl Client {
         form: &str,
         id: &str,
     ) -> Result<Received<SubmissionDetail>, ClientError> {
-        let path = submission_path(form, id)? + "/restore";
-        let request = Request { method: Method::POST, path, body: None, at: None };
-        self.decode(&self.send(&request).await?.body)
+        self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
     /// One submission.
@@ -269,12 +229,17 @@ impl Client {
         form: &str,
         id: &str,
     ) -> Result<Received<SubmissionDetail>, ClientError> {
-        self.decode(&self.send(&Request::get(submission_path(form, id)?)).await?.body)
+        self.call(Request::get(submission_path(form, id)?)).await
     }
 
     /// Who the key's owner is.
     pub async fn whoami(&self) -> Result<Whoami, ClientError> {
-        self.decode(&self.send(&Request::get("/api/v1/whoami")).await?.body)
+        self.call(Request::get("/api/v1/whoami")).await
+    }
+
+    /// Sends the request and decodes the body of its answer.
+    async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
+        self.decode(&self.send(&request).await?.body)
     }
 
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
@@ -314,10 +279,6 @@ pub fn redacted(key: &str) -> String {
 fn form_path(form: &str) -> Result<String, ClientError> {
     check_name(form, Code::FormNotFound, "form")?;
     Ok(format!("/api/v1/forms/{form}"))
-}
-
-fn patch_path(form: &str, dry_run: bool) -> Result<String, ClientError> {
-    Ok(form_path(form)? + if dry_run { "?dry_run=true" } else { "" })
 }
 
 fn submission_path(form: &str, id: &str) -> Result<String, ClientError> {

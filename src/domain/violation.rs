@@ -48,7 +48,7 @@ rules! {
     InvalidQuestionId "invalid_question_id" "A question id begins with a lower-case letter and has lower-case letters, digits and `_`, 64 at most. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. It is never given to another, so that old answers keep their meaning: choose a new one.";
-    UnknownReference "unknown_reference" "A condition names what is no question before this one. Conditions are decided in the order of the questions, so only earlier ones can be named.";
+    UnknownReference "unknown_reference" "A condition names an id that is not of an earlier question. Conditions are decided in the order of the questions, so only earlier ones can be named.";
     ImpossibleCondition "impossible_condition" "A test of a condition can never be true: it asks for a value that the question cannot have (with `ne`, it is always true), a number outside its range, or one of no values. It would hide the question for good, without anybody noticing. Each test is examined by itself.";
     InvalidSlug "invalid_slug" "A slug is words of lower-case letters and digits, joined by single hyphens, 64 characters at most: `customer-feedback`.";
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
@@ -61,13 +61,13 @@ rules! {
     InvalidEmail "invalid_email" "The text is not an email address like name@example.com. Quoted local parts, comments and address literals are refused: nearly always they are mistakes.";
     DomainNotAllowed "domain_not_allowed" "The question takes addresses of certain domains only, or not of this one.";
     SchemeNotAllowed "scheme_not_allowed" "The question takes addresses with certain schemes only.";
-    InvalidUrl "invalid_url" "The text is no absolute address of a page, with its scheme and host, as `https://example.com/page` is. What a browser would mend in silence, such as white space, is refused.";
-    InvalidPhone "invalid_phone" "The text is no possible phone number: write it with `+` and its country, like +49 30 901820, or as it is dialled in the question's default country.";
-    InvalidDate "invalid_date" "The text is no date that exists, written as 2027-03-13.";
-    InvalidTime "invalid_time" "The text is no time of day, written as 09:30 or 09:30:00.";
-    InvalidDatetime "invalid_datetime" "The text is no date and time with its offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
+    InvalidUrl "invalid_url" "The text is not a valid absolute URL with scheme and host, such as `https://example.com/page`. What a browser would mend in silence, such as white space, is refused.";
+    InvalidPhone "invalid_phone" "The text is not a valid phone number: write it with `+` and its country, like +49 30 901820, or as it is dialled in the question's default country.";
+    InvalidDate "invalid_date" "The text is not a valid date such as 2027-03-13.";
+    InvalidTime "invalid_time" "The text is not a valid time of day such as 09:30 or 09:30:00.";
+    InvalidDatetime "invalid_datetime" "The text is not a valid date and time with offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
     NotAnOption "not_an_option" "The value is none of the question's options. What counts is an option's `value`, not its label, and case matters.";
-    DuplicateOption "duplicate_option" "The same option stands twice in a list.";
+    DuplicateOption "duplicate_option" "The same option appears twice in a list.";
     UnknownRow "unknown_row" "The question has no row with this name.";
     TooFew "too_few" "There are fewer items than asked for; the message says how many must be.";
     NotAnInteger "not_an_integer" "The question asks for a whole number.";

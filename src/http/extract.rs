@@ -127,7 +127,7 @@ async fn read_text(
     match std::str::from_utf8(&bytes) {
         Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
         Err(error) => {
-            let detail = format!("the body is no UTF-8 after byte {}", error.valid_up_to());
+            let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
             Err(Failure::because(Code::MalformedJson, detail))
         }
     }

@@ -66,6 +66,13 @@ const FENCES: &[(&str, &[&str])] = &[
     ("serde_yaml", &["src/cli/document/"]),
     ("regex", &["src/domain/filter.rs"]),
     ("regex_automata", &["src/domain/pattern.rs"]),
+    ("regex_syntax", &["src/domain/pattern.rs", "src/domain/ecma262.rs"]),
+    ("console", &["src/cli/"]),
+    ("textwrap", &["src/cli/"]),
+    ("tempfile", &["src/cli/"]),
+    ("shlex", &["src/cli/"]),
+    ("humantime", &["src/cli/"]),
+    ("parse_size", &["src/cli/"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];
 

@@ -113,7 +113,7 @@ impl Conversion<'_> {
         match self.written(node).and_then(read).or_else(|| read(text)) {
             Some(value) => value,
             None => {
-                self.refuse(node, "unsupported_yaml", format!("`{text}` is no number in JSON"));
+                self.refuse(node, "unsupported_yaml", format!("`{text}` is not a valid JSON number"));
                 Value::Null
             }
         }

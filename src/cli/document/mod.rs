@@ -32,11 +32,11 @@ use spans::Node;
 pub const FILE_CODES: [(&str, &str); 4] = [
     (
         "malformed_file",
-        "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names the place where reading ended; the mistake may stand before it.",
+        "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names the place where reading ended; the mistake may be before it.",
     ),
     (
         "duplicate_field",
-        "A field stands twice in one object, and readers would disagree on which counts. Take one out.",
+        "A field appears twice in one object, and readers would disagree on which counts. Take one out.",
     ),
     (
         "unsupported_yaml",

@@ -159,8 +159,8 @@ impl<'a> Reading<'a> {
                 for (key, value) in members {
                     match key.as_str() {
                         "version" => format_version = Some(value),
-                        "questions" => kept.push((key, without_was(value))),
-                        "settings" => kept.push((key, with_message(value))),
+                        "questions" => kept.push((key, questions_for_api(value))),
+                        "settings" => kept.push((key, settings_for_api(value))),
                         _ if FILE_MEMBERS.contains(&key.as_str()) || key.starts_with("x-") => {}
                         _ => kept.push((key, value)),
                     }
@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
     fn syntax(&self, error: &serde_yaml::Error) -> Finding {
         match error.location() {
             Some(at) if self.source[position(&self.source, at.line(), at.column())..].starts_with('\t') => {
-                let message = "a tab cannot stand here: YAML is indented with spaces".to_owned();
+                let message = "a tab is not allowed here: YAML is indented with spaces".to_owned();
                 self.malformed(message, at.line(), at.column())
             }
             Some(at) => {
@@ -236,7 +236,7 @@ fn is_for_the_file(key: &str) -> bool {
 }
 
 /// Converts settings of the file to those of the API: `confirmation` may be plain text, and members `x-…` are removed.
-fn with_message(mut settings: Value) -> Value {
+fn settings_for_api(mut settings: Value) -> Value {
     if let Value::Object(members) = &mut settings {
         members.retain(|(key, _)| !is_for_the_file(key));
         for (_, value) in members.iter_mut().filter(|(key, _)| key == "confirmation") {
@@ -249,7 +249,8 @@ fn with_message(mut settings: Value) -> Value {
     settings
 }
 
-fn without_was(questions: Value) -> Value {
+/// Converts questions of the file to those of the API: `was` and members `x-…` are removed.
+fn questions_for_api(questions: Value) -> Value {
     let Value::Array(items) = questions else { return questions };
     let items = items.into_iter().map(|item| match item {
         Value::Object(mut members) => {
@@ -356,7 +357,7 @@ mod tests {
             ("a: 1\nb: 2\na: 3\n", "field `a` is given twice"),
             ("a: &x {c: 1}\n<<: *x\n", "merge keys are not supported"),
             ("a: !env SECRET\n", "unknown tag `!env`"),
-            ("a: .inf\n", "`.inf` is no number in JSON"),
+            ("a: .inf\n", "`.inf` is not a valid JSON number"),
             ("? [a]\n: 1\n", "a key must be text"),
         ] {
             let found = findings("a.yaml", text);

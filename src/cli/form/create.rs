@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 
 use super::set::Setting;
 use super::{questions, rejected, wizard};
-use crate::api::{Code, FormCreated, Problem};
+use crate::api::{Code, Problem};
 use crate::cli::answers;
 use crate::cli::diagnostics::Report;
 use crate::cli::document::{self, Document};
@@ -18,6 +17,7 @@ use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::spelling::quoted;
 use crate::cli::violations::draw_violations;
+use crate::cli::words::counted;
 use crate::client::{Client, ClientError};
 use crate::domain::definition::Definition;
 use crate::domain::json::{Object, Value};
@@ -78,7 +78,7 @@ impl Create {
                 Some(_) => format!("a question follows its flag: -Q {}", quoted(stray)),
                 None => format!("{} create -f {}", session.again(), quoted(stray)),
             };
-            return Err(CliError::usage_with_help(format!("`{stray}` has no flag in front"), help));
+            return Err(CliError::usage_with_help(format!("unexpected argument `{stray}`"), help));
         }
         match (&self.file, &self.title) {
             (Some(file), _) => self.of_file(session, file).await,
@@ -214,19 +214,19 @@ impl Create {
     ) -> Result<(), CliError> {
         let (output, form) = (&session.output, form.to_string());
         if self.dry_run {
-            let tried = client.try_form(&form).await.map_err(refused)?;
+            let tried = client.create_form(&form, true).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the server would take it; nothing was stored");
             return Ok(());
         }
-        let created = client.create_form(&form).await.map_err(refused)?;
+        let created = client.create_form(&form, false).await.map_err(refused)?;
         if let Some(draft) = draft {
             draft.discard();
         }
         let (id, again) = (created.id.to_string(), session.again());
         if self.publish {
             let published =
-                client.update_form(&id, &json!({"status": "published"}), false).await.map_err(|error| {
+                client.update_form(&id, r#"{"status":"published"}"#, None, false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
                     CliError::Client { error, notes, help: Some(format!("{again} publish {id}")) }
                 })?;
@@ -234,8 +234,9 @@ impl Create {
             output.done(&format!("created and published \"{}\"", published.title));
         } else {
             output.object(&created, || format!("{id}\n"))?;
-            output.done(&format!("created \"{}\" (draft, {})", created.title, count(&created)));
             let questions = answers::questions(&created.questions);
+            let count = counted(questions.len(), "question");
+            output.done(&format!("created \"{}\" (draft, {count})", created.title));
             match answers::ids(&questions).is_empty() {
                 true => output.say(&format!("next: add a question: {again} edit {id}")),
                 false => output.say(&format!("next: {again} publish {id}")),
@@ -261,7 +262,7 @@ fn definition(form: &Value) -> Result<Definition, CliError> {
 async fn rehearse(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
     let mut several = Several::begin(session, documents.len());
     for document in documents {
-        let tried = match client.try_form(&document.body()).await {
+        let tried = match client.create_form(&document.body(), true).await {
             Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
                 return Err(error.into());
             }
@@ -280,12 +281,5 @@ pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
             Report { problem: *problem, ..Report::of_file(&document.file, findings) }.into()
         }
         error => error.into(),
-    }
-}
-
-fn count(form: &FormCreated) -> String {
-    match answers::questions(&form.questions).len() {
-        1 => "1 question".to_owned(),
-        count => format!("{count} questions"),
     }
 }

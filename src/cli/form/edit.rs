@@ -12,10 +12,11 @@ use super::{edit_loop, not_stored, rejected};
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::document;
 use crate::cli::exit::CliError;
-use crate::cli::failure::{self, grouped};
+use crate::cli::failure;
 use crate::cli::prompt::{self, Confirmation};
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
+use crate::cli::words::counted;
 use crate::client::{ClientError, Received, Revision, SubmissionQuery};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
@@ -108,7 +109,7 @@ impl Base {
         let patch =
             patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
         let client = session.client().await?;
-        let sent = client.update_revision(&self.id(), &patch, &self.revision, dry_run).await;
+        let sent = client.update_form(&self.id(), &patch, Some(&self.revision), dry_run).await;
         sent.map_err(CliError::from)
     }
 }
@@ -228,8 +229,7 @@ async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option
         async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
     match count.await {
         Some(0) => None,
-        Some(1) => Some("1 answer".to_owned()),
-        Some(count) => Some(format!("{} answers", grouped(count))),
+        Some(count) => Some(counted(count, "answer")),
         None => Some("answers".to_owned()),
     }
 }
@@ -261,12 +261,12 @@ fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> Cl
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, (*problem).clone())
         }
-        error => unchanged(error, format!("see what it is now: {} show {form}", session.again())),
+        error => explain_conflict(error, format!("see what it is now: {} show {form}", session.again())),
     }
 }
 
 /// The failure; with `help` if the form was changed after it was read.
-pub(super) fn unchanged(error: CliError, help: String) -> CliError {
+pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
     let CliError::Client { mut error, notes, help: old } = error else { return error };
     let help = match &mut error {
         ClientError::Problem(problem) if problem.status == 412 => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::create::in_file;
 use super::diff::{diff, lines};
-use super::edit::{Base, Edit, unchanged};
+use super::edit::{Base, Edit, explain_conflict};
 use crate::api::FormDetail;
 use crate::cli::diagnostics::{Finding, Report};
 use crate::cli::document::{self, Document};
@@ -14,6 +14,7 @@ use crate::cli::exit::{CliError, Exit};
 use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::session::Session;
+use crate::cli::words::counted;
 use crate::client::{ClientError, Received};
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
@@ -45,7 +46,7 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
         _ => Draft::create(session, &id, &text, &continuing)?,
     };
     if let Some(file) = command.file.as_ref().filter(|file| *file != Path::new("-")) {
-        draft.is_of(file);
+        draft.set_origin(file);
     }
     let mut last = None;
     loop {
@@ -122,12 +123,13 @@ async fn attempt(
             show_conflict(session, base).await;
             let again = session.again();
             let help = format!("{again} edit {} -f FILE compares FILE with the form as it is now", base.id());
-            Err(unchanged(error, help))
+            Err(explain_conflict(error, help))
         }
         Err(CliError::Client { error, .. }) if has_places(&error) => Err(in_file(&document, error)),
-        Err(error) => {
-            Err(unchanged(error, format!("see what it is now: {} show {}", session.again(), base.id())))
-        }
+        Err(error) => Err(explain_conflict(
+            error,
+            format!("see what it is now: {} show {}", session.again(), base.id()),
+        )),
     }
 }
 
@@ -196,8 +198,7 @@ fn problems(error: &CliError, edited: &str) -> Option<String> {
         let told = [place.unwrap_or_default(), finding.message.clone(), help.unwrap_or_default()];
         format!("{OURS} {}\n", visible(&told.concat()))
     });
-    let problems =
-        if findings.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", above - 1) };
+    let problems = counted(findings.len(), "problem");
     let head = format!("{OURS} Not saved yet, {problems}. To give up, close the file as it is.\n");
     Some(lines.fold(head, |text, line| text + &line))
 }

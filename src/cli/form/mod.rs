@@ -54,7 +54,5 @@ fn rejected(form: &Value, violations: &[Violation], problem: Problem) -> CliErro
 }
 
 fn not_stored(findings: Vec<Finding>, problem: Problem) -> CliError {
-    let problems = if findings.len() == 1 { "problem" } else { "problems" };
-    let summary = Some(format!("{} {problems}, nothing was stored", findings.len()));
-    Report { findings, summary, problem }.into()
+    Report::with_outcome(findings, "nothing was stored", problem).into()
 }

@@ -117,7 +117,7 @@ fn unknown(form: &Value, id: &str) -> CliError {
         _ => None,
     });
     let help = similar(id, ids).map(|id| format!("a question with a similar id exists: `{id}`"));
-    CliError::Usage { message: format!("`{id}` is no question of the form"), help }
+    CliError::Usage { message: format!("`{id}` is not a question of the form"), help }
 }
 
 /// Puts `value` under the path `names` in `object`, or takes out what is there.

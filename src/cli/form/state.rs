@@ -10,6 +10,7 @@ use crate::cli::answers;
 use crate::cli::exit::CliError;
 use crate::cli::session::Session;
 use crate::cli::spelling::quoted;
+use crate::cli::words::counted;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
@@ -97,7 +98,7 @@ async fn change(
 ) -> Result<(), CliError> {
     let client = session.client().await?;
     each(session, forms, async |form| {
-        let changed = client.update_form(form, patch, dry_run).await?;
+        let changed = client.update_form(form, &patch.to_string(), None, dry_run).await?;
         if dry_run {
             session.output.object(&changed, || "(dry run)\n".to_owned())?;
             session
@@ -127,7 +128,8 @@ pub(super) fn state(form: &FormDetail) -> String {
         OpenEnum::Known(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
         OpenEnum::Known(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
         OpenEnum::Known(Shut::Full) => {
-            format!("has all {} answers it takes", settings.max_responses.unwrap_or_default())
+            let limit = counted(settings.max_responses.unwrap_or_default(), "response");
+            format!("has reached its limit of {limit}")
         }
         OpenEnum::Unknown(reason) => format!("takes no answers: {}", reason.replace('_', " ")),
     }

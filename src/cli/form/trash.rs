@@ -7,11 +7,11 @@ use serde_json::json;
 use super::each;
 use crate::api::Code;
 use crate::cli::exit::CliError;
-use crate::cli::failure;
 use crate::cli::output::visible;
 use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::spelling::quoted;
+use crate::cli::words::counted;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
@@ -177,6 +177,5 @@ fn not_restored(error: ClientError, form: &str, again: &str) -> CliError {
 }
 
 fn named(title: &str, response_count: u64) -> String {
-    let responses = if response_count == 1 { "response" } else { "responses" };
-    format!("\"{title}\" ({} {responses})", failure::grouped(response_count))
+    format!("\"{title}\" ({})", counted(response_count, "response"))
 }

@@ -7,9 +7,10 @@ mod line;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::iter;
 use std::sync::OnceLock;
 
-use console::{Key, Term};
+use console::{Key, Term, truncate_str};
 use dialoguer::theme::{SimpleTheme, Theme};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
@@ -118,17 +119,21 @@ pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
 fn select(term: &Term, question: &str, items: &[String]) -> io::Result<Option<usize>> {
     let mut place: usize = 0;
     loop {
+        let (height, width) = term.size();
         // The prompt has a row, and the cursor another.
-        let room = usize::from(term.size().0).saturating_sub(2).max(1);
+        let room = usize::from(height).saturating_sub(2).max(1);
+        // A row that wraps would be two, and clearing counts it as one.
+        let cut = |row: &str| truncate_str(row, usize::from(width.max(2)) - 1, "…").into_owned();
         let start = (place + 1).saturating_sub(room);
         let shown = items.iter().enumerate().skip(start).take(room);
-        let rows: Vec<_> = shown
-            .map(|(at, item)| drawn(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
-            .collect();
-        term.write_line(&drawn(|text| SimpleTheme.format_select_prompt(text, question)))?;
+        let prompt = cut(&drawn(|text| SimpleTheme.format_select_prompt(text, question)));
+        let choices = shown.map(|(at, item)| {
+            cut(&drawn(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
+        });
+        let rows: Vec<_> = iter::once(prompt).chain(choices).collect();
         term.write_line(&rows.join("\n"))?;
         let key = term.read_key_raw()?;
-        term.clear_last_lines(rows.len() + 1)?;
+        term.clear_last_lines(rows.len())?;
         match key {
             Key::ArrowDown | Key::Tab | Key::Char('j') => place = (place + 1) % items.len(),
             Key::ArrowUp | Key::BackTab | Key::Char('k') => place = (place + items.len() - 1) % items.len(),

@@ -7,7 +7,7 @@ use crate::cli::given::{Given, Input};
 use crate::cli::output::visible;
 use crate::cli::prompt;
 use crate::cli::session::Session;
-use crate::cli::spelling::quoted;
+use crate::cli::spelling::{choices, quoted};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::domain::violation::{Rule, Violation};
@@ -70,12 +70,12 @@ async fn ask(question: &Question) -> Result<Option<Vec<Given>>, CliError> {
     let key = question.id.clone().unwrap_or_default();
     let given = |text: &str| Given { key: key.clone(), value: Input::Text(text.to_owned()) };
     let (title, rules) = (visible(&question.title), question.kind.rules());
-    let options = options(question);
-    if !options.is_empty() && !question.kind.answer_is_list() && !rules.takes_other() {
-        let labels: Vec<_> = options.iter().map(|(_, label)| visible(label)).collect();
+    let choices = choices(question);
+    if !choices.is_empty() && !question.kind.answer_is_list() && !rules.takes_other() {
+        let labels: Vec<_> = choices.iter().map(|choice| visible(&choice.label)).collect();
         let labels: Vec<_> = labels.iter().map(String::as_str).collect();
         let place = prompt::choose(&title, &labels).await?;
-        return Ok(Some(vec![given(&options[place].0)]));
+        return Ok(Some(vec![given(&choices[place].value)]));
     }
     if matches!(rules.example(), Value::Object(_)) {
         return Ok(None);
@@ -84,17 +84,6 @@ async fn ask(question: &Question) -> Result<Option<Vec<Given>>, CliError> {
     let text = prompt::text(&format!("{title} ({}{commas})", visible(&rules.expects())), false).await?;
     let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
     Ok(Some(if question.kind.answer_is_list() { items.map(given).collect() } else { vec![given(&text)] }))
-}
-
-/// Value and label of each option that the question has.
-fn options(question: &Question) -> Vec<(String, String)> {
-    let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
-    let text = |option: &Value, name| option.get(name).and_then(Value::as_str).map(str::to_owned);
-    let option = |option: &Value| {
-        let value = option.as_str().map(str::to_owned).or_else(|| text(option, "value"))?;
-        Some((value.clone(), text(option, "label").unwrap_or(value)))
-    };
-    options.iter().filter_map(option).collect()
 }
 
 /// The answer as an argument of the command.

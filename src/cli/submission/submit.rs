@@ -83,12 +83,12 @@ impl Submit {
         let body = fitting?;
         let refused = |error| answers::refused(form, written, error, again);
         if self.dry_run {
-            let tried = client.try_submission(&self.form, &body).await.map_err(refused)?;
+            let tried = client.create_submission(&self.form, &body, true).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
             output.say("the answers would be taken; nothing was stored");
             return Ok(());
         }
-        let made = client.create_submission(&self.form, &body).await.map_err(refused)?;
+        let made = client.create_submission(&self.form, &body, false).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.done(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {

@@ -12,6 +12,7 @@ use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::several::Several;
 use crate::cli::spelling::quoted;
+use crate::cli::words::counted;
 use crate::client::{Client, ClientError, MAX_PAGE, SubmissionQuery};
 
 /// Move submissions to the trash, or erase them
@@ -68,7 +69,7 @@ impl Delete {
         let which = match done {
             [] => return,
             [_] => String::new(),
-            several => format!("{} responses ", several.len()),
+            several => format!("{} ", counted(several.len(), "response")),
         };
         match (self.dry_run, self.purge) {
             (true, true) => session.output.say(&format!("{which}would be erased")),
@@ -114,10 +115,7 @@ impl Delete {
     /// The question names the form and the target.
     async fn ask(&self, session: &Session, client: &Client) -> Result<(), CliError> {
         let form = client.get_form(&self.form).await?;
-        let responses = match self.submissions.len() {
-            1 => "1 response".to_owned(),
-            count => format!("{count} responses"),
-        };
+        let responses = counted(self.submissions.len(), "response");
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {responses} to \"{}\" on {}?", form.title, session.target_name()?);
         let what = format!("deleting {responses} to \"{}\"", form.title);

@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
         let key = self.string()?;
         if names.hold(members, &key) {
-            return Err(self.error_at(from, &format!("the key `{key}` stands twice in one object")));
+            return Err(self.error_at(from, &format!("the key `{key}` appears twice in one object")));
         }
         Ok(key)
     }
@@ -252,8 +252,8 @@ mod tests {
     fn what_two_readers_could_read_differently_is_refused() {
         let deep = format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1));
         let refused = [
-            (r#"{"q1":1,"q1":2}"#, "the key `q1` stands twice in one object at line 1, column 9"),
-            (r#"{"a":{"x":1,"\u0078":2}}"#, "the key `x` stands twice in one object at line 1, column 13"),
+            (r#"{"q1":1,"q1":2}"#, "the key `q1` appears twice in one object at line 1, column 9"),
+            (r#"{"a":{"x":1,"\u0078":2}}"#, "the key `x` appears twice in one object at line 1, column 13"),
             (r#""a\u0000""#, "NUL characters are not accepted at line 1, column 3"),
             ("[\n 1e999]", "the number is out of range at line 2, column 2"),
             (&deep, "more than 16 levels of nesting at line 1, column 17"),
@@ -283,7 +283,7 @@ mod tests {
         for (first, second) in [(0, 39), (15, 16), (16, 17), (30, 39)] {
             keys[second] = first;
             let error = parse(&members(&keys)).unwrap_err();
-            assert_eq!(error.what, format!("the key `k{first}` stands twice in one object"));
+            assert_eq!(error.what, format!("the key `k{first}` appears twice in one object"));
             keys[second] = second;
         }
     }
@@ -324,7 +324,7 @@ mod tests {
                     let again: serde_json::Value = serde_json::from_str(&ours.to_string()).unwrap();
                     assert_eq!(common.unwrap(), again, "{text}");
                 }
-                (Err(error), _) if error.what.contains("stands twice") => {}
+                (Err(error), _) if error.what.contains("appears twice") => {}
                 (Err(_), Err(_)) => {}
                 _ => panic!("{text}: {ours:?} {common:?}"),
             }

@@ -73,11 +73,16 @@ pub(in crate::http) fn responses(groups: &[&[Code]]) -> BTreeMap<String, RefOr<R
 /// Responses with at most so many codes are shared between operations, under the names of the codes.
 const MOST_SHARED: usize = 3;
 
-/// Completes the failures of `operation`; those that others may have too go to `shared`.
+/// Completes the failures of `operation`; those that others may have too go to `shared`. One that declares its own content
+/// is left as it is.
 pub(super) fn complete(operation: &mut Value, shared: &mut Map<String, Value>) {
-    for (_, response) in members(&mut operation["responses"]) {
-        let listed = response["description"].as_str().unwrap_or_default().to_owned();
-        let Some(codes) = listed.split(' ').map(Code::parse).collect::<Option<Vec<_>>>() else { continue };
+    for (status, response) in members(&mut operation["responses"]) {
+        if !status.starts_with(['4', '5']) || response.get("content").is_some() {
+            continue;
+        }
+        let listed = response["description"].as_str().unwrap_or_default();
+        let codes = listed.split(' ').map(Code::parse).collect::<Option<Vec<_>>>();
+        let codes = codes.expect("the description of a failure lists codes");
         let whole = failure(&codes);
         *response = if codes.len() > MOST_SHARED {
             whole

@@ -96,11 +96,15 @@ fn a_server_that_asks_to_wait_is_asked_again() {
 
 #[test]
 fn a_wait_that_is_longer_than_patience_is_not_begun() {
-    let replies = vec![StandIn::status("503 Service Unavailable", "retry-after: 3600\r\n", UNAVAILABLE)];
-    let server = StandIn::answering(replies);
-    let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
-    assert!(run.stderr.contains("error[store_unavailable]"), "{run:?}");
-    server.finish();
+    let busy = |wait: &str| {
+        StandIn::status("503 Service Unavailable", &format!("retry-after: {wait}\r\n"), UNAVAILABLE)
+    };
+    for waits in [&["3600"][..], &["1", "18446744073709551615"]] {
+        let server = StandIn::answering(waits.iter().map(|wait| busy(wait)).collect());
+        let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
+        assert!(run.stderr.contains("error[store_unavailable]"), "{run:?}");
+        server.finish();
+    }
 }
 
 #[test]

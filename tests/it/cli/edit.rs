@@ -81,13 +81,14 @@ fn everything_that_is_set_amiss_is_told_at_once() {
     let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
     let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
     let told = edit(&home, &id, &flags).expect(6).stderr;
-    for said in ["`settngs`", "`clour` is no question", "`max_responses` must be", "3 problems, nothing was"]
+    for said in
+        ["`settngs`", "`clour` is not a question", "`max_responses` must be", "3 problems, nothing was"]
     {
         assert!(told.contains(said), "{said}: {told}");
     }
     let told =
         edit(&home, &id, &["--set", "questions.0.title=A", "--set", "questions.eins.title=B"]).expect(2);
-    assert!(told.stderr.contains("`0` is no question") && told.stderr.contains("`eins` is"), "{told:?}");
+    assert!(told.stderr.contains("`0` is not a question") && told.stderr.contains("`eins` is"), "{told:?}");
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
             "`title` has the control character U+0007, which is not allowed",
         ),
         (&["--slug", "taken"], 5, "slug `taken` already belongs to"),
-        (&["--set", "questions.q9.title=A"], 2, "`q9` is no question of the form"),
+        (&["--set", "questions.q9.title=A"], 2, "`q9` is not a question of the form"),
         (&["--set", "questions.q1={type: email}"], 2, "question `q1` is set member by member"),
         (&["--set", "tite=A"], 6, "unknown field `tite`"),
         (&["--set", "title"], 2, "expected PATH=VALUE"),

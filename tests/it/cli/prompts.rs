@@ -201,6 +201,44 @@ questions:
 }
 
 #[test]
+fn a_choice_takes_no_more_columns_than_the_terminal_has() {
+    let home = Home::new();
+    let wide = "wide ".repeat(30);
+    let form = format!(
+        "title: Lunch
+questions:
+  - {{id: size, type: single_choice, title: How {wide}?, options: [{wide}, Large], required: true}}
+"
+    );
+    home.write("wide.yaml", &form);
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "wide.yaml"]);
+    let submit = ["--data", "store", "submit", id.trim()];
+    let mut session = Session::start_at_width(40, &home, &[("NO_COLOR", "1")], &submit);
+    for key in ["\u{1b}[B", "\u{1b}"] {
+        session.next("How");
+        session.next("Large");
+        session.press(key);
+    }
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(130), "{seen}");
+    // A row that wraps would be two for the command that clears the list.
+    assert!(seen.split(['\r', '\n']).all(|row| console::measure_text_width(row) < 40), "{seen}");
+}
+
+#[test]
+fn a_message_is_wrapped_at_the_width_of_the_terminal() {
+    let home = Home::new();
+    for (columns, expected) in [
+        (40, "error: --url `localhost:8787` is not a\r\nvalid server address\r\n"),
+        (200, "error: --url `localhost:8787` is not a valid server address\r\n"),
+    ] {
+        let arguments = ["--url", "localhost:8787", "list"];
+        let (_, seen) = Session::start_at_width(columns, &home, &[("NO_COLOR", "1")], &arguments).end();
+        assert!(seen.starts_with(expected), "{seen:?}");
+    }
+}
+
+#[test]
 fn nothing_is_asked_where_it_was_forbidden() {
     let (home, id) = with_form(0);
     let delete = ["--data", "store", "delete", &id];

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forms::cli::runtime::live;
+use forms::cli::runtime::{live, live_in};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
@@ -134,6 +134,16 @@ fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
     let found = found.1.recv_timeout(Duration::from_secs(20)).expect("opening the pipe waits for a writer");
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
     assert!(pipe.exists() && link.exists());
+}
+
+#[test]
+fn a_server_is_found_once_where_two_folders_are_one() {
+    let home = Home::new();
+    let server = home.serve();
+    let link = home.path().join("link");
+    symlink(folder(&home), &link).unwrap();
+    let found = live_in(&[folder(&home), link]);
+    assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
 }
 
 /// A process that has ended.

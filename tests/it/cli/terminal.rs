@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::Home;
 
@@ -45,7 +45,18 @@ fn listen(mut terminal: File) -> Receiver<String> {
 
 impl Session {
     pub(crate) fn start(home: &Home, variables: &[(&str, &str)], arguments: &[&str]) -> Self {
+        Self::start_at_width(80, home, variables, arguments)
+    }
+
+    /// Starts the command at a terminal with this many columns.
+    pub(crate) fn start_at_width(
+        columns: u16,
+        home: &Home,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();

@@ -184,7 +184,7 @@ fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
     for (text, told) in [
         (
             "title: A\nquestions:\n\t- {type: email, title: T}\n",
-            "a tab cannot stand here: YAML is indented with spaces",
+            "a tab is not allowed here: YAML is indented with spaces",
         ),
         ("title: A\nquestions: [{type: email, title: T, required: yes}]\n", "= help: write `true`"),
         (
