@@ -100,13 +100,8 @@ impl Create {
         session.probe().await?;
         let publish = if self.publish { " --publish" } else { "" };
         let draft = Draft::create(session, "new", "", &format!("create{publish}"))?;
-        let form = match prompt::until_ended(self.answers(session, &draft)).await {
-            Err(CliError::Interrupted) => {
-                session.output.say("cancelled, nothing was created");
-                return Err(CliError::Interrupted);
-            }
-            asked => asked?,
-        };
+        let answers = self.answers(session, &draft);
+        let form = prompt::dialogue(&session.output, "cancelled, nothing was created", answers).await?;
         self.unwritten(session, &form, Some(draft)).await
     }
 

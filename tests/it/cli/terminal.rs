@@ -45,13 +45,17 @@ fn listen(mut terminal: File) -> Receiver<String> {
 
 impl Session {
     pub(crate) fn start(home: &Home, variables: &[(&str, &str)], arguments: &[&str]) -> Self {
+        Self::start_program(home, variables, &home.command(arguments))
+    }
+
+    /// Starts `command`, which may be another program, at the terminal.
+    pub(crate) fn start_program(home: &Home, variables: &[(&str, &str)], command: &Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
         // The terminal becomes the command's own, so that it gets the signals of its keys.
-        let command = home.command(arguments);
         let mut leader = Command::new("setsid");
         leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
         leader.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
