@@ -12,7 +12,7 @@ use crate::domain::limits::Limits;
 use crate::domain::violation::Violation;
 
 /// Asks for a form, shows it as the file it would be, and gives it: `flags` with a title and questions. What is not valid
-/// is asked for again; `draft` has what was entered so far.
+/// is asked for again, sizes aside, which are for the server to judge; `draft` has what was entered so far.
 pub(super) async fn ask(session: &Session, draft: &Draft, flags: Value) -> Result<Value, CliError> {
     let mut wizard = Wizard { session, draft, form: flags };
     wizard.ask_title().await?;
@@ -76,7 +76,7 @@ impl Wizard<'_> {
 
     /// Whether the form is valid so far; says what is wrong if not.
     fn is_valid(&self, form: &Value) -> bool {
-        let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
+        let violations = Definition::read(form, &Limits::BOUNDLESS).err().unwrap_or_default();
         let say =
             |violation: &Violation| self.session.output.say(&format!("{}; once more", violation.message));
         violations.iter().for_each(say);

@@ -307,6 +307,17 @@ fn a_wizard_that_is_ended_from_outside_keeps_what_was_entered() {
 }
 
 #[test]
+fn the_server_judges_how_long_a_title_may_be() {
+    let home = Home::new();
+    let mut session = wizard(&home, &[]);
+    let title = "long ".repeat(200);
+    answer(&mut session, &[("Title", &format!("{title}\r")), ("Question 1", "\r")]);
+    let (code, seen) = session.end();
+    assert!(code == Some(6) && !seen.contains("once more"), "{seen}");
+    assert!(kept(&seen).1.contains("long long"), "{seen}");
+}
+
+#[test]
 fn the_wizard_asks_only_where_it_may() {
     let home = Home::new();
     let (code, seen) = wizard(&home, &["--no-input"]).end();
