@@ -307,6 +307,15 @@ fn a_wizard_that_is_ended_from_outside_keeps_what_was_entered() {
 }
 
 #[test]
+fn what_the_wizard_has_kept_is_tried_again_by_a_dry_run() {
+    let home = Home::new();
+    let mut session = wizard(&home, &["--dry-run"]);
+    answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "\u{3}")]);
+    let (_, seen) = session.end();
+    assert_eq!(kept(&seen).0[..5], ["forms", "--data", "store", "create", "--dry-run"]);
+}
+
+#[test]
 fn the_server_judges_how_long_a_title_may_be() {
     let home = Home::new();
     let mut session = wizard(&home, &[]);

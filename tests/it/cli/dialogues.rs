@@ -66,7 +66,7 @@ fn signals_end_the_request_after_a_question() {
             ("Publish it", "y\r"),
         ];
         let seen = ended_by(signal, |_| vec!["create".to_owned()], 1, &answers);
-        assert!(seen.contains("your text is kept in ") && seen.contains(" create -f "), "{seen}");
+        assert!(seen.contains("your text is kept in ") && seen.contains(" create --publish -f "), "{seen}");
     }
 }
 

@@ -402,4 +402,5 @@ fn a_dry_run_says_what_would_change_and_keeps_the_text() {
     let (code, seen) = start(&home, &[&DATA[..], &["edit", &id, "--dry-run"]].concat()).end();
     assert!(code == Some(0) && seen.contains("(dry run)") && seen.contains("~ title"), "{seen}");
     assert_eq!((kept(&home).len(), file(&home, &id)), (1, before), "{seen}");
+    assert!(offered(&seen).contains(&"--dry-run".to_owned()), "{seen}");
 }
