@@ -37,9 +37,16 @@ impl Draft {
         let path = write_new(Path::new(folder), &format!("forms-{name}-"), text)
             .map_err(|error| CliError::io(format!("cannot write to {folder}"), error))?
             .into_temp_path();
-        let command = format!("{} {command}", session.again());
         let output = Rc::clone(&session.output);
-        Ok(Self { path: Some(path), command, given: text.to_owned(), origin: None, output })
+        let mut draft =
+            Self { path: Some(path), command: String::new(), given: text.to_owned(), origin: None, output };
+        draft.continue_with(session, command);
+        Ok(draft)
+    }
+
+    /// Makes `command` the one that continues with the file.
+    pub fn continue_with(&mut self, session: &Session, command: &str) {
+        self.command = format!("{} {command}", session.again());
     }
 
     /// Records the `file` that the text came from, which has it if the person does not change it.

@@ -41,11 +41,13 @@ pub mod violations;
 pub mod words;
 
 use std::ffi::OsString;
+use std::future::pending;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 
 use args::{Cli, Command};
 use environment::Environment;
@@ -70,9 +72,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => explain_usage(&early, &error),
     };
     // Nothing of a command is used after it has panicked.
-    let ended = catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug()));
-    prompt::restore_terminal();
-    ended.into()
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
 }
 
 fn bug() -> CliError {
@@ -155,20 +155,22 @@ fn end(output: &Output, error: &CliError) -> Exit {
     error.exit()
 }
 
-/// Runs a command that talks to a server, until it ends or Ctrl-C is pressed.
+/// Runs a command that talks to a server, until it ends or a signal ends it: then it is dropped, and what it holds is
+/// restored or kept.
 fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::io("cannot start", error))?;
     let ended = runtime.block_on(async {
-        // Before anything is sent: whoever then presses Ctrl-C ends the command, not the process in the middle of it.
-        let mut interrupt = signal(SignalKind::interrupt())
-            .map_err(|error| CliError::io("cannot listen for Ctrl-C", error))?;
         let ended = tokio::select! {
-            // Ctrl-C first: while the terminal is lent it is known whose it was.
+            // Signals first: they are listened for before anything is sent, and while the terminal is lent it is known
+            // whose a Ctrl-C was.
             biased;
-            () = interrupted(session, &mut interrupt) => Err(CliError::Interrupted),
+            ended = signalled(session) => Err(match ended {
+                Ok(()) => CliError::Interrupted,
+                Err(error) => CliError::io("cannot listen for signals", error),
+            }),
             ended = suggesting(session, talk) => ended,
         };
         let closed = session.close().await;
@@ -190,13 +192,27 @@ async fn suggesting(
     }
 }
 
-/// Waits for a Ctrl-C that is meant for the command.
-async fn interrupted(session: &Session, interrupt: &mut Signal) {
-    loop {
-        interrupt.recv().await;
-        if !session.has_lent_terminal() {
-            return;
+/// Waits for a signal that ends the command: a Ctrl-C that is meant for it, SIGTERM or SIGHUP. The latter two are left
+/// alone where nobody can be asked: there is nothing to restore or to keep, and `nohup` must work.
+async fn signalled(session: &Session) -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let interrupted = async {
+        while interrupt.recv().await.is_some() && session.has_lent_terminal() {}
+        Ok(())
+    };
+    let ended = async {
+        if !session.may_ask() {
+            return pending().await;
         }
+        let (mut terminate, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+        tokio::select! {
+            _ = terminate.recv() => Ok(()),
+            _ = hangup.recv() => Ok(()),
+        }
+    };
+    tokio::select! {
+        ended = interrupted => ended,
+        ended = ended => ended,
     }
 }
 

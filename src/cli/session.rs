@@ -245,11 +245,7 @@ impl Session {
             let message = format!("{what} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
-        let answer = prompt::confirm(question, how).await;
-        if matches!(answer, Err(CliError::Interrupted)) {
-            self.output.say("cancelled, nothing was done");
-        }
-        answer
+        prompt::dialogue(&self.output, "cancelled, nothing was done", prompt::confirm(question, how)).await
     }
 
     /// Adds to a failure what only this run knows: who named the server and the key.

@@ -99,16 +99,18 @@ impl Create {
         // A mistake in a flag, or a server that does not answer, costs no answers.
         definition(&self.of_flags("Title"))?;
         session.probe().await?;
-        let publish = if self.publish { " --publish" } else { "" };
-        let draft = Draft::create(session, "new", "", &format!("create{publish}"))?;
-        let form = match prompt::until_ended(self.answers(session, &draft)).await {
-            Err(CliError::Interrupted) => {
-                session.output.say("cancelled, nothing was created");
-                return Err(CliError::Interrupted);
-            }
-            asked => asked?,
-        };
+        let mut draft = Draft::create(session, "new", "", &self.continuing())?;
+        let answers = self.answers(session, &draft);
+        let form = prompt::dialogue(&session.output, "cancelled, nothing was created", answers).await?;
+        draft.continue_with(session, &self.continuing());
         self.unwritten(session, &form, Some(draft)).await
+    }
+
+    /// The command that continues with a form that was kept.
+    fn continuing(&self) -> String {
+        let publish = if self.publish { " --publish" } else { "" };
+        let dry_run = if self.dry_run { " --dry-run" } else { "" };
+        format!("create{publish}{dry_run}")
     }
 
     async fn answers(&mut self, session: &Session, draft: &Draft) -> Result<Value, CliError> {

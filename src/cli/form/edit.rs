@@ -13,7 +13,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::failure;
-use crate::cli::prompt::{self, Confirmation};
+use crate::cli::prompt::Confirmation;
 use crate::cli::session::Session;
 use crate::cli::violations::tell_violations;
 use crate::cli::words::counted;
@@ -123,7 +123,7 @@ impl Edit {
             Some(file) if self.yes || (self.dry_run && !session.may_ask()) => {
                 edit_loop::send_file(session, &self, file).await
             }
-            _ if session.may_ask() => prompt::until_ended(edit_loop::edit(session, &self)).await,
+            _ if session.may_ask() => edit_loop::edit(session, &self).await,
             Some(_) => {
                 let message = "sending a file needs a confirmation, and there is no terminal";
                 Err(CliError::usage_with_help(message, "add --yes"))

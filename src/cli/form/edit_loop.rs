@@ -34,7 +34,7 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     };
     let mut comments = greeting(session, &base.form)?;
     let id = base.id();
-    let continuing = format!("edit {id}");
+    let continuing = format!("edit {id}{}", if command.dry_run { " --dry-run" } else { "" });
     let text = format!("{comments}{given}");
     let mut draft = match command.file.as_deref() {
         // What was typed is in no other file: as a change of an empty one it is kept.

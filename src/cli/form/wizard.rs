@@ -12,7 +12,7 @@ use crate::domain::limits::Limits;
 use crate::domain::violation::Violation;
 
 /// Asks for a form, shows it as the file it would be, and gives it: `flags` with a title and questions. What is not valid
-/// is asked for again; `draft` has what was entered so far.
+/// is asked for again, sizes aside, which are for the server to judge; `draft` has what was entered so far.
 pub(super) async fn ask(session: &Session, draft: &Draft, flags: Value) -> Result<Value, CliError> {
     let mut wizard = Wizard { session, draft, form: flags };
     wizard.ask_title().await?;
@@ -34,8 +34,9 @@ struct Wizard<'a> {
 
 impl Wizard<'_> {
     async fn ask_title(&mut self) -> Result<(), CliError> {
+        let mut title = String::new();
         loop {
-            let title = prompt::text("Title", false).await?;
+            title = prompt::text("Title", &title, false).await?;
             let form = with(&self.form, "title", title.as_str().into());
             if self.is_valid(&form) {
                 self.draft.write(&document::yaml(&form)?)?;
@@ -50,9 +51,9 @@ impl Wizard<'_> {
         let form =
             |question: Value| with(&self.form, "questions", Value::Array([before, &[question]].concat()));
         let what = format!("Question {} (nothing if that is all)", before.len() + 1);
-        let mut title = prompt::text(&what, true).await?;
+        let mut title = prompt::text(&what, "", true).await?;
         while !title.trim().is_empty() && !self.is_valid(&form(question("statement", &title, false, &[]))) {
-            title = prompt::text(&what, true).await?;
+            title = prompt::text(&what, &title, true).await?;
         }
         if title.trim().is_empty() {
             return Ok(None);
@@ -63,9 +64,9 @@ impl Wizard<'_> {
         let kind = kinds[prompt::choose("Type", &kinds).await?];
         let save_lists = |items: &[String]| save(question(kind, &title, false, items));
         save_lists(&[])?;
-        let mut items = ask_lists(kind, save_lists).await?;
+        let mut items = ask_lists(kind, &[], save_lists).await?;
         while !items.is_empty() && !self.is_valid(&form(question(kind, &title, false, &items))) {
-            items = ask_lists(kind, save_lists).await?;
+            items = ask_lists(kind, &items, save_lists).await?;
         }
         let is_required = takes_answer(kind) && prompt::yes("Must it be answered?").await?;
         let question = question(kind, &title, is_required, &items);
@@ -75,7 +76,7 @@ impl Wizard<'_> {
 
     /// Whether the form is valid so far; says what is wrong if not.
     fn is_valid(&self, form: &Value) -> bool {
-        let violations = Definition::read(form, &Limits::default()).err().unwrap_or_default();
+        let violations = Definition::read(form, &Limits::BOUNDLESS).err().unwrap_or_default();
         let say =
             |violation: &Violation| self.session.output.say(&format!("{}; try again", violation.message));
         violations.iter().for_each(say);
@@ -92,15 +93,17 @@ fn with(form: &Value, name: &str, value: Value) -> Value {
     Value::Object(members.iter().map(member).collect())
 }
 
-/// What a question of this type lets choose from; `save` gets what was entered so far.
+/// What a question of this type lets choose from, `refused` being the last answers; `save` gets what was entered so far.
 async fn ask_lists(
     kind: &str,
+    refused: &[String],
     save: impl Fn(&[String]) -> Result<(), CliError>,
 ) -> Result<Vec<String>, CliError> {
     let mut items = Vec::new();
-    for name in lists(kind) {
+    for (place, name) in lists(kind).iter().enumerate() {
         let what = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-        items.push(prompt::text(&format!("{what}, with commas between"), false).await?);
+        let initial = refused.get(place).map_or("", String::as_str);
+        items.push(prompt::text(&format!("{what}, with commas between"), initial, false).await?);
         save(&items)?;
     }
     Ok(items)

@@ -4,6 +4,8 @@ use std::io;
 
 use console::{Key, Term, measure_text_width};
 
+use super::keys::Keyboard;
+
 /// Ctrl-D.
 const END_OF_INPUT: Key = Key::Char('\u{4}');
 
@@ -76,12 +78,21 @@ impl Line {
     }
 }
 
-/// Reads a line after `prompt`; `None` if the person cancels. Either way the terminal is at the start of a new line.
-pub(super) fn read(term: &Term, prompt: &str) -> io::Result<Option<String>> {
-    let (mut line, mut row) = (Line::default(), 0);
+/// Reads a line after `prompt`, which begins as `initial`; `None` if the person cancels. Either way the terminal is at the
+/// start of a new line.
+pub(super) fn read(
+    term: &Term,
+    keyboard: &mut Keyboard,
+    prompt: &str,
+    initial: &str,
+) -> io::Result<Option<String>> {
+    let (mut line, mut row) = (Line { before: initial.to_owned(), after: String::new() }, 0);
     loop {
-        row = draw(term, prompt, &line, row)?;
-        let step = line.apply(term.read_key_raw()?);
+        // A paste is drawn once: each key of a long one would take longer than the one before.
+        if !keyboard.has_pending()? {
+            row = draw(term, prompt, &line, row)?;
+        }
+        let step = line.apply(keyboard.key()?);
         if step == Step::Edit {
             continue;
         }

@@ -3,21 +3,23 @@
 //! dialoguer's theme says how a question looks. The keys are read here: its own prompts ignore Ctrl-D and mostly Esc, and
 //! leave what they have drawn at Ctrl-C.
 
+mod keys;
 mod line;
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, PipeWriter};
 use std::iter;
-use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
 
 use console::{Key, Term, truncate_str};
 use dialoguer::theme::{SimpleTheme, Theme};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use tokio::signal::unix::{SignalKind, signal};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use crate::cli::environment::Environment;
 use crate::cli::exit::CliError;
-use crate::cli::output::visible;
+use crate::cli::output::{Output, visible};
+use keys::Keyboard;
 
 /// What the person has to do to say yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError
         Confirmation::Yes => yes(question).await?,
         Confirmation::Typed(word) => {
             let prompt = format!("{question} Type {} to confirm", visible(&word));
-            text(&prompt, true).await?.trim() == word
+            text(&prompt, "", true).await?.trim() == word
         }
     };
     if is_yes { Ok(()) } else { Err(CliError::Declined) }
@@ -61,31 +63,30 @@ pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError
 /// Asks for a yes or a no, no by default.
 pub async fn yes(question: impl Into<String>) -> Result<bool, CliError> {
     let question = question.into();
-    asked(move |term| {
-        term.write_str(&drawn(|text| SimpleTheme.format_confirm_prompt(text, &question, Some(false))))?;
-        let is_yes = loop {
-            match term.read_key_raw()? {
-                Key::Char('y' | 'Y') => break Some(true),
-                Key::Char('n' | 'N') | Key::Enter => break Some(false),
-                key if line::cancels(&key) => break None,
-                _ => {}
+    let prompt = drawn(|text| SimpleTheme.format_confirm_prompt(text, &question, Some(false)));
+    asked(move |term, keyboard| {
+        loop {
+            let Some(answer) = line::read(term, keyboard, &prompt, "")? else { return Ok(None) };
+            match answer.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Ok(Some(true)),
+                "" | "n" | "no" => return Ok(Some(false)),
+                _ => term.write_line("expected y or n; Ctrl-C cancels")?,
             }
-        };
-        term.write_line(is_yes.map_or("", |is_yes| if is_yes { "yes" } else { "no" }))?;
-        Ok(is_yes)
+        }
     })
     .await
 }
 
-/// Asks for a line of text, again and again while it is empty unless it `may_be_empty`.
-pub async fn text(question: &str, may_be_empty: bool) -> Result<String, CliError> {
+/// Asks for a line of text, which begins as `initial`, again and again while it is empty unless it `may_be_empty`.
+pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<String, CliError> {
     let prompt = match question.ends_with('?') {
         true => format!("{question} "),
         false => drawn(|text| SimpleTheme.format_input_prompt(text, question, None)),
     };
-    asked(move |term| {
+    let initial = initial.to_owned();
+    asked(move |term, keyboard| {
         loop {
-            match line::read(term, &prompt)? {
+            match line::read(term, keyboard, &prompt, &initial)? {
                 Some(text) if text.trim().is_empty() && !may_be_empty => {
                     term.write_line("must not be empty; Ctrl-C cancels")?;
                 }
@@ -100,9 +101,9 @@ pub async fn text(question: &str, may_be_empty: bool) -> Result<String, CliError
 pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
     let (question, items) = (question.to_owned(), items.iter().map(|item| (*item).to_owned()));
     let items: Vec<_> = items.collect();
-    asked(move |term| {
+    asked(move |term, keyboard| {
         term.hide_cursor()?;
-        let chosen = select(term, &question, &items)?;
+        let chosen = select(term, keyboard, &question, &items)?;
         term.show_cursor()?;
         if let Some(place) = chosen {
             let selection = |text: &mut String| {
@@ -116,7 +117,12 @@ pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
 }
 
 /// Shows `items` until one is chosen; `None` if the person cancels. Then nothing of it is left on the screen.
-fn select(term: &Term, question: &str, items: &[String]) -> io::Result<Option<usize>> {
+fn select(
+    term: &Term,
+    keyboard: &mut Keyboard,
+    question: &str,
+    items: &[String],
+) -> io::Result<Option<usize>> {
     let mut place: usize = 0;
     loop {
         let (height, width) = term.size();
@@ -132,7 +138,7 @@ fn select(term: &Term, question: &str, items: &[String]) -> io::Result<Option<us
         });
         let rows: Vec<_> = iter::once(prompt).chain(choices).collect();
         term.write_line(&rows.join("\n"))?;
-        let key = term.read_key_raw()?;
+        let key = keyboard.key()?;
         term.clear_last_lines(rows.len())?;
         match key {
             Key::ArrowDown | Key::Tab | Key::Char('j') => place = (place + 1) % items.len(),
@@ -150,37 +156,96 @@ fn drawn(format: impl FnOnce(&mut String) -> fmt::Result) -> String {
     text
 }
 
-/// Waits for the answer, and gives the terminal back as it was. No answer is [`CliError::Interrupted`].
-async fn asked<T: Send + 'static>(
-    ask: impl FnOnce(&Term) -> io::Result<Option<T>> + Send + 'static,
-) -> Result<T, CliError> {
-    let restore = Restore::at_the_end();
-    restore.take_keys().map_err(|error| CliError::io("cannot use the terminal", error))?;
-    let answer = async {
-        match tokio::task::spawn_blocking(move || ask(&Term::stderr())).await {
-            Ok(Ok(answer)) => answer.ok_or(CliError::Interrupted),
-            // The terminal was closed.
-            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Err(CliError::Interrupted),
-            Ok(Err(error)) => Err(CliError::io("cannot ask", error)),
-            Err(_) => Err(CliError::Interrupted),
-        }
-    };
-    until_ended(answer).await
-}
-
-/// Runs `work` until it ends, or drops it at SIGTERM or SIGHUP, so that what it holds is restored or kept.
+/// Runs `questions`, which ask one after the other. Reports `cancelled` if a key or a signal cancels them.
 ///
 /// # Errors
-/// Those of `work`, and [`CliError::Interrupted`].
-pub async fn until_ended<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
-    let mut hangup = listen(SignalKind::hangup())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    tokio::select! {
-        biased;
-        _ = hangup.recv() => Err(CliError::Interrupted),
-        _ = terminate.recv() => Err(CliError::Interrupted),
-        ended = work => ended,
+/// Those of `questions`; [`CliError::Interrupted`] if they are cancelled.
+pub async fn dialogue<T>(
+    output: &Output,
+    cancelled: &str,
+    questions: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    let mut report = CancelReport { output, text: Some(cancelled) };
+    // One mode for all questions: what is pasted may answer several of them.
+    let raw = RawMode::enter().map_err(|error| CliError::io("cannot use the terminal", error))?;
+    let ended = questions.await;
+    drop(raw);
+    if !matches!(ended, Err(CliError::Interrupted)) {
+        report.text = None;
+    }
+    ended
+}
+
+/// Reports a cancelled dialogue when dropped: also when a signal drops the dialogue itself.
+struct CancelReport<'a> {
+    output: &'a Output,
+    text: Option<&'a str>,
+}
+
+impl Drop for CancelReport<'_> {
+    fn drop(&mut self) {
+        if let Some(text) = self.text {
+            self.output.say(text);
+        }
+    }
+}
+
+/// Waits for the answer to one question of a [`dialogue`]. No answer is [`CliError::Interrupted`].
+async fn asked<T: Send + 'static>(
+    ask: impl FnOnce(&Term, &mut Keyboard) -> io::Result<Option<T>> + Send + 'static,
+) -> Result<T, CliError> {
+    let (cancelled, cancel) = io::pipe().map_err(|error| CliError::io("cannot ask", error))?;
+    let (end, ended) = channel();
+    let _cancel = CancelOnDrop { cancel: Some(cancel), ended };
+    let answer = tokio::task::spawn_blocking(move || {
+        let _end = end;
+        ask(&Term::stderr(), &mut Keyboard::new(cancelled))
+    });
+    match answer.await {
+        Ok(Ok(answer)) => answer.ok_or(CliError::Interrupted),
+        // The terminal was closed: SIGHUP is on its way.
+        Ok(Err(error)) if Errno::from_io_error(&error) == Some(Errno::IO) => Err(CliError::Interrupted),
+        Ok(Err(error)) => Err(CliError::io("cannot ask", error)),
+        Err(_) => Err(CliError::Interrupted),
+    }
+}
+
+/// Cancels a question when dropped, and waits until its thread has ended the line and reads no more.
+struct CancelOnDrop {
+    cancel: Option<PipeWriter>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.cancel = None;
+        let _disconnected = self.ended.recv();
+    }
+}
+
+/// A terminal that hands on each key as it is pressed, Ctrl-C included, and shows none. Dropped, it discards what is
+/// still to be read: the rest of a paste is not for the shell.
+struct RawMode {
+    _restore: Restore,
+}
+
+impl RawMode {
+    fn enter() -> io::Result<Self> {
+        let restore = Restore::at_the_end();
+        if let Some(before) = &restore.0 {
+            let mut raw = before.clone();
+            raw.make_raw();
+            raw.output_modes = before.output_modes;
+            tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        }
+        Ok(Self { _restore: restore })
+    }
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        let _refused = tcflush(io::stdin(), QueueSelector::IFlush);
     }
 }
 
@@ -188,33 +253,9 @@ pub async fn until_ended<T>(work: impl Future<Output = Result<T, CliError>>) -> 
 /// what is typed is not shown.
 pub(super) struct Restore(Option<Termios>);
 
-/// The terminal as it was before the first question.
-static BEFORE: OnceLock<Termios> = OnceLock::new();
-
-/// Gives the terminal back at the end of the process. A question that a signal has ended is still being read by its
-/// thread, which may have changed the terminal once more since [`Restore`] gave it back.
-pub fn restore_terminal() {
-    if let Some(before) = BEFORE.get() {
-        let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
-    }
-}
-
 impl Restore {
     pub(super) fn at_the_end() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
-            BEFORE.get_or_init(|| before.clone());
-        }
-        Self(before)
-    }
-
-    /// Makes the terminal hand on each key as it is pressed, Ctrl-C included, and show none.
-    fn take_keys(&self) -> io::Result<()> {
-        let Some(before) = &self.0 else { return Ok(()) };
-        let mut raw = before.clone();
-        raw.make_raw();
-        raw.output_modes = before.output_modes;
-        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &raw)?)
+        Self(tcgetattr(io::stdin()).ok())
     }
 }
 

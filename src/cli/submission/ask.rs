@@ -21,8 +21,24 @@ pub(super) async fn for_missing(
     arguments: &mut Vec<String>,
 ) -> Result<(), CliError> {
     let questions = answers::known(&answers::questions(&form.questions));
-    while let Some(question) = next(form, written, session, &questions) {
-        let Some(given) = ask(question).await? else { return Ok(()) };
+    if next(form, written, session, &questions).is_none() {
+        return Ok(());
+    }
+    let asked = ask_all(session, form, &questions, written, arguments);
+    prompt::dialogue(&session.output, "cancelled, nothing was sent", asked).await
+}
+
+async fn ask_all(
+    session: &Session,
+    form: &FormDetail,
+    questions: &[Question],
+    written: &mut Written,
+    arguments: &mut Vec<String>,
+) -> Result<(), CliError> {
+    let mut refused = String::new();
+    while let Some(question) = next(form, written, session, questions) {
+        let Some(given) = ask(question, &refused).await? else { return Ok(()) };
+        refused.clear();
         let before = written.given.len();
         written.given.extend(given);
         let wrong: Vec<_> = violations(form, written, session)
@@ -34,7 +50,8 @@ pub(super) async fn for_missing(
             continue;
         }
         wrong.iter().for_each(|violation| session.output.say(&format!("{}; try again", violation.message)));
-        written.given.truncate(before);
+        let texts: Vec<_> = written.given.drain(before..).filter_map(into_text).collect();
+        refused = texts.join(", ");
     }
     Ok(())
 }
@@ -65,8 +82,8 @@ fn next<'a>(
     })
 }
 
-/// Asks for the answer to `question`; `None` if it cannot be typed in a line.
-async fn ask(question: &Question) -> Result<Option<Vec<Given>>, CliError> {
+/// Asks for the answer to `question`, `refused` being the last one; `None` if it cannot be typed in a line.
+async fn ask(question: &Question, refused: &str) -> Result<Option<Vec<Given>>, CliError> {
     let key = question.id.clone().unwrap_or_default();
     let given = |text: &str| Given { key: key.clone(), value: Input::Text(text.to_owned()) };
     let (title, rules) = (visible(&question.title), question.kind.rules());
@@ -81,9 +98,15 @@ async fn ask(question: &Question) -> Result<Option<Vec<Given>>, CliError> {
         return Ok(None);
     }
     let commas = if question.kind.answer_is_list() { ", with commas between" } else { "" };
-    let text = prompt::text(&format!("{title} ({}{commas})", visible(&rules.expects())), false).await?;
+    let what = format!("{title} ({}{commas})", visible(&rules.expects()));
+    let text = prompt::text(&what, refused, false).await?;
     let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
     Ok(Some(if question.kind.answer_is_list() { items.map(given).collect() } else { vec![given(&text)] }))
+}
+
+fn into_text(given: Given) -> Option<String> {
+    let Input::Text(text) = given.value else { return None };
+    Some(text)
 }
 
 /// The answer as an argument of the command.

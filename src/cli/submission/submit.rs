@@ -63,9 +63,7 @@ impl Submit {
         if session.may_ask() && form.accepting_reason.is_none() {
             // Others may work on the store meanwhile.
             session.close().await?;
-            ask::for_missing(session, &form, &mut written, &mut unsent.asked)
-                .await
-                .inspect_err(cancelled(session))?;
+            ask::for_missing(session, &form, &mut written, &mut unsent.asked).await?;
         }
         self.send(session, &form, &written).await?;
         unsent.asked.clear();
@@ -124,7 +122,7 @@ impl Submit {
 }
 
 /// Answers that a person was asked for and that are not sent yet. Dropped, they are shown in a command that sends them:
-/// also if Ctrl-C ends the sending.
+/// also if a signal ends the sending.
 struct Unsent<'a> {
     command: String,
     /// As arguments.
@@ -137,15 +135,6 @@ impl Drop for Unsent<'_> {
         if !self.asked.is_empty() {
             let (command, asked) = (&self.command, self.asked.join(" "));
             self.output.warn(&format!("to send your answers later: {command} {asked}"));
-        }
-    }
-}
-
-/// Says that nothing was sent, if the person has cancelled.
-fn cancelled(session: &Session) -> impl Fn(&CliError) {
-    |error| {
-        if matches!(error, CliError::Interrupted) {
-            session.output.say("cancelled, nothing was sent");
         }
     }
 }

@@ -148,17 +148,17 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
             ("Title", "Lunch: 1.10\r"),
             ("Question 1", "What would you like?\r"),
             ("> short_text", "\r"),
-            ("Must it be answered? [y/N]", "y"),
+            ("Must it be answered? [y/N]", "y\r"),
             ("Question 2", "Colour\r"),
             ("> short_text", &choice),
-            // An option that is given twice: they alone are asked for again.
+            // An option that is given twice: they alone are asked for again, and can be edited.
             ("Options, with commas between", "red,red\r"),
             ("try again", ""),
-            ("Options, with commas between", "red, green\r"),
-            ("Must it be answered? [y/N]", "n"),
+            ("Options, with commas between", "\u{17}red, green\r"),
+            ("Must it be answered? [y/N]", "n\r"),
             ("Question 3", "\r"),
             ("  - green", ""),
-            ("Publish it at once? [y/N]", "y"),
+            ("Publish it at once? [y/N]", "y\r"),
         ],
     );
     let (code, seen) = session.end();
@@ -199,7 +199,7 @@ fn cancelling_the_wizard_ends_with_130_and_keeps_what_was_entered() {
         ("Title", "Lunch\r"),
         ("Question 1", "Colour\r"),
         ("short_text", "\r"),
-        ("answered?", "n"),
+        ("answered?", "n\r"),
         ("Question 2", "\r"),
     ];
     let asked = ["Title", "Question 1", "  date", "answered?", "Question 2", "Publish it"];
@@ -301,8 +301,29 @@ fn a_wizard_that_is_ended_from_outside_keeps_what_was_entered() {
         session.signal(signal);
         let (code, seen) = session.end();
         assert_eq!(code, Some(130), "{seen}");
+        assert!(seen.contains("\r\n\u{1b}[?25hcancelled, nothing was created\r\n"), "{seen:?}");
         assert!(has_cursor(&seen) && kept(&seen).1.starts_with("title: Lunch"), "{seen}");
     }
+}
+
+#[test]
+fn what_the_wizard_has_kept_is_tried_again_by_a_dry_run() {
+    let home = Home::new();
+    let mut session = wizard(&home, &["--dry-run"]);
+    answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "\u{3}")]);
+    let (_, seen) = session.end();
+    assert_eq!(kept(&seen).0[..5], ["forms", "--data", "store", "create", "--dry-run"]);
+}
+
+#[test]
+fn the_server_judges_how_long_a_title_may_be() {
+    let home = Home::new();
+    let mut session = wizard(&home, &[]);
+    let title = "long ".repeat(200);
+    answer(&mut session, &[("Title", &format!("{title}\r")), ("Question 1", "\r")]);
+    let (code, seen) = session.end();
+    assert!(code == Some(6) && !seen.contains("try again"), "{seen}");
+    assert!(kept(&seen).1.contains("long long"), "{seen}");
 }
 
 #[test]

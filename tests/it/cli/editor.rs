@@ -189,7 +189,7 @@ fn who_leaves_the_problems_gives_up_and_keeps_the_text() {
     assert_eq!(text.lines().nth(2), Some("titel: Lunch"), "{text}");
     assert_eq!((kept.len(), file(&home, &id)), (1, before));
     fs::write(&kept[0], text.replace("titel: Lunch", "title: Dinner")).unwrap();
-    let (code, seen) = continue_with(&home, &seen, "true", "y");
+    let (code, seen) = continue_with(&home, &seen, "true", "y\r");
     assert!(code == Some(0) && file(&home, &id).contains("title: Dinner"), "{seen}");
     assert_eq!(fs::read_dir(home.path().join(TMP)).unwrap().count(), 1, "the person's file stays: {seen}");
 }
@@ -233,7 +233,7 @@ changed on the server after you read it:\r
     assert!(seen.contains(&format!("your text is kept in {}", kept[0].display())), "{seen}");
     assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
     // What it offers compares the text with the form as it is now, and asks.
-    for (key, code, title) in [("n", 1, "Theirs"), ("\u{3}", 130, "Theirs"), ("y", 0, "Mine")] {
+    for (key, code, title) in [("n\r", 1, "Theirs"), ("\u{3}", 130, "Theirs"), ("y\r", 0, "Mine")] {
         let (ended, seen) = continue_with(&home, &seen, "true", key);
         assert_eq!(ended, Some(code), "{seen}");
         assert!(seen.contains("  ~ title                   \"Theirs\" → \"Mine\"\r\n"), "{seen}");
@@ -253,9 +253,9 @@ fn a_second_conflict_keeps_the_text_again() {
         with_others("sed -i s/Lunch/Mine/ $file; others edit $form --title Round$round");
     let (_, seen) = start(&home, &["edit", &id]).end();
     let editor = format!("{}/editor --wait", home.path().display());
-    let (code, again) = continue_with(&home, &seen, &editor, "y");
+    let (code, again) = continue_with(&home, &seen, &editor, "y\r");
     assert!(code == Some(5) && again.contains("\"Round1\" → \"Round2\""), "{again}");
-    let (code, seen) = continue_with(&home, &again, "true", "y");
+    let (code, seen) = continue_with(&home, &again, "true", "y\r");
     assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
 }
 
@@ -274,7 +274,7 @@ fn a_text_is_kept_where_no_server_answers_any_more() {
     assert!(code == Some(7) && seen.contains("error: no server answers at"), "{seen}");
     assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Mine"));
     let _server = home.serve();
-    let (code, seen) = continue_with(&home, &seen, "true", "y");
+    let (code, seen) = continue_with(&home, &seen, "true", "y\r");
     assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
 }
 
@@ -287,7 +287,7 @@ fn who_is_ended_from_outside_keeps_the_text() {
         ));
         let (code, seen) = start(&home, &["edit", &id]).end();
         assert_eq!(code, Some(130), "{signal}: {seen}");
-        let (code, seen) = continue_with(&home, &seen, "true", "y");
+        let (code, seen) = continue_with(&home, &seen, "true", "y\r");
         assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
     }
 }
@@ -327,7 +327,7 @@ fn a_store_that_somebody_holds_when_the_editor_ends_costs_no_text() {
 #[test]
 fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
     let script = "sed -i -e '/id: q2/,/Your email/d' -e 's/type: rating/type: number/' $file";
-    for (key, code) in [("n", 1), ("y", 0)] {
+    for (key, code) in [("n\r", 1), ("y\r", 0)] {
         let (home, id) = with_editor(script);
         for answers in [&["q1=a", "q2=a@example.com", "q3=1"][..], &["q1=b", "q3=2"]] {
             home.ok(&[&DATA[..], &["submit", &id], answers].concat());
@@ -352,7 +352,7 @@ fn a_text_that_was_typed_at_the_terminal_is_kept_like_one_of_the_editor() {
     session.until("end with Ctrl-D");
     session.press("title: Typed\n\u{4}");
     session.until("Change \"Lunch\" on store? [y/N]");
-    session.press("n");
+    session.press("n\r");
     let (code, seen) = session.end();
     assert!(code == Some(1) && seen.contains("your text is kept in "), "{seen}");
     assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Typed"), "{seen}");
@@ -402,4 +402,5 @@ fn a_dry_run_says_what_would_change_and_keeps_the_text() {
     let (code, seen) = start(&home, &[&DATA[..], &["edit", &id, "--dry-run"]].concat()).end();
     assert!(code == Some(0) && seen.contains("(dry run)") && seen.contains("~ title"), "{seen}");
     assert_eq!((kept(&home).len(), file(&home, &id)), (1, before), "{seen}");
+    assert!(offered(&seen).contains(&"--dry-run".to_owned()), "{seen}");
 }

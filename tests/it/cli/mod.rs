@@ -7,6 +7,7 @@ mod client;
 mod columns;
 mod conventions;
 mod create;
+mod dialogues;
 mod edit;
 mod editor;
 mod errors;

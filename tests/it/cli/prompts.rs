@@ -28,7 +28,7 @@ fn answers_are_deleted_at_a_y() {
     let submissions = home.ok(&["--data", "store", "responses", &id, "--columns", "id"]);
     let submissions: Vec<_> = submissions.lines().collect();
     let command = [&["--data", "store", "responses", "delete", &id], &submissions[..]].concat();
-    for (key, code, left) in [("n", 1, 2), ("y", 0, 0)] {
+    for (key, code, left) in [("n\r", 1, 2), ("y\r", 0, 0)] {
         let mut session = Session::start(&home, &[], &command);
         session.until("Delete 2 responses to \"Lunch\" on store? [y/N]");
         session.press(key);
@@ -43,7 +43,7 @@ fn a_form_without_answers_is_deleted_at_a_y() {
     let (home, id) = with_form(0);
     let mut session = delete(&home, &id);
     session.until("Delete \"Lunch\" (0 responses) on store? [y/N]");
-    session.press("y");
+    session.press("y\r");
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen:?}");
     home.run(&["--data", "store", "show", &id]).expect(3);
@@ -52,7 +52,7 @@ fn a_form_without_answers_is_deleted_at_a_y() {
 #[test]
 fn a_no_does_nothing_and_says_so_by_its_code() {
     let (home, id) = with_form(0);
-    for key in ["n", "\r"] {
+    for key in ["n\r", "No\r", "\r"] {
         let mut session = delete(&home, &id);
         session.until("[y/N]");
         session.press(key);
@@ -108,7 +108,7 @@ fn the_question_names_the_server() {
     let id = home.published(&[]);
     let mut session = Session::start(&home, &[], &["delete", &id]);
     session.until(&format!("on {}? [y/N]", server.url));
-    session.press("n");
+    session.press("n\r");
     session.end();
 }
 
@@ -171,9 +171,10 @@ questions:
         ("Who are you? (one line of text): ", "Ann\r"),
         ("How much?:", "\u{1b}[B\r"),
         ("Which days? (a list, each ", "Mon, Wed\r"),
-        ("Your email (an email address): ", "nobody\r"),
+        ("Your email (an email address): ", "example.com\r"),
         ("try again", ""),
-        ("Your email (an email address): ", "ann@example.com\r"),
+        // What was refused can be edited.
+        ("Your email (an email address): ", "\u{1}ann@\r"),
     ] {
         session.next(question);
         session.press(keys);

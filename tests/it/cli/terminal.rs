@@ -45,7 +45,7 @@ fn listen(mut terminal: File) -> Receiver<String> {
 
 impl Session {
     pub(crate) fn start(home: &Home, variables: &[(&str, &str)], arguments: &[&str]) -> Self {
-        Self::start_at_width(80, home, variables, arguments)
+        Self::start_program(80, home, variables, &home.command(arguments))
     }
 
     /// Starts the command at a terminal with this many columns.
@@ -55,6 +55,16 @@ impl Session {
         variables: &[(&str, &str)],
         arguments: &[&str],
     ) -> Self {
+        Self::start_program(columns, home, variables, &home.command(arguments))
+    }
+
+    /// Starts `command`, which may be another program, at the terminal.
+    pub(crate) fn start_program(
+        columns: u16,
+        home: &Home,
+        variables: &[(&str, &str)],
+        command: &Command,
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         grantpt(&master).unwrap();
@@ -62,7 +72,6 @@ impl Session {
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
         // The terminal becomes the command's own, so that it gets the signals of its keys.
-        let command = home.command(arguments);
         let mut leader = Command::new("setsid");
         leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
         leader.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
