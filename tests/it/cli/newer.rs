@@ -106,6 +106,18 @@ fn an_answer_without_end_is_not_read_to_its_end() {
 }
 
 #[test]
+fn an_unknown_code_cannot_control_the_terminal() {
+    let home = Home::new();
+    let errors = json!([{"pointer": "/title", "code": "b\u{9b}31m", "message": "Nein"}]);
+    let refused = vec![problem("422 Unprocessable Content", "a\u{1b}[31m", json!({"errors": errors}))];
+    let told = run(&home, refused, &["create", "--title", "A"]).expect(6).stderr;
+    assert!(told.starts_with("error[b\\u{9b}31m]: "), "{told}");
+    let refused = vec![problem("409 Conflict", "a\u{1b}[31m", json!({}))];
+    let told = run(&home, refused, &["show", "f"]).expect(5).stderr;
+    assert_eq!(told, "error[a\\u{1b}[31m]: Das geht nicht\n");
+}
+
+#[test]
 fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
     let home = Home::new();
     home.write(
