@@ -140,12 +140,12 @@ impl Client {
 
     /// The error that `body` describes. What counts is the status it came with.
     fn refusal(&self, request: &Request, status: StatusCode, body: &[u8]) -> ClientError {
-        match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => {
-                let instance = problem.instance.or_else(|| Some(request.path.clone()));
-                ClientError::Problem(Box::new(Problem { status: status.as_u16(), instance, ..problem }))
+        match Problem::read(body, status.as_u16()) {
+            Some(mut problem) => {
+                problem.instance.get_or_insert_with(|| request.path.clone());
+                ClientError::Problem(Box::new(problem))
             }
-            Err(_) => ClientError::WithoutProblem {
+            None => ClientError::WithoutProblem {
                 url: self.transport.address().to_owned(),
                 status: status.as_u16(),
                 reason: status.canonical_reason().unwrap_or_default(),
