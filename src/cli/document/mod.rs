@@ -21,7 +21,7 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use load::{reason, without_number};
+pub use load::{decode, reason, without_number};
 pub use read::{read, read_text, read_value, text};
 pub use record::{Record, record, records};
 pub use write::{authoring, authoring_file, yaml};
