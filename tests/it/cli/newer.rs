@@ -155,6 +155,43 @@ fn a_problem_document_is_read_as_far_as_it_can_be() {
 }
 
 #[test]
+fn a_question_that_only_the_server_knows_stays_editable_around() {
+    let home = Home::new();
+    let mut form = form();
+    form["questions"] = json!([
+        {"id": "q1", "type": "signature", "title": "Sign", "ink": "blue"},
+        {"id": "q3", "type": "rating", "title": "How was it?", "glow": {"a": [1.50]}, "show_if": {"q1": {"signed_by": "x"}}},
+        {"type": "banner", "title": "Bye"},
+    ]);
+    let etag = "etag: \"r1\"\r\n";
+    let answer = || StandIn::status("200 OK", etag, &form.to_string());
+    let text = run(&home, vec![answer()], &["show", "f", "-o", "yaml"]).expect(0).stdout;
+    let edit = |text: &str, replies: Vec<Reply>| {
+        home.write("f.yaml", text);
+        let server = StandIn::answering(replies);
+        (home.run(&["--url", &server.url, "edit", "f", "-f", "f.yaml", "--yes"]), server)
+    };
+    let moved =
+        text.replace("questions:\n", "questions:\n- {type: email, title: E}\n").replace("Lunch", "Dinner");
+    let (sent, server) = edit(&moved, vec![answer(), answer()]);
+    sent.expect(0);
+    let patch = server.finish().pop().unwrap();
+    assert!(patch.contains("\"title\":\"Dinner\"") && patch.contains("\"ink\":\"blue\""), "{patch}");
+    for (old, new, code) in [
+        ("signature", "signatur", "unknown_question_type"),
+        ("ink: blue", "ink: red", "unknown_field"),
+        ("ink: blue", "inc: blue", "unknown_field"),
+        ("signed_by: x", "signed_of: x", "unknown_field"),
+        ("title: Lunch", "title: Lunch\ntheme: dark", "unknown_field"),
+    ] {
+        assert!(text.contains(old), "{text}");
+        let refused = edit(&text.replace(old, new), vec![answer()]).0.expect(6).stderr;
+        assert_eq!(refused.matches("error[").count(), 1, "{refused}");
+        assert!(refused.contains(&format!("error[{code}]")), "{refused}");
+    }
+}
+
+#[test]
 fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
     let home = Home::new();
     home.write(
