@@ -192,6 +192,21 @@ fn a_question_that_only_the_server_knows_stays_editable_around() {
 }
 
 #[test]
+fn a_status_that_only_the_server_knows_is_for_it_to_judge() {
+    let home = Home::new();
+    let server = StandIn::answering(vec![StandIn::ok(&json!({"forms": [form()]}).to_string())]);
+    let listed = home.run(&["--url", &server.url, "list", "--status", "In Review"]).expect(0).stdout;
+    assert!(listed.contains("\tarchived\t"), "{listed}");
+    assert!(server.finish()[0].contains("status=in_review"));
+    let errors = json!([{"pointer": "/status", "code": "not_an_option", "message": "Nie", "allowed": ["draft", "archived"]}]);
+    let refused = vec![problem("400 Bad Request", "invalid_query", json!({"errors": errors}))];
+    let told = run(&home, refused, &["list", "--status", "open"]).expect(2).stderr;
+    let expected = "error: invalid --status `open`: \
+                    expected one of: draft, published, closed, full, expired, not_open_yet, archived\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
     let home = Home::new();
     home.write(
