@@ -145,6 +145,21 @@ fn pages_are_followed_by_their_links_wherever_the_server_thinks_it_is() {
 }
 
 #[test]
+fn pages_that_lead_back_to_an_earlier_one_end_with_a_failure() {
+    let page = |cursor: &str| {
+        let link = format!("link: </api/v1/forms?cursor={cursor}>; rel=\"next\"\r\n");
+        StandIn::status("200 OK", &link, r#"{"forms":[]}"#)
+    };
+    for cursors in [&["a", "a"][..], &["a", "b", "a"]] {
+        let server = StandIn::answering(cursors.iter().map(|cursor| page(cursor)).collect());
+        let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list", "--all"]).expect(7);
+        let told =
+            "does not answer like a forms server: the link to the next page leads back to an earlier one";
+        assert!(run.stderr.contains(told), "{run:?}");
+    }
+}
+
+#[test]
 fn a_redirection_is_not_followed_with_the_key() {
     let replies = vec![StandIn::status("301 Moved Permanently", "location: http://example.com/\r\n", "")];
     let server = StandIn::answering(replies);
