@@ -163,7 +163,6 @@ pub fn refused(form: &FormDetail, written: &Written, error: ClientError) -> CliE
             let findings = written.marked(findings.collect());
             Report { problem: (*problem).clone(), ..not_sent(findings) }.into()
         }
-        ClientError::Unsure(_) => CliError::of_client(error, format!("forms responses {}", form.id)),
         other => or_opened(other, &name(form)),
     }
 }

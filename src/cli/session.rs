@@ -254,9 +254,10 @@ impl Session {
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {
-            (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
+            (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, .. })) => {
                 notes.push(format!("address from: {}", origin(url.source)));
-                help = help.or_else(|| Some(if_unreachable(&url.value).to_owned()));
+                let way_out = if *was_sent { IF_UNANSWERED } else { if_unreachable(&url.value) };
+                help = help.or_else(|| Some(way_out.to_owned()));
             }
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
@@ -298,6 +299,9 @@ impl Session {
 fn form_of_path(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
 }
+
+/// What can be done where a request was sent and no answer came.
+const IF_UNANSWERED: &str = "try again later, or check the address; -v shows each request";
 
 /// What can be done where nothing answers at `url`: a server is started on this machine alone.
 fn if_unreachable(url: &Url) -> &'static str {

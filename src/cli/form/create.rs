@@ -194,7 +194,7 @@ impl Create {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
                 rejected(form, &problem.errors, (*problem).clone())
             }
-            error => lost(error),
+            error => error.into(),
         };
         self.create(session, &client, form, refused, draft).await
     }
@@ -278,15 +278,7 @@ pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
             let findings = draw_violations(document, &problem.errors);
             Report { problem: *problem, ..Report::of_file(&document.file, findings) }.into()
         }
-        error => lost(error),
-    }
-}
-
-/// Whether a form was made is not known where an answer was lost.
-fn lost(error: ClientError) -> CliError {
-    match error {
-        ClientError::Unsure(_) => CliError::of_client(error, "forms list"),
-        other => other.into(),
+        error => error.into(),
     }
 }
 
