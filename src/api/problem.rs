@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::schema;
@@ -167,12 +168,12 @@ impl fmt::Display for Code {
 pub fn explain(name: &str) -> Option<&'static str> {
     match Code::parse(name) {
         Some(code) => Some(code.meaning()),
-        None => Rule::ALL.iter().find(|rule| rule.name() == name).map(|rule| rule.meaning()),
+        None => Rule::parse(name).map(Rule::meaning),
     }
 }
 
 /// A problem document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
     /// `/problems/` and the code.
     #[serde(rename = "type")]
@@ -207,10 +208,29 @@ pub struct Problem {
     /// Members that a newer server has sent.
     #[serde(flatten)]
     #[schema(ignore)]
-    pub others: BTreeMap<String, serde_json::Value>,
+    pub others: BTreeMap<String, Value>,
 }
 
 impl Problem {
+    /// Parses the problem document in `body`, which came with `status`, as far as it can be read; `None` if it has no
+    /// code. A member of another type than expected is kept among the others.
+    pub fn read(body: &[u8], status: u16) -> Option<Self> {
+        let mut members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let code = take_text(&mut members, "code")?;
+        Some(Self {
+            kind: take_text(&mut members, "type").unwrap_or_else(|| format!("/problems/{code}")),
+            title: take_text(&mut members, "title").unwrap_or_else(|| code.clone()),
+            status,
+            code: Code::parse(&code).map_or(OpenEnum::Unknown(code), OpenEnum::Known),
+            detail: take_text(&mut members, "detail"),
+            request_id: take_text(&mut members, "request_id"),
+            instance: take_text(&mut members, "instance"),
+            form_id: take_text(&mut members, "form_id"),
+            errors: take_list(&mut members, "errors").into_iter().filter_map(read_violation).collect(),
+            others: members.into_iter().filter(|(name, _)| name != "status").collect(),
+        })
+    }
+
     /// A problem of the kind `code`, with that kind's title.
     pub fn new(code: Code) -> Self {
         Self {
@@ -232,5 +252,49 @@ impl Problem {
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+}
+
+/// Parses an entry of `errors` as far as it can be read; `None` if it has no code.
+fn read_violation(entry: Value) -> Option<Violation> {
+    let Value::Object(mut members) = entry else { return None };
+    let code = take_text(&mut members, "code")?;
+    Some(Violation {
+        pointer: take_text(&mut members, "pointer").unwrap_or_default(),
+        question: take_text(&mut members, "question"),
+        message: take_text(&mut members, "message").unwrap_or_else(|| code.clone()),
+        code: Rule::parse(&code).map_or(OpenEnum::Unknown(code), OpenEnum::Known),
+        allowed: take_list(&mut members, "allowed").iter().filter_map(name_of).collect(),
+        help: take_text(&mut members, "help"),
+        related: take_text(&mut members, "related"),
+        others: members.into_iter().collect(),
+    })
+}
+
+/// Removes the member `name` and returns its text, if it has one.
+fn take_text(members: &mut Map<String, Value>, name: &str) -> Option<String> {
+    let text = members.get(name)?.as_str()?.to_owned();
+    members.remove(name);
+    Some(text)
+}
+
+/// Removes the member `name` and returns its items, if it is a list.
+fn take_list(members: &mut Map<String, Value>, name: &str) -> Vec<Value> {
+    match members.get_mut(name) {
+        Some(Value::Array(items)) => {
+            let items = std::mem::take(items);
+            members.remove(name);
+            items
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The text of an item of `allowed`.
+fn name_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -167,7 +167,6 @@ pub fn refused(form: &FormDetail, written: &Written, error: ClientError, again: 
             let findings = written.marked(problem.errors.iter().map(finding).collect());
             Report::with_outcome(findings, "nothing was sent", *problem).into()
         }
-        ClientError::Unsure(_) => CliError::of_client(error, format!("{again} responses {}", form.id)),
         other => or_opened(other, &name(form), again),
     }
 }

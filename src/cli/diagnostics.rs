@@ -100,7 +100,8 @@ impl Finding {
         // The renderer lets the control characters of other people's texts through to the terminal.
         let message = visible(&self.message);
         let mut title = Level::ERROR.primary_title(&*message);
-        if let Some(code) = &self.code {
+        let code = self.code.as_deref().map(visible);
+        if let Some(code) = &code {
             title = title.id(&**code);
         }
         let mut group = Group::with_title(title);

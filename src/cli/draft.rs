@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tempfile::{Builder, NamedTempFile, TempPath};
 
+use crate::cli::document;
 use crate::cli::exit::CliError;
 use crate::cli::output::Output;
 use crate::cli::session::Session;
@@ -67,10 +68,11 @@ impl Draft {
     /// The text as it is now.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read, or is not UTF-8.
     pub fn read(&self) -> Result<String, CliError> {
-        let read = fs::read_to_string(self.path());
-        read.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))
+        let bytes = fs::read(self.path());
+        let bytes = bytes.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))?;
+        document::decode(&self.name(), bytes)
     }
 
     /// Puts `text` into the file, which holds the text before until all of it is written.

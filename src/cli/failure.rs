@@ -109,19 +109,19 @@ fn coded(code: &'static str, message: &str) -> Finding {
 fn of_client(error: &ClientError) -> Finding {
     match error {
         ClientError::Problem(problem) => of_problem(problem),
-        ClientError::Unreachable { url, why, tries, after } => {
+        ClientError::Unreachable { url, why, tries, after, was_sent } => {
             let tried = if *tries == 1 {
                 String::new()
             } else {
                 format!(", tried {tries} times in {}", seconds(*after))
             };
-            coded("unreachable", &format!("no server answers at {url} ({why}{tried})"))
+            let nothing = if *was_sent { "no answer from" } else { "no server answers at" };
+            coded("unreachable", &format!("{nothing} {url} ({why}{tried})"))
         }
-        ClientError::Unsure(error) => {
+        ClientError::Unsure { error, .. } => {
             let mut finding = of_client(error);
-            finding
-                .notes
-                .push("an answer was lost: it may have been stored; look before you repeat it".to_owned());
+            let note = "an answer was lost: the request may have been carried out; look before you repeat it";
+            finding.notes.push(note.to_owned());
             finding
         }
         ClientError::WithoutProblem { url, status, reason } => {
@@ -130,13 +130,16 @@ fn of_client(error: &ClientError) -> Finding {
                 "unexpected_answer",
                 format!("{}, without a problem document", answered.trim_end()).as_str(),
             )
-            .help(Some("is it a forms server? forms whoami shows where the address came from".to_owned()))
+            .help(Some(IS_IT_FORMS.to_owned()))
         }
         ClientError::Unexpected { url, what } => {
             coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))
+                .help(Some(IS_IT_FORMS.to_owned()))
         }
     }
 }
+
+const IS_IT_FORMS: &str = "is it a forms server? forms whoami shows where the address came from";
 
 fn of_problem(problem: &Problem) -> Finding {
     // A detail may be what the form's author has written: it stays as it is.
@@ -194,6 +197,7 @@ mod tests {
                 why: "connection refused".to_owned(),
                 tries,
                 after: Duration::from_millis(2_130),
+                was_sent: false,
             };
             let notes = vec!["address from: --url".to_owned()];
             let help = Some("start one: forms serve --data ./store".to_owned());

@@ -253,9 +253,10 @@ impl Session {
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {
-            (ClientError::Unreachable { .. }, Some(Target::Server { url, .. })) => {
+            (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, .. })) => {
                 notes.push(format!("address from: {}", origin(url.source)));
-                help = help.or_else(|| Some(if_unreachable(url)));
+                let way_out = if *was_sent { IF_UNANSWERED.to_owned() } else { if_unreachable(url) };
+                help = help.or(Some(way_out));
             }
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
                 if problem.code == Code::Unauthorized =>
@@ -277,9 +278,8 @@ impl Session {
                 notes.push(note);
                 help = help.or(Some(way_out));
             }
-            // What was made, if it was, is in the list.
-            (ClientError::Unsure(_), _) => {
-                help = help.or_else(|| Some(format!("{} list", self.again())));
+            (ClientError::Unsure { path, .. }, _) => {
+                help = help.or_else(|| Some(inspection(&self.again(), path)));
             }
             _ => {}
         }
@@ -299,10 +299,25 @@ impl Session {
     }
 }
 
+/// The command that shows what a request to `path` would have changed.
+fn inspection(again: &str, path: &str) -> String {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut names = path.trim_start_matches("/api/v1/forms").split('/').skip(1);
+    match (names.next(), names.next(), names.next()) {
+        (None, ..) => format!("{again} list"),
+        (Some(form), Some("submissions"), None) => format!("{again} responses {form}"),
+        (Some(form), Some("submissions"), Some(id)) => format!("{again} responses show {form} {id}"),
+        (Some(form), ..) => format!("{again} show {form}"),
+    }
+}
+
 /// What the form is called that a request to `path` asked for.
 fn form_of_path(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
 }
+
+/// What can be done where a request was sent and no answer came.
+const IF_UNANSWERED: &str = "try again later, or check the address; -v shows each request";
 
 /// What can be done where nothing answers at `url`: a server is started on this machine alone.
 fn if_unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 
-use super::transport::Reply;
+use super::transport::{MAX_ANSWER, Reply};
 use super::{Client, ClientError, Revision, redacted};
 use crate::api::Problem;
 
@@ -60,9 +60,22 @@ impl Request {
         self
     }
 
+    /// Whether carrying it out changes something.
+    fn is_write(&self) -> bool {
+        self.method != Method::GET && !self.path.contains("?dry_run")
+    }
+
     /// Whether carrying it out twice makes two things, were it not for an idempotency key.
     fn makes_something(&self) -> bool {
-        self.method == Method::POST && !self.path.contains("dry_run")
+        self.method == Method::POST && self.is_write()
+    }
+
+    /// `error`, after which nobody knows what has become of the request.
+    fn unsure(&self, error: ClientError) -> ClientError {
+        match self.is_write() {
+            true => ClientError::Unsure { error: Box::new(error), path: self.path.clone() },
+            false => error,
+        }
     }
 }
 
@@ -107,15 +120,15 @@ impl Client {
                     (self.observer)(&format!("{method} {path} -> no answer: {}", lost.why), false);
                     maybe_done |= lost.maybe_done;
                     let url = self.transport.address().to_owned();
-                    (None, ClientError::Unreachable { url, why: lost.why, tries, after: started.elapsed() })
+                    let (why, after) = (lost.why, started.elapsed());
+                    (None, ClientError::Unreachable { url, why, tries, after, was_sent: maybe_done })
                 }
             };
             let wait = wait.unwrap_or_else(|| self.pause(tries));
             if tries > self.patience.retries
                 || started.elapsed().saturating_add(wait) >= self.patience.timeout
             {
-                let is_unsure = maybe_done && request.makes_something();
-                return Err(if is_unsure { ClientError::Unsure(Box::new(error)) } else { error });
+                return Err(if maybe_done { request.unsure(error) } else { error });
             }
             tokio::time::sleep(wait).await;
         }
@@ -126,6 +139,10 @@ impl Client {
     /// was for.
     fn judge(&self, request: &Request, reply: Reply, maybe_done: bool) -> Result<Judged, ClientError> {
         let Reply { status, headers, body } = reply;
+        if body.len() > MAX_ANSWER {
+            let error = self.unexpected(format!("its answer has more than {} MiB", MAX_ANSWER >> 20));
+            return Err(request.unsure(error));
+        }
         let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
         if status.is_success() || (maybe_done && gone) {
             return Ok(Judged::Done(Answer { headers, body }));
@@ -135,10 +152,13 @@ impl Client {
             let elsewhere = String::from_utf8_lossy(elsewhere.as_bytes());
             return Err(self.unexpected(format!("it redirects to {elsewhere}")));
         }
+        if status < StatusCode::BAD_REQUEST {
+            return Err(self.unexpected(format!("it answered {status}")));
+        }
         let error = self.refusal(request, status, &body);
         // The lost one may have been the change that this one now meets.
         if maybe_done && status == StatusCode::PRECONDITION_FAILED {
-            return Err(ClientError::Unsure(Box::new(error)));
+            return Err(request.unsure(error));
         }
         if may_pass(status) { Ok(Judged::NotNow { wait: retry_after(&headers), error }) } else { Err(error) }
     }
@@ -174,12 +194,12 @@ impl Client {
 
     /// The error that `body` describes. What counts is the status it came with.
     fn refusal(&self, request: &Request, status: StatusCode, body: &[u8]) -> ClientError {
-        match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => {
-                let instance = problem.instance.or_else(|| Some(request.path.clone()));
-                ClientError::Problem(Box::new(Problem { status: status.as_u16(), instance, ..problem }))
+        match Problem::read(body, status.as_u16()) {
+            Some(mut problem) => {
+                problem.instance.get_or_insert_with(|| request.path.clone());
+                ClientError::Problem(Box::new(problem))
             }
-            Err(_) => ClientError::WithoutProblem {
+            None => ClientError::WithoutProblem {
                 url: self.transport.address().to_owned(),
                 status: status.as_u16(),
                 reason: status.canonical_reason().unwrap_or_default(),

@@ -29,6 +29,7 @@ pub use received::Received;
 pub use transport::Transport;
 
 use exchange::Request;
+use received::unreadable;
 
 /// Why an operation gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +37,12 @@ pub enum ClientError {
     /// The server said no.
     #[error("{}", .0.title)]
     Problem(Box<Problem>),
-    /// No answer came, however often it was tried.
-    #[error("no server answers at {url}: {why}")]
-    Unreachable { url: String, why: String, tries: u32, after: Duration },
-    /// The same, or a server that cannot answer now, after the request was sent: it may have been carried out.
-    #[error("{0}")]
-    Unsure(Box<ClientError>),
+    /// No answer came, however often it was tried. If the request `was_sent`, a server may have received it.
+    #[error("no answer from {url}: {why}")]
+    Unreachable { url: String, why: String, tries: u32, after: Duration, was_sent: bool },
+    /// The answer to a request that changes something was lost: it may have been carried out. `path` has its query.
+    #[error("{error}")]
+    Unsure { error: Box<ClientError>, path: String },
     /// A refusal came without a problem document, as proxies send it.
     #[error("{url} answered {status} {reason}, without a problem document")]
     WithoutProblem { url: String, status: u16, reason: &'static str },
@@ -92,7 +93,7 @@ impl ClientError {
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Problem(problem) => Some(problem),
-            Self::Unsure(error) => error.problem(),
+            Self::Unsure { error, .. } => error.problem(),
             Self::Unreachable { .. } | Self::WithoutProblem { .. } | Self::Unexpected { .. } => None,
         }
     }
@@ -102,7 +103,7 @@ impl ClientError {
         match self {
             Self::Problem(problem) => Some(problem.status),
             Self::WithoutProblem { status, .. } => Some(*status),
-            Self::Unsure(error) => error.status(),
+            Self::Unsure { error, .. } => error.status(),
             Self::Unreachable { .. } | Self::Unexpected { .. } => None,
         }
     }
@@ -243,7 +244,7 @@ impl Client {
     }
 
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(body).map_err(|error| self.unexpected(error.to_string()))
+        serde_json::from_slice(body).map_err(|error| self.unexpected(unreadable(&error).to_owned()))
     }
 
     fn unexpected(&self, what: String) -> ClientError {

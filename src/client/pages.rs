@@ -1,5 +1,7 @@
 //! Lists that come page by page, each fetched when it is asked for.
 
+use std::collections::HashSet;
+
 use reqwest::header::{HeaderMap, LINK};
 
 use super::{Client, ClientError, Request};
@@ -13,6 +15,8 @@ pub struct Pages<'a, T> {
     client: &'a Client,
     /// Path and query of the next page; `None` behind the last.
     next: Option<String>,
+    /// The paths that were followed.
+    followed: HashSet<String>,
     total: Option<u64>,
     read: Read<T>,
 }
@@ -23,7 +27,7 @@ type Read<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 impl<'a, T> Pages<'a, T> {
     /// The list whose first page is at `first`, a path and a query.
     pub(super) fn new(client: &'a Client, first: String, read: Read<T>) -> Self {
-        Self { client, next: Some(first), total: None, read }
+        Self { client, next: Some(first), followed: HashSet::new(), total: None, read }
     }
 
     /// How many items all pages have together, once the first has come and if the server was asked to count.
@@ -34,6 +38,10 @@ impl<'a, T> Pages<'a, T> {
     /// The next page; `None` behind the last.
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, ClientError> {
         let Some(path) = self.next.take() else { return Ok(None) };
+        if !self.followed.insert(path.clone()) {
+            let what = "the link to the next page leads back to an earlier one";
+            return Err(self.client.unexpected(what.to_owned()));
+        }
         let answer = self.client.send(&Request::get(path)).await?;
         self.next = next_link(&answer.headers);
         self.total = self.total.or(total(&answer.headers));

@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 /// What is known of a body, which is written as it came: with members that only a newer server has.
@@ -11,6 +12,15 @@ use serde_json::value::RawValue;
 pub struct Received<T> {
     known: T,
     text: Box<RawValue>,
+}
+
+/// Describes why an answer cannot be read, in the words of the client's users.
+pub(super) fn unreadable(error: &serde_json::Error) -> &'static str {
+    match error.classify() {
+        _ if error.to_string().contains("recursion limit") => "its answer is nested too deeply",
+        Category::Data => "its answer lacks a field, or has one of another type",
+        Category::Syntax | Category::Eof | Category::Io => "its answer is not JSON",
+    }
 }
 
 impl<T> Deref for Received<T> {

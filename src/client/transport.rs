@@ -16,7 +16,7 @@ use super::{ClientError, Request};
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Bytes an answer may have: far beyond any page or form, short of the memory of a small machine.
-const MAX_ANSWER: usize = 64 << 20;
+pub(super) const MAX_ANSWER: usize = 64 << 20;
 
 /// Bytes that are read of a refusal: no problem document has more, and what else there is counts by its status.
 const MAX_REFUSAL: usize = 1 << 20;
@@ -35,7 +35,7 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// An answer, whatever it says.
+/// An answer, whatever it says. A body that is too large is cut off somewhere behind its limit.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -97,16 +97,12 @@ impl Transport {
                 }
                 let mut answer = sending.send().await.map_err(|error| lost(&error))?;
                 let (status, headers) = (answer.status(), answer.headers().clone());
+                let max = if status.is_success() { MAX_ANSWER } else { MAX_REFUSAL };
                 let mut body = Vec::new();
-                while let Some(part) = answer.chunk().await.map_err(|error| lost(&error))? {
+                while body.len() <= max
+                    && let Some(part) = answer.chunk().await.map_err(|error| lost(&error))?
+                {
                     body.extend_from_slice(&part);
-                    if !status.is_success() && body.len() > MAX_REFUSAL {
-                        break;
-                    }
-                    if body.len() > MAX_ANSWER {
-                        let why = format!("its answer has more than {} MiB", MAX_ANSWER >> 20);
-                        return Err(Lost { why, maybe_done: true });
-                    }
                 }
                 Ok(Reply { status, headers, body })
             }
@@ -128,7 +124,7 @@ async fn call(router: Router, request: &Request, headers: &[(&'static str, Strin
     let request = builder.body(body).map_err(|error| undone(error.to_string()))?;
     let Ok(answer) = router.oneshot(request).await;
     let (parts, body) = answer.into_parts();
-    let body = axum::body::to_bytes(body, MAX_ANSWER).await.map_err(|error| undone(error.to_string()))?;
+    let body = axum::body::to_bytes(body, usize::MAX).await.map_err(|error| undone(error.to_string()))?;
     Ok(Reply { status: parts.status, headers: parts.headers, body: body.into() })
 }
 
@@ -154,13 +150,17 @@ fn reason(error: &reqwest::Error) -> String {
 }
 
 /// What the texts of the libraries below mean, by a part of each.
-const CAUSES: [(&str, &str); 6] = [
+const CAUSES: [(&str, &str); 10] = [
     ("received corrupt message", "it does not answer in TLS; http:// may be meant"),
     ("UnknownIssuer", "its certificate is from an unknown authority"),
     ("Expired", "its certificate has expired"),
     ("NotValidForName", "its certificate is for another host"),
     ("failed to lookup address", "the host name is not known"),
     ("connection closed before message completed", "it closed the connection without an answer"),
+    ("end of file before message length reached", "its answer broke off"),
+    ("unexpected EOF", "its answer broke off"),
+    ("invalid HTTP", "its answer is not HTTP"),
+    ("Invalid chunk", "its answer is not HTTP"),
 ];
 
 /// `text` in our words, if we have any for it; else without the operating system's number.

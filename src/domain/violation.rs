@@ -25,6 +25,11 @@ macro_rules! rules {
                 match self { $(Self::$rule => $name,)* }
             }
 
+            /// The rule called `name`.
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|rule| rule.name() == name)
+            }
+
             /// What it means and what to do.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$rule => $meaning,)* }
@@ -93,7 +98,7 @@ pub const MOST_VIOLATIONS: usize = 100;
 pub const MOST_COMPARED: usize = 10;
 
 /// A broken rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) into the body that was sent.
     pub pointer: String,

@@ -22,11 +22,19 @@ pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> 
         let finding = Finding::new("file_too_large", message);
         return Err(Report::of_file(&file, vec![finding]).into());
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-        Report::of_file(&file, vec![Finding::new("malformed_file", message)])
-    })?;
+    let text = decode(&file, bytes)?;
     Ok((file, text))
+}
+
+/// The text in `bytes`, the content of `file`.
+///
+/// # Errors
+/// If they are not UTF-8.
+pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, CliError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
+        Report::of_file(file, vec![Finding::new("malformed_file", message)]).into()
+    })
 }
 
 /// The reason alone why a file cannot be read: its name stands beside it already.

@@ -21,8 +21,8 @@ use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use load::{reason, without_number};
-pub use read::{read, read_text, read_value, text};
+pub use load::{decode, reason, without_number};
+pub use read::{read, read_edited, read_text, read_value, text};
 pub use record::{Record, record, records};
 pub use write::{authoring, authoring_file, yaml};
 
@@ -72,9 +72,11 @@ impl Document {
         &self.value
     }
 
-    /// Reports everything that makes the definition unfit.
-    fn check(&self, limits: &Limits) -> Vec<Finding> {
+    /// Reports everything that makes the definition unfit, but for what the form had that is edited, its `base`: a newer
+    /// server may know more types and fields.
+    fn check(&self, limits: &Limits, base: Option<&Value>) -> Vec<Finding> {
         let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
+        violations.retain(|violation| base.is_none_or(|base| !was_in(base, &self.value, violation)));
         if self.format_version.as_ref().is_some_and(|version| *version != Value::Number(1.into())) {
             let message = "`version` is that of the file format, and only 1 exists";
             violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
@@ -133,4 +135,20 @@ impl Document {
     ) -> Mark {
         Mark { file: self.file.clone(), source: Arc::clone(&self.source), place, label, earlier }
     }
+}
+
+/// Whether `form` has from `base` the type or field that `violation` calls unknown, or lacks as `base` does the one it
+/// calls missing. A question may have moved.
+fn was_in(base: &Value, form: &Value, violation: &Violation) -> bool {
+    let rules = [Rule::UnknownField, Rule::UnknownQuestionType, Rule::MissingField];
+    if !rules.iter().any(|rule| violation.code == *rule) {
+        return false;
+    }
+    let mut steps = violation.pointer.splitn(4, '/').skip(2);
+    let (Some(place), Some(member)) = (steps.next(), steps.next()) else { return false };
+    let Some(question) = form.pointer(&format!("/questions/{place}")) else { return false };
+    let questions = base.get("questions").and_then(Value::as_array).unwrap_or_default();
+    let mut old = questions.iter().filter(|old| old.get("id") == question.get("id"));
+    let member = format!("/{member}");
+    old.any(|old| old.pointer(&member) == question.pointer(&member))
 }

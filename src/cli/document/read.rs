@@ -48,10 +48,29 @@ pub fn text(path: &Path) -> Result<(String, String), CliError> {
 /// # Errors
 /// With every problem of the text, if one of its forms is unfit or it holds none.
 pub fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
+    read_forms(file, text, limits, None)
+}
+
+/// Reads the forms in `text`, which came from `file` and edits the form `base`.
+///
+/// Types and fields of questions that this version does not know are left to the server, where `base` has them too.
+///
+/// # Errors
+/// With every problem of the text, if one of its forms is unfit or it holds none.
+pub fn read_edited(file: &str, text: &str, base: &Value) -> Result<Vec<Document>, CliError> {
+    read_forms(file, text, &Limits::BOUNDLESS, Some(base))
+}
+
+fn read_forms(
+    file: &str,
+    text: &str,
+    limits: &Limits,
+    base: Option<&Value>,
+) -> Result<Vec<Document>, CliError> {
     let reading = Reading::of(file, text);
     let (values, mut findings) = reading.values(Text::Named);
     let documents: Vec<_> = values.into_iter().map(|(value, root)| reading.form(value, root)).collect();
-    let checked = documents.iter().flat_map(|document| document.check(limits));
+    let checked = documents.iter().flat_map(|document| document.check(limits, base));
     // What a merge would have brought is not missing.
     let has_merge = findings.iter().any(|finding| finding.message == MERGE);
     let is_told = |finding: &Finding| !has_merge || finding.code.as_deref() != Some("missing_field");

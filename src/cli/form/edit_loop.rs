@@ -17,7 +17,6 @@ use crate::cli::session::Session;
 use crate::cli::words::counted;
 use crate::client::{ClientError, Received};
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
 
 /// What our own comments begin with: each round's take the place of those before.
 const OURS: &str = "#>";
@@ -107,7 +106,7 @@ async fn attempt(
     file: &str,
     text: &str,
 ) -> Result<Option<Received<FormDetail>>, CliError> {
-    let document = one(file, text)?;
+    let document = one(file, text, &base.definition)?;
     let changes = diff(&base.definition, document.value());
     if changes.is_empty() {
         return Ok(None);
@@ -133,9 +132,9 @@ async fn attempt(
     }
 }
 
-/// The one form in `text`.
-fn one(file: &str, text: &str) -> Result<Document, CliError> {
-    let mut documents = document::read_text(file, text, &Limits::BOUNDLESS)?;
+/// The one form in `text`, an edited `base`.
+fn one(file: &str, text: &str, base: &Value) -> Result<Document, CliError> {
+    let mut documents = document::read_edited(file, text, base)?;
     match (documents.pop(), documents.len()) {
         (Some(document), 0) => Ok(document),
         (_, others) => {

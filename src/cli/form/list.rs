@@ -1,6 +1,7 @@
 //! `forms list`.
 
 use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
 use crate::api::FormEntry;
 use crate::cli::args::count;
@@ -9,11 +10,12 @@ use crate::cli::failure;
 use crate::cli::listing::{Listing, Want};
 use crate::cli::session::Session;
 use crate::cli::table::Cell;
-use crate::client::{FormQuery, Received};
+use crate::client::{ClientError, FormQuery, Received};
 use crate::clock::Timestamp;
 use crate::domain::admission::Shut;
 use crate::domain::form::Status;
 use crate::domain::json::Value;
+use crate::domain::violation::Violation;
 
 /// List forms
 #[derive(Debug, Args)]
@@ -41,40 +43,49 @@ pub struct List {
     #[arg(long)]
     all: bool,
     /// Only those with this status: draft, published, closed, full, expired, not-open-yet
-    #[arg(long, value_name = "STATUS", value_parser = Wanted::parse)]
+    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| Wanted::parse(&text)))]
     status: Option<Wanted>,
     /// Those in the trash
     #[arg(long)]
     trashed: bool,
 }
 
-/// A status as the list shows it.
-#[derive(Debug, Clone, Copy)]
-enum Wanted {
-    Status(Status),
-    /// Published, and accepts no answers now for this reason.
-    Shut(Shut),
-}
+/// A status as the list shows it: one by which the server lists forms, perhaps only a newer one, or the reason why a
+/// published form takes no answers.
+#[derive(Debug, Clone)]
+struct Wanted(String);
+
+const STATUSES: [Status; 2] = [Status::Draft, Status::Published];
+const REASONS: [Shut; 4] = [Shut::Closed, Shut::Full, Shut::Expired, Shut::NotOpenYet];
 
 impl Wanted {
-    fn parse(text: &str) -> Result<Self, String> {
-        let name = text.trim().to_lowercase().replace([' ', '-'], "_");
-        let statuses = [Status::Draft, Status::Published].map(|status| (status.name(), Self::Status(status)));
-        let reasons = [Shut::Closed, Shut::Full, Shut::Expired, Shut::NotOpenYet];
-        let reasons = reasons.map(|reason| (reason.name(), Self::Shut(reason)));
-        let known: Vec<_> = statuses.into_iter().chain(reasons).collect();
-        known.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-            format!("expected one of: {}", names.join(", "))
-        })
+    fn parse(text: &str) -> Self {
+        Self(text.trim().to_lowercase().replace([' ', '-'], "_"))
+    }
+
+    fn reason(&self) -> Option<Shut> {
+        REASONS.into_iter().find(|reason| reason.name() == self.0)
     }
 
     /// The parameters `status` and `accepting_reason` of such a list.
-    fn parameters(self) -> (Option<&'static str>, Option<&'static str>) {
-        match self {
-            Self::Status(status) => (Some(status.name()), None),
-            Self::Shut(reason) => (None, Some(reason.name())),
+    fn parameters(&self) -> (Option<&str>, Option<&str>) {
+        match self.reason() {
+            Some(reason) => (None, Some(reason.name())),
+            None => (Some(&self.0), None),
         }
+    }
+
+    /// The failure; if the server does not know the status, a wrong argument, with those that exist.
+    fn refused(&self, error: CliError) -> CliError {
+        let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
+        let is_status = |violation: &&Violation| violation.pointer == "/status";
+        let Some(refused) = problem.errors.iter().find(is_status) else { return error };
+        let mut names: Vec<_> =
+            STATUSES.map(Status::name).into_iter().chain(REASONS.map(Shut::name)).collect();
+        let newer: Vec<_> =
+            refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+        names.extend(newer);
+        CliError::usage(format!("invalid --status `{}`: expected one of: {}", self.0, names.join(", ")))
     }
 }
 
@@ -84,7 +95,7 @@ impl List {
         let client = session.client().await?;
         let output = &*session.output;
         let want = Want::of(self.limit, self.all);
-        let (status, accepting_reason) = self.status.map(Wanted::parameters).unwrap_or_default();
+        let (status, accepting_reason) = self.status.as_ref().map(Wanted::parameters).unwrap_or_default();
         let count = want.may_be_cut(output.format);
         let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
         let mut pages = client.list_forms(&query, want.page(output.format));
@@ -98,7 +109,11 @@ impl List {
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
         let (optional, none) = ("slug", self.none(session));
         let listing = Listing { output, want, raw: false, headers, optional, none, row: &row, body: &body };
-        if let Some(shown) = listing.show(&mut pages).await? {
+        let shown = listing.show(&mut pages).await.map_err(|error| match &self.status {
+            Some(wanted) => wanted.refused(error),
+            None => error,
+        })?;
+        if let Some(shown) = shown {
             let of = pages.total().map(|total| format!(" of {}", failure::grouped(total)));
             let of = of.unwrap_or_default();
             output.say(&format!("showing {shown}{of} — use --all or --limit N"));

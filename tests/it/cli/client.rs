@@ -47,13 +47,16 @@ fn a_submission_whose_answer_never_came_may_be_stored_and_says_how_to_look() {
         run.stderr
     };
     let lost = submit(vec![Reply::Pass(url.clone()), Reply::Swallow(url.clone())], "0");
-    assert!(lost.contains("it may have been stored"), "{lost}");
+    assert!(lost.contains("the request may have been carried out"), "{lost}");
     assert!(lost.contains(&format!("responses {id}\n")), "{lost}");
     let unavailable = StandIn::status("503 Service Unavailable", "retry-after: 0\r\n", UNAVAILABLE);
     let then = submit(vec![Reply::Pass(url.clone()), Reply::Swallow(url.clone()), unavailable], "1");
-    assert!(then.contains("error[store_unavailable]") && then.contains("it may have been stored"), "{then}");
+    assert!(
+        then.contains("error[store_unavailable]") && then.contains("may have been carried out"),
+        "{then}"
+    );
     let never = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "submit", &id, "q1=x"]).expect(7);
-    assert!(!never.stderr.contains("may have been stored"), "{never:?}");
+    assert!(!never.stderr.contains("may have been carried out"), "{never:?}");
 }
 
 #[test]
@@ -64,7 +67,46 @@ fn a_form_whose_answer_never_came_may_be_stored_too() {
     let key = operator_key(&home);
     let variables = [("FORMS_URL", between.url.as_str()), ("FORMS_API_KEY", key.as_str())];
     let run = home.run_with(&variables, &["--retries", "0", "create", "-f", "survey.yaml"]).expect(7);
-    assert!(run.stderr.contains("may have been stored") && run.stderr.contains(" list\n"), "{run:?}");
+    assert!(run.stderr.contains("may have been carried out") && run.stderr.contains(" list\n"), "{run:?}");
+}
+
+#[test]
+fn a_change_whose_answer_never_came_may_have_been_made_and_says_how_to_look() {
+    let home = Home::new();
+    let (form, submission) = ("frm_7k2m9q4x1abz", "sub_01k3v8m2f4q6s8t0w2y4z6a8bc");
+    let show_form = format!("show {form}");
+    let show_submission = format!("responses show {form} {submission}");
+    let cases: [(&[&str], &str); 6] = [
+        (&["unpublish", form], &show_form),
+        (&["close", form], &show_form),
+        (&["delete", "--yes", form], &show_form),
+        (&["restore", form], &show_form),
+        (&["responses", "delete", "--yes", form, submission], &show_submission),
+        (&["responses", "restore", form, submission], &show_submission),
+    ];
+    for (command, look) in cases {
+        // It hangs up once the request has come.
+        let server = StandIn::answering(vec![Reply::Bytes(Vec::new())]);
+        let run = home.run(&[&["--url", &server.url, "--retries", "0"], command].concat()).expect(7);
+        let url = &server.url;
+        let expected = format!(
+            "error: no answer from {url} (it closed the connection without an answer)\n  = note: an answer was lost: the \
+             request may have been carried out; look before you repeat it\n  = help: forms --url {url} {look}\n"
+        );
+        assert_eq!(run.stderr, expected, "{command:?}");
+    }
+}
+
+#[test]
+fn a_server_that_took_the_request_needs_no_start() {
+    let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}".to_vec();
+    for (reply, why) in [(Vec::new(), "it closed the connection"), (broken, "its answer broke off")] {
+        let server = StandIn::answering(vec![Reply::Bytes(reply)]);
+        let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list"]).expect(7);
+        let told = format!("error: no answer from {} ({why}", server.url);
+        assert!(run.stderr.starts_with(&told) && !run.stderr.contains("start one"), "{run:?}");
+        assert!(!run.stderr.contains("may have been carried out"), "{run:?}");
+    }
 }
 
 #[test]
@@ -143,6 +185,61 @@ fn pages_are_followed_by_their_links_wherever_the_server_thinks_it_is() {
     let list = Home::new().run(&["--url", &server.url, "list", "-o", "jsonl"]).expect(0);
     assert_eq!(list.stdout.lines().count(), 2);
     assert!(server.finish()[1].starts_with("GET /api/v1/forms?limit=1000&cursor=abc "));
+}
+
+#[test]
+fn pages_that_lead_back_to_an_earlier_one_end_with_a_failure() {
+    let page = |cursor: &str| {
+        let link = format!("link: </api/v1/forms?cursor={cursor}>; rel=\"next\"\r\n");
+        StandIn::status("200 OK", &link, r#"{"forms":[]}"#)
+    };
+    for cursors in [&["a", "a"][..], &["a", "b", "a"]] {
+        let server = StandIn::answering(cursors.iter().map(|cursor| page(cursor)).collect());
+        let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list", "--all"]).expect(7);
+        let told =
+            "does not answer like a forms server: the link to the next page leads back to an earlier one";
+        assert!(run.stderr.contains(told), "{run:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_neither_success_nor_refusal_is_unexpected() {
+    let server = StandIn::answering(vec![StandIn::status("304 Not Modified", "", "")]);
+    let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
+    assert!(
+        run.stderr.contains("does not answer like a forms server: it answered 304 Not Modified"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_described_in_plain_words() {
+    let home = Home::new();
+    let whoami = r#"{"workspace":"w","key":{}}"#;
+    let deep =
+        format!(r#"{{"id":"frm_7k2m9q4x1abz","settings":{}1{}}}"#, r#"{"a":"#.repeat(200), "}".repeat(200));
+    for (body, command, what) in [
+        ("<html>login</html>", "list", "its answer is not JSON"),
+        ("", "list", "its answer is not JSON"),
+        (&*deep, "show", "its answer is nested too deeply"),
+        ("{}", "list", "its answer lacks a field, or has one of another type"),
+        (
+            r#"{"forms":[{"id":"frm_7k2m9q4x1abz"}]}"#,
+            "list",
+            "its answer lacks a field, or has one of another type",
+        ),
+        (whoami, "whoami", "its answer lacks a field, or has one of another type"),
+    ] {
+        let server = StandIn::answering(vec![StandIn::ok(body)]);
+        let form: &[&str] = if command == "show" { &["f"] } else { &[] };
+        let run = home.run(&[&["--url", &server.url, command], form].concat()).expect(7);
+        let expected = format!(
+            "error: {} does not answer like a forms server: {what}\n  \
+             = help: is it a forms server? forms whoami shows where the address came from\n",
+            server.url
+        );
+        assert_eq!(run.stderr, expected);
+    }
 }
 
 #[test]

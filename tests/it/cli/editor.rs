@@ -279,6 +279,18 @@ fn a_text_is_kept_where_no_server_answers_any_more() {
 }
 
 #[test]
+fn a_text_in_another_encoding_is_refused_and_kept() {
+    let (home, id) = with_editor("printf 'title: D\\351jeuner\\n' > $file");
+    let (code, seen) = edit(&home, &id);
+    assert_eq!(code, Some(6), "{seen}");
+    assert!(
+        seen.contains("error[malformed_file]: ") && seen.contains(" is not UTF-8 after byte 8"),
+        "{seen}"
+    );
+    assert_eq!(fs::read(&kept(&home)[0]).unwrap(), b"title: D\xe9jeuner\n");
+}
+
+#[test]
 fn who_is_ended_from_outside_keeps_the_text() {
     for signal in ["HUP", "TERM"] {
         // The editor stays until the command has ended: what has ended it is the signal.

@@ -90,7 +90,7 @@ fn a_refusal_without_a_problem_document_is_told_by_its_status() {
 fn what_a_proxy_answers_leaves_open_whether_it_was_stored() {
     let replies = vec![StandIn::status("502 Bad Gateway", "", "")];
     let told = run(&Home::new(), replies, &["create", "--title", "A", "-Q", "email:B"]).expect(7).stderr;
-    assert!(told.contains("= note: an answer was lost: it may have been stored"), "{told}");
+    assert!(told.contains("= note: an answer was lost: the request may have been carried out"), "{told}");
 }
 
 #[test]
@@ -102,7 +102,112 @@ fn an_answer_without_end_is_not_read_to_its_end() {
     };
     run(&home, vec![endless("403 Forbidden", 3 << 20)], &["list"]).expect(4);
     let told = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
-    assert!(told.stderr.contains("its answer has more than 64 MiB"), "{told:?}");
+    let unexpected = "does not answer like a forms server: its answer has more than 64 MiB\n";
+    assert!(told.stderr.contains(unexpected) && !told.stderr.contains("start one"), "{told:?}");
+    let told = run(&home, vec![endless("200 OK", 70 << 20)], &["close", "f"]).expect(7);
+    let unsure = "= note: an answer was lost: the request may have been carried out";
+    assert!(told.stderr.contains(unexpected) && told.stderr.contains(unsure), "{told:?}");
+}
+
+#[test]
+fn an_unknown_code_cannot_control_the_terminal() {
+    let home = Home::new();
+    let errors = json!([{"pointer": "/title", "code": "b\u{9b}31m", "message": "Nein"}]);
+    let refused = vec![problem("422 Unprocessable Content", "a\u{1b}[31m", json!({"errors": errors}))];
+    let told = run(&home, refused, &["create", "--title", "A"]).expect(6).stderr;
+    assert!(told.starts_with("error[b\\u{9b}31m]: "), "{told}");
+    let refused = vec![problem("409 Conflict", "a\u{1b}[31m", json!({}))];
+    let told = run(&home, refused, &["show", "f"]).expect(5).stderr;
+    assert_eq!(told, "error[a\\u{1b}[31m]: Das geht nicht\n");
+}
+
+#[test]
+fn a_problem_document_is_read_as_far_as_it_can_be() {
+    let home = Home::new();
+    let title = json!({"pointer": "/title", "code": "shouting", "message": "Nicht so laut"});
+    let with = |member: &str, value: Value| {
+        let mut entry = title.clone();
+        entry[member] = value;
+        entry
+    };
+    let mut without_pointer = title.clone();
+    without_pointer.as_object_mut().unwrap().remove("pointer");
+    let shouting = "error[shouting]: Nicht so laut\n";
+    let summary = "error: 1 problem, nothing was stored\n";
+    for (errors, expected) in [
+        (json!([with("allowed", Value::Null)]), format!("{shouting}{summary}")),
+        (
+            json!([with("allowed", json!([1, 2.50, {}]))]),
+            format!("{shouting}  = help: expected one of: 1, 2.5\n{summary}"),
+        ),
+        (json!([with("related", json!(7))]), format!("{shouting}{summary}")),
+        (json!([with("help", json!([1]))]), format!("{shouting}{summary}")),
+        (json!([without_pointer]), format!("{shouting}{summary}")),
+        (json!([{"pointer": "/title", "code": "shouting"}]), format!("error[shouting]: shouting\n{summary}")),
+        (json!(["x", {"message": "m"}, title]), format!("{shouting}{summary}")),
+        (json!({"a": 1}), "error[policy]: Das geht nicht\n".to_owned()),
+    ] {
+        let refused = || vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
+        let command = ["create", "--title", "A"];
+        assert_eq!(run(&home, refused(), &command).expect(6).stderr, expected, "{errors}");
+        let told = run(&home, refused(), &[&command[..], &["-o", "json"]].concat()).problem();
+        assert_eq!((&told["code"], &told["status"]), (&json!("policy"), &json!(422)), "{errors}");
+    }
+    let odd = json!({"title": 1, "type": null, "detail": ["x"], "request_id": 5, "form_id": {}});
+    let told = run(&home, vec![problem("409 Conflict", "form_frozen", odd)], &["show", "f"]).expect(5).stderr;
+    assert_eq!(told, "error[form_frozen]: form_frozen\n");
+}
+
+#[test]
+fn a_question_that_only_the_server_knows_stays_editable_around() {
+    let home = Home::new();
+    let mut form = form();
+    form["questions"] = json!([
+        {"id": "q1", "type": "signature", "title": "Sign", "ink": "blue"},
+        {"id": "q3", "type": "rating", "title": "How was it?", "glow": {"a": [1.50]}, "show_if": {"q1": {"signed_by": "x"}}},
+        {"type": "banner", "title": "Bye"},
+    ]);
+    let etag = "etag: \"r1\"\r\n";
+    let answer = || StandIn::status("200 OK", etag, &form.to_string());
+    let text = run(&home, vec![answer()], &["show", "f", "-o", "yaml"]).expect(0).stdout;
+    let edit = |text: &str, replies: Vec<Reply>| {
+        home.write("f.yaml", text);
+        let server = StandIn::answering(replies);
+        (home.run(&["--url", &server.url, "edit", "f", "-f", "f.yaml", "--yes"]), server)
+    };
+    let moved =
+        text.replace("questions:\n", "questions:\n- {type: email, title: E}\n").replace("Lunch", "Dinner");
+    let (sent, server) = edit(&moved, vec![answer(), answer()]);
+    sent.expect(0);
+    let patch = server.finish().pop().unwrap();
+    assert!(patch.contains("\"title\":\"Dinner\"") && patch.contains("\"ink\":\"blue\""), "{patch}");
+    for (old, new, code) in [
+        ("signature", "signatur", "unknown_question_type"),
+        ("ink: blue", "ink: red", "unknown_field"),
+        ("ink: blue", "inc: blue", "unknown_field"),
+        ("signed_by: x", "signed_of: x", "unknown_field"),
+        ("title: Lunch", "title: Lunch\ntheme: dark", "unknown_field"),
+    ] {
+        assert!(text.contains(old), "{text}");
+        let refused = edit(&text.replace(old, new), vec![answer()]).0.expect(6).stderr;
+        assert_eq!(refused.matches("error[").count(), 1, "{refused}");
+        assert!(refused.contains(&format!("error[{code}]")), "{refused}");
+    }
+}
+
+#[test]
+fn a_status_that_only_the_server_knows_is_for_it_to_judge() {
+    let home = Home::new();
+    let server = StandIn::answering(vec![StandIn::ok(&json!({"forms": [form()]}).to_string())]);
+    let listed = home.run(&["--url", &server.url, "list", "--status", "In Review"]).expect(0).stdout;
+    assert!(listed.contains("\tarchived\t"), "{listed}");
+    assert!(server.finish()[0].contains("status=in_review"));
+    let errors = json!([{"pointer": "/status", "code": "not_an_option", "message": "Nie", "allowed": ["draft", "archived"]}]);
+    let refused = vec![problem("400 Bad Request", "invalid_query", json!({"errors": errors}))];
+    let told = run(&home, refused, &["list", "--status", "open"]).expect(2).stderr;
+    let expected = "error: invalid --status `open`: \
+                    expected one of: draft, published, closed, full, expired, not_open_yet, archived\n";
+    assert_eq!(told, expected);
 }
 
 #[test]
