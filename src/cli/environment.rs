@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 
-use crate::cli::exit::CliError;
+use crate::cli::output::exit::CliError;
 
 /// Every variable and what it does, as `forms help environment` prints it.
 pub const VARIABLES: [(&str, &str); 17] = [

@@ -1,64 +1,28 @@
 //! The command line: parse, dispatch, print, and end with the exit code.
 //!
-//! Each command is a file of its noun. None of them prints, asks or ends the process by itself: `output`, `prompt`
-//! and `exit` do.
+//! `commands/` has a file or folder for each command. They share `input/` (form files, answers, the editor, prompts),
+//! `output/` (tables, JSON, diagnostics, exit codes) and `connection/` (which server, which key), none of which knows a
+//! command. None of the commands prints, asks or ends the process by itself.
 
-pub mod answers;
-pub mod args;
-pub mod columns;
-pub mod context;
-pub mod diagnostics;
-pub mod document;
-pub mod draft;
-pub mod editor;
-pub mod elsewhere;
+pub mod commands;
+pub mod connection;
 pub mod environment;
-pub mod exit;
-pub mod failure;
-pub mod file;
-pub mod filter;
-pub mod form;
-pub mod github;
-pub mod given;
-pub mod help;
-pub mod json;
-pub mod listing;
-pub mod local;
+pub mod input;
 pub mod output;
-pub mod prompt;
-pub mod question_types;
-pub mod runtime;
-pub mod serve;
-pub mod session;
-pub mod several;
-pub mod spelling;
-pub mod submission;
-pub mod table;
-pub mod text;
-pub mod tools;
-pub mod trial;
-pub mod violations;
-pub mod words;
 
 use std::ffi::OsString;
-use std::future::pending;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
-use tokio::signal::unix::{SignalKind, signal};
+use clap::FromArgMatches;
 
-use args::{Cli, Command};
+use commands::{Cli, help};
+use connection::session::Session;
 use environment::Environment;
-use exit::{CliError, Exit};
-use output::{Colour, Format, Output};
-use session::Session;
+use output::exit::{CliError, Exit};
+use output::{Colour, Format, Output, columns};
 
-/// The definition of the command line.
-pub fn command() -> clap::Command {
-    help::with_common(Cli::command())
-}
+pub use commands::command;
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
@@ -115,9 +79,9 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     output.quiet = global.quiet;
     output.verbose = global.verbose;
     output.columns.clone_from(&global.columns);
-    let resolved = columns::resolve(&command, &mut output);
+    let resolved = columns::resolve(command.columns(), &mut output);
     let session = Session::new(global, environment, output);
-    let ended = resolved.and_then(|()| carry_out(&session, command));
+    let ended = resolved.and_then(|()| command.run(&session));
     let finished = session.output.finish();
     match ended.map_err(|error| session.annotate(error)).and(finished) {
         Ok(()) => {
@@ -128,92 +92,9 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     }
 }
 
-fn carry_out(session: &Session, command: Command) -> Result<(), CliError> {
-    match command {
-        Command::Serve(serve) => serve.run(session),
-        Command::Validate(validate) => validate.run(session),
-        Command::Explain(explain) => explain.run(session),
-        Command::Completions(completions) => completions.run(session),
-        Command::Help(help) => help.run(session),
-        Command::Create(create) => block_on(session, create.run(session)),
-        Command::Edit(edit) => block_on(session, edit.run(session)),
-        Command::Publish(publish) => block_on(session, publish.run(session)),
-        Command::Unpublish(unpublish) => block_on(session, unpublish.run(session)),
-        Command::Close(close) => block_on(session, close.run(session)),
-        Command::List(list) => block_on(session, list.run(session)),
-        Command::Show(show) => block_on(session, show.run(session)),
-        Command::Delete(delete) => block_on(session, delete.run(session)),
-        Command::Restore(restore) => block_on(session, restore.run(session)),
-        Command::Submit(submit) => block_on(session, submit.run(session)),
-        Command::Responses(responses) => block_on(session, responses.run(session)),
-        Command::Whoami(whoami) => block_on(session, whoami.run(session)),
-    }
-}
-
 fn end(output: &Output, error: &CliError) -> Exit {
     output.fail(error);
     error.exit()
-}
-
-/// Runs a command that talks to a server, until it ends or a signal ends it: then it is dropped, and what it holds is
-/// restored or kept.
-fn block_on(session: &Session, talk: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::io("cannot start", error))?;
-    let ended = runtime.block_on(async {
-        let ended = tokio::select! {
-            // Signals first: they are listened for before anything is sent, and while the terminal is lent it is known
-            // whose a Ctrl-C was.
-            biased;
-            ended = signalled(session) => Err(match ended {
-                Ok(()) => CliError::Interrupted,
-                Err(error) => CliError::io("cannot listen for signals", error),
-            }),
-            ended = suggesting(session, talk) => ended,
-        };
-        let closed = session.close().await;
-        ended.and(closed)
-    });
-    // A question that nobody will answer must not keep the process.
-    runtime.shutdown_background();
-    ended
-}
-
-/// What `talk` comes to, its failure with what may have been meant.
-async fn suggesting(
-    session: &Session,
-    talk: impl Future<Output = Result<(), CliError>>,
-) -> Result<(), CliError> {
-    match talk.await {
-        Err(error) => Err(session.suggest(error).await),
-        done => done,
-    }
-}
-
-/// Waits for a signal that ends the command: a Ctrl-C that is meant for it, SIGTERM or SIGHUP. The latter two are left
-/// alone where nobody can be asked: there is nothing to restore or to keep, and `nohup` must work.
-async fn signalled(session: &Session) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let interrupted = async {
-        while interrupt.recv().await.is_some() && session.has_lent_terminal() {}
-        Ok(())
-    };
-    let ended = async {
-        if !session.may_ask() {
-            return pending().await;
-        }
-        let (mut terminate, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
-        tokio::select! {
-            _ = terminate.recv() => Ok(()),
-            _ = hangup.recv() => Ok(()),
-        }
-    };
-    tokio::select! {
-        ended = interrupted => ended,
-        ended = ended => ended,
-    }
 }
 
 /// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use forms::api::Code;
-use forms::cli::exit::Exit;
+use forms::cli::output::exit::Exit;
 use forms::domain::budget::Budget;
 use forms::domain::fields::Fields;
 use forms::domain::json;

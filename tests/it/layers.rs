@@ -63,7 +63,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("dialoguer", &["src/cli/"]),
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
-    ("serde_yaml", &["src/cli/document/"]),
+    ("serde_yaml", &["src/cli/input/document/", "src/cli/output/yaml.rs"]),
     ("regex", &["src/domain/filter.rs"]),
     ("regex_automata", &["src/domain/pattern.rs"]),
     ("regex_syntax", &["src/domain/pattern.rs", "src/domain/ecma262.rs"]),

@@ -177,7 +177,7 @@ fn codes_are_explained() {
     for code in ["malformed_file", "duplicate_field", "unsupported_yaml", "file_too_large"] {
         home.ok(&["explain", code]);
     }
-    for (code, _) in forms::cli::failure::CODES {
+    for (code, _) in forms::cli::output::render_error::CODES {
         home.ok(&["explain", code]);
     }
     let unreachable = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "-o", "json", "list"]);

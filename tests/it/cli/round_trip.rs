@@ -1,7 +1,8 @@
 //! The file that `show -o yaml` prints is the form: read again, every field is what it was, whatever was written in it.
 
 use forms::api::FormDetail;
-use forms::cli::document;
+use forms::cli::input::document;
+use forms::cli::output::yaml;
 use forms::clock::Timestamp;
 use forms::domain::definition::Definition;
 use forms::domain::form::Form;
@@ -225,11 +226,11 @@ fn comes_back(definition: &str) {
         (serde_json::to_string(&form).unwrap(), form)
     };
     let (before, shown) = form_of(&json::parse(definition).unwrap());
-    let file = document::authoring_file(&shown).unwrap();
+    let file = yaml::authoring_file(&shown).unwrap();
     let read = document::read_text("form.yaml", &file, &Limits::default());
     let read = read.unwrap_or_else(|error| panic!("{error:?}\n{file}\n{definition}"));
     assert_eq!(form_of(read[0].value()).0, before, "{file}");
-    assert_eq!(read[0].value().to_string(), document::authoring(&shown).unwrap().to_string(), "{file}");
+    assert_eq!(read[0].value().to_string(), yaml::authoring(&shown).unwrap().to_string(), "{file}");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn completion_offers_commands_first_and_files_to_commands_that_take_some() {
         String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
     };
     let commands = offered("forms ");
-    assert!(commands.starts_with("create edit validate") && !commands.contains("--"), "{commands}");
+    assert!(commands.starts_with("create edit show get validate") && !commands.contains("--"), "{commands}");
     assert_eq!(offered("forms pub"), "publish");
     assert!(offered("forms publish -").contains("--dry-run"));
     assert_eq!(offered("forms publish "), "");

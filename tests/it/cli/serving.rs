@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forms::cli::runtime::{live, live_in};
+use forms::cli::connection::running_servers::{live, live_in};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;

@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
+use forms::cli::connection::running_servers::folders;
 use forms::cli::environment::Environment;
-use forms::cli::runtime::folders;
 
 use super::stand_in::operator_key;
 use super::{Home, Run, Served};

@@ -1,0 +1,82 @@
+//! `forms completions`.
+
+use crate::cli;
+use crate::cli::commands::{Group, Run};
+use crate::cli::connection::session::Session;
+use crate::cli::output::exit::CliError;
+use clap::{Arg, Args, ValueHint};
+use clap_complete::Shell;
+
+/// Print the completion script of a shell
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  source <(forms completions bash)
+  forms completions zsh > ~/.zfunc/_forms
+  forms completions fish | source")]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Run for Completions {
+    const GROUP: Group = Group::Tools;
+    const SUMMARY: &'static str = "set up a shell";
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        self.execute(session)
+    }
+}
+
+impl Completions {
+    /// Prints the script. Rendered first: clap writes straight to a stream and panics where that is closed.
+    fn execute(self, session: &Session) -> Result<(), CliError> {
+        let mut script = Vec::new();
+        let mut command = cli::command().mut_args(hinted).mut_subcommands(with_hints);
+        clap_complete::generate(self.shell, &mut command, "forms", &mut script);
+        let script = String::from_utf8_lossy(&script);
+        match self.shell {
+            Shell::Bash => session.output.write(&bash(&script)),
+            _ => session.output.write(&script),
+        }
+    }
+}
+
+fn with_hints(command: clap::Command) -> clap::Command {
+    command.mut_args(hinted).mut_subcommands(with_hints)
+}
+
+/// The argument with what its value names: files only where it takes some.
+fn hinted(argument: Arg) -> Arg {
+    let name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+    let hint = match name.as_deref() {
+        Some("FILE" | "PATH") => ValueHint::FilePath,
+        Some("DIR") => ValueHint::DirPath,
+        _ => ValueHint::Other,
+    };
+    if argument.get_action().takes_values() { argument.value_hint(hint) } else { argument }
+}
+
+/// What the script for bash does in place of offering flags and commands alike, and files where there are neither.
+const BASH_OFFER: &str = "\
+# Flags are offered where one has been begun, commands elsewhere, and files to the command that takes some.
+_forms_offer() {
+    local word words=\"\"
+    for word in $2; do
+        [[ $3 == -* || $word != -* ]] && words+=\"$word \"
+    done
+    COMPREPLY=( $(compgen -W \"$words\" -- \"$3\") )
+    if [[ $3 != -* && $1 == forms__subcmd__validate ]]; then
+        compopt -o filenames 2>/dev/null
+        COMPREPLY+=( $(compgen -f -- \"$3\") )
+    fi
+}
+
+";
+
+/// clap's script for bash with offers in a better order.
+fn bash(script: &str) -> String {
+    let offer = r#"_forms_offer "${cmd}" "${opts}" "${cur}""#;
+    let script = script.replace(r#"COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )"#, offer);
+    BASH_OFFER.to_owned() + &script.replace(" -o bashdefault -o default forms", " forms")
+}

@@ -1,0 +1,297 @@
+//! What differs between two definitions of a form, a line for each field.
+
+use console::measure_text_width;
+
+use crate::cli::commands::edit::patch::same;
+use crate::domain::json::{Object, Value};
+use crate::domain::question::Kind;
+
+/// Columns that the paths are aligned in, unless one is longer.
+const MAX_PATH: usize = 27;
+
+/// How a field differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Added,
+    Removed,
+    Updated,
+    Moved,
+}
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    sign: Sign,
+    /// `title`, `questions.score.max`, `settings.closes_at`.
+    path: String,
+    /// The value, or the old one and the new one.
+    what: String,
+}
+
+impl Change {
+    fn new(sign: Sign, path: &str, what: String) -> Self {
+        Self { sign, path: path.to_owned(), what }
+    }
+
+    /// The change once it was made: `updated: title "Old" → "New"`.
+    pub(super) fn report(&self) -> String {
+        let verb = match self.sign {
+            Sign::Added => "added",
+            Sign::Removed => "removed",
+            Sign::Updated => "updated",
+            Sign::Moved => "moved",
+        };
+        format!("{verb}: {} {}", self.path, self.what).trim_end().to_owned()
+    }
+}
+
+/// The changes as lines: `  ~ title   "Old" → "New"`.
+pub(super) fn lines(changes: &[Change]) -> Vec<String> {
+    let widths = changes.iter().map(|change| measure_text_width(&change.path));
+    let width = widths.filter(|width| *width <= MAX_PATH).max().unwrap_or_default();
+    let line = |change: &Change| {
+        let sign = match change.sign {
+            Sign::Added => '+',
+            Sign::Removed => '-',
+            Sign::Updated => '~',
+            Sign::Moved => '↕',
+        };
+        let gap = width.saturating_sub(measure_text_width(&change.path));
+        format!("  {sign} {}{}  {}", change.path, " ".repeat(gap), change.what).trim_end().to_owned()
+    };
+    changes.iter().map(line).collect()
+}
+
+/// Returns the changes from `before` to `after`.
+pub(super) fn diff(before: &Value, after: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for name in names(Some(before), Some(after)) {
+        match name {
+            "questions" => compare_questions(before, after, &mut changes),
+            name => compare(name, before.get(name), after.get(name), &mut changes),
+        }
+    }
+    changes
+}
+
+/// The names of the members of both, each once.
+fn names<'a>(before: Option<&'a Value>, after: Option<&'a Value>) -> Vec<&'a str> {
+    let members = |value: Option<&'a Value>| match value {
+        Some(Value::Object(members)) => &members[..],
+        _ => &[],
+    };
+    let added = members(after).iter().filter(|(name, _)| before.is_none_or(|old| old.get(name).is_none()));
+    members(before).iter().chain(added).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Compares the values at `path`, objects member by member. `null` is no value.
+fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+    let [before, after] = [before, after].map(|value| value.filter(|value| **value != Value::Null));
+    let is_object = |value: Option<&Value>| value.is_none_or(|value| matches!(value, Value::Object(_)));
+    let change = match (before, after) {
+        (None, None) => return,
+        _ if is_object(before) && is_object(after) => {
+            for name in names(before, after) {
+                let member = |value: Option<&'_ Value>| value.and_then(|value| value.get(name)).cloned();
+                let (old, new) = (member(before), member(after));
+                compare(&format!("{path}.{name}"), old.as_ref(), new.as_ref(), changes);
+            }
+            return;
+        }
+        (None, Some(new)) => Change::new(Sign::Added, path, new.to_string()),
+        (Some(old), None) => Change::new(Sign::Removed, path, old.to_string()),
+        (Some(old), Some(new)) if same(old, new) => return,
+        (Some(old), Some(new)) => Change::new(Sign::Updated, path, format!("{old} → {new}")),
+    };
+    changes.push(change);
+}
+
+/// A question in a form's list.
+struct Listed {
+    /// `questions.score`, or `page "About you"`: pages and statements need have no id.
+    path: String,
+    /// Its type and title.
+    name: String,
+    question: Value,
+}
+
+fn listed(form: &Value) -> Vec<Listed> {
+    let Some(Value::Array(questions)) = form.get("questions") else { return Vec::new() };
+    let mut all: Vec<Listed> = Vec::new();
+    for question in questions {
+        let name = format!("{} {}", text(question, "type"), Value::from(text(question, "title")));
+        let mut path = match id(question) {
+            Some(id) => format!("questions.{id}"),
+            None => name.clone(),
+        };
+        // The second of two equal pages.
+        while all.iter().any(|other| other.path == path) {
+            path.push('\'');
+        }
+        all.push(Listed { path, name, question: without_default(question) });
+    }
+    all
+}
+
+fn text<'a>(question: &'a Value, name: &str) -> &'a str {
+    question.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn id(question: &Value) -> Option<&str> {
+    question.get("id").and_then(Value::as_str)
+}
+
+/// `question` without `required: false`, which forms are shown without.
+fn without_default(question: &Value) -> Value {
+    let Value::Object(members) = question else { return question.clone() };
+    let is_default = |name: &str, value: &Value| name == "required" && *value == Value::Bool(false);
+    let kept: Object = members.iter().filter(|(name, value)| !is_default(name, value)).cloned().collect();
+    Value::Object(kept)
+}
+
+fn compare_questions(before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    let (before, after) = (listed(before), listed(after));
+    let place = |list: &[Listed], path: &str| list.iter().position(|listed| listed.path == path);
+    let kept: Vec<_> =
+        after.iter().enumerate().filter_map(|(to, new)| Some((place(&before, &new.path)?, to))).collect();
+    let in_order = longest_increase(&kept);
+    for (to, new) in after.iter().enumerate() {
+        let Some(from) = place(&before, &new.path) else {
+            let name = if id(&new.question).is_some() { format!("{} ", new.name) } else { String::new() };
+            let place = match to.checked_sub(1) {
+                Some(to) => format!("after {}", after[to].path.trim_start_matches("questions.")),
+                None => "first".to_owned(),
+            };
+            changes.push(Change::new(Sign::Added, &new.path, name + &place));
+            continue;
+        };
+        compare(&new.path, Some(&before[from].question), Some(&new.question), changes);
+        if !in_order.contains(&from) {
+            let what = format!("place {} → {}", from + 1, to + 1);
+            changes.push(Change::new(Sign::Moved, &new.path, what));
+        }
+    }
+    let gone = before.iter().filter(|old| place(&after, &old.path).is_none());
+    changes.extend(gone.map(|old| {
+        let name = if id(&old.question).is_some() { old.name.clone() } else { String::new() };
+        Change::new(Sign::Removed, &old.path, name)
+    }));
+}
+
+/// The old places of the most questions that need not move: the longest increasing subsequence of `kept`, pairs of old
+/// and new place in new order.
+fn longest_increase(kept: &[(usize, usize)]) -> Vec<usize> {
+    let mut best: Vec<Vec<usize>> = Vec::new();
+    for (from, _) in kept {
+        let before = best.iter().filter(|run| run.last().is_some_and(|last| last < from));
+        let mut run = before.max_by_key(|run| run.len()).cloned().unwrap_or_default();
+        run.push(*from);
+        best.push(run);
+    }
+    best.into_iter().max_by_key(Vec::len).unwrap_or_default()
+}
+
+/// How a change affects the answers to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    Removed,
+    Retyped,
+}
+
+/// The ids of the questions that `after` removes or gives another type, but for those that take no answer.
+pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, Loss)> {
+    let after = listed(after);
+    let loss = |old: &Listed| {
+        let id = id(&old.question)?;
+        let kind = Kind::bare(text(&old.question, "type"));
+        if kind.is_some_and(|(kind, _)| !kind.rules().takes_answer()) {
+            return None;
+        }
+        let loss = match after.iter().find(|new| new.path == old.path) {
+            None => Loss::Removed,
+            Some(new) if text(&new.question, "type") != text(&old.question, "type") => Loss::Retyped,
+            Some(_) => return None,
+        };
+        Some((id.to_owned(), loss))
+    };
+    listed(before).iter().filter_map(loss).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::diff;
+    use super::{Loss, lines, losses};
+    use crate::domain::json::parse;
+
+    const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","title":"A","max":5},
+        {"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}],"settings":{"closed":true,
+        "confirmation":{"message":"M"},"max_responses":1.10}}"#;
+
+    #[test]
+    fn each_field_that_differs_has_a_line() {
+        let before = parse(BEFORE).unwrap();
+        let cases: [(&str, &str, &[&str]); 12] = [
+            (r#""title":"T""#, r#""title":"U""#, &["  ~ title  \"T\" → \"U\""]),
+            (r#""slug":"s","#, "", &["  - slug  \"s\""]),
+            (r#""title":"T""#, r#""title":"T","description":"D""#, &["  + description  \"D\""]),
+            (
+                r#"{"message":"M"}"#,
+                r#"{"redirect_url":"U"}"#,
+                &[
+                    "  - settings.confirmation.message  \"M\"",
+                    "  + settings.confirmation.redirect_url  \"U\"",
+                ],
+            ),
+            (
+                r#""closed":true"#,
+                r#""language":"de""#,
+                &["  - settings.closed    true", "  + settings.language  \"de\""],
+            ),
+            ("1.10", "1.1", &["  ~ settings.max_responses  1.10 → 1.1"]),
+            (
+                r#"{"id":"b","type":"email","title":"B"}"#,
+                r#"{"id":"c","type":"url","title":"C"}"#,
+                &["  + questions.c  url \"C\" after page \"P\"", "  - questions.b  email \"B\""],
+            ),
+            (r#""max":5"#, r#""max":7,"required":false"#, &["  ~ questions.a.max  5 → 7"]),
+            (
+                r#"{"id":"a","type":"rating""#,
+                r#"{"id":"a","type":"number""#,
+                &["  ~ questions.a.type  \"rating\" → \"number\""],
+            ),
+            (r#"{"type":"page","title":"P"},"#, "", &["  - page \"P\""]),
+            (r#""questions":["#, r#""questions":[{"type":"url","title":"C"},"#, &["  + url \"C\"  first"]),
+            (
+                r#"{"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}"#,
+                r#"{"id":"b","type":"email","title":"B"},{"type":"page","title":"P"}"#,
+                &["  ↕ questions.b  place 3 → 2"],
+            ),
+        ];
+        for (old, new, expected) in cases {
+            assert!(BEFORE.contains(old), "{old}");
+            let after = parse(&BEFORE.replace(old, new)).unwrap();
+            assert_eq!(lines(&diff(&before, &after)), expected, "{new}");
+        }
+        assert_eq!(diff(&before, &before), []);
+    }
+
+    #[test]
+    fn a_change_that_was_made_is_reported_in_the_same_words() {
+        let before = parse(r#"{"title":"Old","slug":"s"}"#).unwrap();
+        let after = parse(r#"{"title":"New","description":"D"}"#).unwrap();
+        let reports: Vec<_> =
+            diff(&before, &after).iter().map(crate::cli::commands::edit::diff::Change::report).collect();
+        let expected =
+            [r#"updated: title "Old" → "New""#, r#"removed: slug "s""#, r#"added: description "D""#];
+        assert_eq!(reports, expected);
+    }
+
+    #[test]
+    fn questions_that_are_removed_or_retyped_lose_their_answers() {
+        let before = parse(BEFORE).unwrap();
+        let after = BEFORE.replace("rating", "number").replace(r#"{"id":"b""#, r#"{"id":"c""#);
+        let expected = [("a".to_owned(), Loss::Retyped), ("b".to_owned(), Loss::Removed)];
+        assert_eq!(losses(&before, &parse(&after).unwrap()), expected);
+        assert_eq!(losses(&before, &before), []);
+    }
+}

@@ -1,0 +1,300 @@
+//! `forms edit`: by flags, or in the person's editor.
+
+mod diff;
+mod edit_loop;
+mod patch;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::api::{Code, FormDetail, Problem};
+use crate::cli::commands::edit::diff::{Change, Loss, diff, lines, losses};
+use crate::cli::commands::edit::patch::patch;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::assignment::Setting;
+use crate::cli::input::prompt::Confirmation;
+use crate::cli::input::violations::tell_violations;
+use crate::cli::input::violations::{not_stored, rejected};
+use crate::cli::output::columns::{Columns, FORM};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::counted;
+use crate::cli::output::render_error;
+use crate::cli::output::yaml;
+use crate::client::{ClientError, Received, Revision, SubmissionQuery};
+use crate::domain::definition::Definition;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+
+/// Change a form, by flags or in your editor
+#[derive(Debug, Args)]
+#[command(
+    alias = "update",
+    after_long_help = "\
+Without flags the form opens in your editor ($VISUAL, $EDITOR or vi) as the
+file that `forms show -o yaml` prints. It is the whole form: a field that you
+remove is removed from the form. The changes are shown and sent. If the text is
+not valid, the editor opens again with the problems as comments at the top; an
+empty file changes nothing.
+
+If the text cannot be sent, it is kept in a file, and the command that continues
+is shown: `forms edit FORM -f FILE` opens FILE in the editor, compares it with
+the form as it is then, asks, and sends it. Without a terminal, or to skip the
+editor and the question, add --yes: then FILE becomes the form.
+
+PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
+question's id. VALUE is YAML: a number, true, a [list]; a field that takes text
+gets the text as typed. An empty value, or null, removes the field, and
+questions.ID= removes the question.
+
+A change that somebody else made meanwhile is never overwritten. Prints the
+form's id.
+
+Examples:
+  forms edit frm_7k2m9q4x1abz
+  forms edit lunch --title 'Lunch on Friday' --description ''
+  forms edit lunch --set settings.max_responses=100
+  forms edit lunch --set questions.email.required=true --dry-run
+  forms edit lunch -f lunch.yaml --yes"
+)]
+pub struct Edit {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(super) form: String,
+    /// File with the new definition in YAML or JSON, - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["title", "description", "slug", "set"])]
+    pub(super) file: Option<PathBuf>,
+    /// New title
+    #[arg(long)]
+    title: Option<String>,
+    /// New description; empty removes it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// New slug; empty removes it
+    #[arg(long)]
+    slug: Option<String>,
+    #[arg(long, value_name = "PATH=VALUE", value_parser = Setting::parse)]
+    #[arg(help = "Change one field, such as settings.max_responses=100; repeat for more")]
+    set: Vec<Setting>,
+    /// Skip the editor for FILE, and all questions
+    #[arg(short, long)]
+    pub(super) yes: bool,
+    /// Let the server check it, store nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+/// A form as it was read.
+pub(super) struct Base {
+    pub(super) form: Received<FormDetail>,
+    pub(super) definition: Value,
+    pub(super) revision: Revision,
+}
+
+impl Base {
+    /// Reads the form called `name`.
+    pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
+        let (form, revision) = session.client().await?.get_revision(name).await?;
+        let definition = yaml::authoring(&form)?;
+        Ok(Self { form, definition, revision })
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.form.id.to_string()
+    }
+
+    /// Sends what makes the form `wanted`, unless somebody else has changed it since it was read.
+    pub(super) async fn send(
+        &self,
+        session: &Session,
+        wanted: &Value,
+        dry_run: bool,
+    ) -> Result<Received<FormDetail>, CliError> {
+        let patch =
+            patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
+        let client = session.client().await?;
+        let sent = client.update_form(&self.id(), &patch, Some(&self.revision), dry_run).await;
+        sent.map_err(CliError::from)
+    }
+}
+
+impl Run for Edit {
+    const GROUP: Group = Group::Write;
+    const SUMMARY: &'static str = "change a form";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Edit {
+    /// Changes the form and reports what has changed.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let settings = self.settings();
+        match &self.file {
+            _ if !settings.is_empty() => self.by_flags(session, &settings).await,
+            Some(file) if self.yes || (self.dry_run && !session.may_ask()) => {
+                edit_loop::send_file(session, &self, file).await
+            }
+            _ if session.may_ask() => edit_loop::edit(session, &self).await,
+            Some(_) => {
+                let message = "sending a file needs a confirmation, and there is no terminal";
+                Err(CliError::usage_with_help(message, "add --yes"))
+            }
+            None => {
+                let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
+                Err(CliError::usage_with_help("there is no terminal to edit the form at", help))
+            }
+        }
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let members = [("title", &self.title), ("description", &self.description), ("slug", &self.slug)];
+        let named = members.iter().filter_map(|(name, text)| Some(Setting::named(name, text.as_ref()?)));
+        named.chain(self.set.iter().cloned()).collect()
+    }
+
+    async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
+        let base = Base::read(session, &self.form).await?;
+        let wanted = apply(settings, &base.definition)?;
+        let changes = diff(&base.definition, &wanted);
+        if changes.is_empty() {
+            return self.report(session, &base.form, None);
+        }
+        if self.warn_of_losses(session, &base, &wanted).await? {
+            self.confirm(session, &base).await?;
+        }
+        let sent = base.send(session, &wanted, self.dry_run).await;
+        let form = sent.map_err(|error| refused(error, session, &base.id(), &wanted))?;
+        let changes = diff(&base.definition, &yaml::authoring(&form)?);
+        let reports = match self.dry_run {
+            true => lines(&changes),
+            false => changes.iter().map(Change::report).collect(),
+        };
+        self.report(session, &form, Some(&reports))
+    }
+
+    /// Prints the form's id and `lines` about the change; without lines nothing has changed.
+    pub(super) fn report(
+        &self,
+        session: &Session,
+        form: &Received<FormDetail>,
+        lines: Option<&[String]>,
+    ) -> Result<(), CliError> {
+        let output = &session.output;
+        output.object(form, || {
+            if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
+        })?;
+        match (lines, self.dry_run) {
+            (None, _) => output.say("no change"),
+            (Some(lines), true) => {
+                lines.iter().for_each(|line| output.say(line));
+                output.say("the server would take it; nothing was stored");
+            }
+            (Some(lines), false) => lines.iter().for_each(|line| output.done(line)),
+        }
+        Ok(())
+    }
+
+    /// Warns of each question that has answers and gets another type or is removed; says whether there is any.
+    pub(super) async fn warn_of_losses(
+        &self,
+        session: &Session,
+        base: &Base,
+        wanted: &Value,
+    ) -> Result<bool, CliError> {
+        let losses = losses(&base.definition, wanted);
+        let mut any = false;
+        for (id, loss) in losses {
+            let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
+            any = true;
+            session.output.warn(&match loss {
+                Loss::Removed => {
+                    format!("`{id}` has {answers}; answers to a removed question are kept, and listed in -o csv and -o jsonl alone")
+                }
+                Loss::Retyped => format!("`{id}` has {answers} of the old type"),
+            });
+        }
+        Ok(any)
+    }
+
+    /// Asks whether to send the change, where a person can be asked and was not told to skip it. Meanwhile the store is
+    /// free.
+    pub(super) async fn confirm(&self, session: &Session, base: &Base) -> Result<(), CliError> {
+        if self.yes || self.dry_run || !session.may_ask() {
+            return Ok(());
+        }
+        session.close().await?;
+        let question = format!("Change \"{}\" on {}?", base.form.title, session.target_name()?);
+        session.confirm("changing the form", question, Confirmation::Yes).await
+    }
+}
+
+/// How many answers the question `id` has, in words; `None` if it has none. A change does not fail because its warning
+/// cannot be exact.
+async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option<String> {
+    if form.response_count == 0 {
+        return None;
+    }
+    let answers = vec![(id.to_owned(), "answered".to_owned(), "true".to_owned())];
+    let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
+    let count =
+        async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
+    match count.await {
+        Some(0) => None,
+        Some(count) => Some(counted(count, "answer")),
+        None => Some("answers".to_owned()),
+    }
+}
+
+/// `form` with all `settings`.
+///
+/// # Errors
+/// If the path of one leads nowhere; then what is wrong with the others is told, too.
+fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
+    let (mut form, mut astray) = (form.clone(), Vec::new());
+    for setting in settings {
+        match setting.apply(&form) {
+            Ok(changed) => form = changed,
+            Err(error) => astray.push(error),
+        }
+    }
+    let violations = Definition::read(&form, &Limits::BOUNDLESS).err().unwrap_or_default();
+    if astray.is_empty() || violations.is_empty() {
+        return CliError::together(astray).map(|()| form);
+    }
+    let mut findings: Vec<_> = astray.iter().map(render_error::tell).collect();
+    findings.extend(tell_violations(&form, &violations));
+    Err(not_stored(findings, Problem::new(Code::ValidationFailed)))
+}
+
+/// The failure to make the form `wanted`, which is in no file.
+fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> CliError {
+    match error {
+        CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
+            rejected(wanted, &problem.errors, (*problem).clone())
+        }
+        error => explain_conflict(error, format!("see what it is now: {} show {form}", session.again())),
+    }
+}
+
+/// The failure; with `help` if the form was changed after it was read.
+pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
+    let CliError::Client { mut error, notes, help: old } = error else { return error };
+    let help = match &mut error {
+        ClientError::Problem(problem) if problem.status == 412 => {
+            let detail = "the form was changed after you read it; your change was not stored";
+            problem.detail = Some(detail.to_owned());
+            Some(help)
+        }
+        ClientError::Unsure { .. } => Some(help),
+        _ => old,
+    };
+    CliError::Client { error, notes, help }
+}

@@ -1,0 +1,93 @@
+//! `forms explain`.
+
+use crate::api::{self, Code};
+use crate::cli::commands::{Group, Run};
+use crate::cli::connection::session::Session;
+use crate::cli::input::document::FILE_CODES;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::render_error;
+use crate::cli::output::table::Table;
+use crate::cli::output::{Format, value_of, wrapped};
+use crate::domain::similar::similar;
+use crate::domain::violation::Rule;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Explain an error code
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Without a code: lists all of them.
+
+Examples:
+  forms explain
+  forms explain unknown_field
+  forms explain form_not_published")]
+pub struct Explain {
+    /// The code that stands in brackets after `error`
+    code: Option<String>,
+}
+
+impl Run for Explain {
+    const GROUP: Group = Group::Tools;
+    const SUMMARY: &'static str = "explain an error code";
+
+    fn columns(&self) -> Columns {
+        Columns::Of(&["code", "status", "meaning"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        self.execute(session)
+    }
+}
+
+impl Explain {
+    /// Prints what the code means and what to do.
+    fn execute(self, session: &Session) -> Result<(), CliError> {
+        let Some(code) = &self.code else { return index(session) };
+        let code = code.trim_matches(['[', ']']);
+        let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
+        let Some(meaning) = api::explain(code).or_else(own) else {
+            let message = format!("there is no code `{code}`");
+            let help = match similar(code, all_codes()) {
+                Some(name) => format!("a similar code exists: {name}"),
+                None => "forms explain lists all codes".to_owned(),
+            };
+            return Err(CliError::usage_with_help(message, help));
+        };
+        let status = Code::parse(code).map(Code::status);
+        let text = || format!("{}\n", wrapped(meaning, 80));
+        session.output.object(&json!({"code": code, "status": status, "meaning": meaning}), text)
+    }
+}
+
+/// Lists all codes, each with the first sentence of what it means.
+fn index(session: &Session) -> Result<(), CliError> {
+    let entry = |code: &'static str| {
+        let status = Code::parse(code).map(Code::status);
+        let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
+        json!({"code": code, "status": status, "meaning": api::explain(code).or_else(own)})
+    };
+    let codes: Vec<_> = all_codes().map(entry).collect();
+    if session.output.format == Format::Csv || !session.output.columns.is_empty() {
+        let rows: Result<Vec<_>, _> = codes.iter().map(value_of).collect();
+        return session.output.rows(&Table::of_objects(&rows?, &session.output.columns));
+    }
+    let line = |entry: &Value| {
+        let meaning = entry["meaning"].as_str().unwrap_or_default();
+        let first = meaning.split_inclusive(". ").next().unwrap_or_default().trim_end();
+        let lines = wrapped(first, 74).replace('\n', "\n      ");
+        format!("  {}\n      {lines}\n", entry["code"].as_str().unwrap_or_default())
+    };
+    session.output.object(&json!({"codes": codes}), || codes.iter().map(line).collect())
+}
+
+fn all_codes() -> impl Iterator<Item = &'static str> {
+    let codes = Code::ALL.iter().map(|code| code.name());
+    codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name))
+}
+
+/// The codes of the command line's own failures, and what they mean.
+fn own_codes() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    FILE_CODES.iter().chain(&render_error::CODES)
+}

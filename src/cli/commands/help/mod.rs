@@ -1,0 +1,312 @@
+//! Help that clap cannot write: the grouped list of commands, what all commands have in common, and topics.
+
+mod question_types;
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli;
+use crate::cli::commands::{Group, OVERVIEW, Run};
+use crate::cli::connection::session::Session;
+use crate::cli::environment::VARIABLES;
+use crate::cli::output::exit::{CliError, Exit};
+use crate::cli::output::table::Table;
+use crate::cli::output::{Format, value_of, wrapped};
+use crate::domain::similar::similar;
+
+/// The list of commands by group, two in a row: clap has no groups (its issue 1553).
+fn overview() -> String {
+    let mut text = String::new();
+    for rows in OVERVIEW.chunk_by(|(one, ..), (other, ..)| one == other) {
+        for (index, row) in rows.chunks(2).enumerate() {
+            let group = if index == 0 { format!("{:?}", row[0].0).to_uppercase() } else { String::new() };
+            let cells: Vec<_> = row
+                .iter()
+                .zip([(10, 25), (13, 0)])
+                .map(|((_, name, summary), (first, second))| {
+                    format!("{:<first$}{summary:<second$}", name.to_lowercase())
+                })
+                .collect();
+            let _infallible = writeln!(text, "{}", format!("{group:<9}{}", cells.concat()).trim_end());
+        }
+    }
+    text
+}
+
+/// What follows the root's help.
+const ROOT_AFTER: &str = "\
+Examples:
+  forms serve --data ./store
+  id=$(forms create -f survey.yaml)
+  forms publish $id
+  forms submit $id q1=hello
+  forms responses $id
+
+Topics (forms help TOPIC): environment, exit-codes, formatting, questions";
+
+/// Where a command's help leaves the options of all commands.
+const GLOBAL: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
+
+/// What `--data` is to `serve`, which is nothing without it.
+const SERVED: &str = "Where forms, answers and keys are kept [env: FORMS_DATA]";
+
+/// Adds to the help of every command what they have in common, and to the short help its examples.
+pub fn with_common(command: clap::Command) -> clap::Command {
+    let template = format!(
+        "forms — build forms and collect answers, from a file, a script or a server\n\n\
+         Usage: forms [OPTIONS] <COMMAND>\n\n{}\nGlobal options:\n{}{{after-help}}\n",
+        overview(),
+        options(&command)
+    );
+    let after = format!("{ROOT_AFTER}\n\n{}", common());
+    let command = command.after_help(ROOT_AFTER);
+    command.help_template(template).after_long_help(after).mut_subcommands(with_common_below)
+}
+
+/// The options of all commands, a line each: in the long help clap would give each of them four.
+fn options(command: &clap::Command) -> String {
+    let own = command.get_arguments().filter(|argument| argument.is_global_set()).map(|argument| {
+        let short = argument.get_short().map_or("    ".to_owned(), |short| format!("-{short}, "));
+        let long = argument.get_long().unwrap_or_default();
+        let names = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+        let value = names.and_then(<[_]>::first).map(|name| format!(" <{name}>")).unwrap_or_default();
+        let default = argument.get_default_values().first().filter(|_| !argument.is_hide_default_value_set());
+        let default = default.map(|value| format!(" [default: {}]", value.to_string_lossy()));
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        (format!("{short}--{long}{value}"), help + &default.unwrap_or_default())
+    });
+    let usual = [("-h, --help", "Print help; --help has more than -h"), ("-V, --version", "Print version")];
+    let usual = usual.map(|(name, help)| (name.to_owned(), help.to_owned()));
+    let line = |(name, help): (String, String)| {
+        let help = wrapped(&help, 80 - OPTION).replace('\n', &format!("\n{:OPTION$}", ""));
+        format!("  {name:<width$}{help}", width = OPTION - 2)
+    };
+    own.chain(usual).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the descriptions of options begin.
+const OPTION: usize = 25;
+
+fn with_common_below(command: clap::Command) -> clap::Command {
+    let own = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let examples = own.find("Examples:").map_or("", |place| &own[place..]);
+    command
+        .after_help(format!("{examples}\n\n{GLOBAL}"))
+        .after_long_help(format!("{own}\n\n{GLOBAL}\n\n{}", common()))
+        .mut_subcommands(with_common_below)
+}
+
+/// Takes the global options out of the help of every command, but for the one that `serve` needs.
+pub fn brief(command: clap::Command) -> clap::Command {
+    let globals = command.get_arguments().filter(|argument| argument.is_global_set());
+    let globals: Vec<_> = globals.cloned().collect();
+    command.mut_subcommands(|command| {
+        let shown = if command.get_name() == "serve" { "data" } else { "" };
+        command.args(globals.iter().cloned().map(|argument| match argument.get_id() == shown {
+            true => argument.help(SERVED).help_heading(None).display_order(0),
+            false => argument.hide(true),
+        }))
+    })
+}
+
+fn common() -> String {
+    let variables: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
+    // A number stays beside its name.
+    let exit = |exit: &Exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}");
+    let exits: Vec<_> = Exit::ALL.iter().map(exit).collect();
+    let block = |list: String| {
+        let lines = wrapped(&list, 76).replace('\u{a0}', " ");
+        lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
+    };
+    let variables = block(format!("{}; see forms help environment", variables.join(", ")));
+    let exits = block(format!("{}; see forms help exit-codes", exits.join(", ")));
+    format!("Environment:\n{variables}\nExit codes:\n{}", exits.trim_end())
+}
+
+/// Show help on a command or a topic
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Topics are environment, exit-codes, formatting and questions.
+
+Examples:
+  forms help submit
+  forms help responses list
+  forms help exit-codes -o json")]
+pub struct Help {
+    /// A command, or a topic
+    names: Vec<String>,
+}
+
+impl Run for Help {
+    const GROUP: Group = Group::Tools;
+    const SUMMARY: &'static str = "help on a command or topic";
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        self.execute(session)
+    }
+}
+
+impl Help {
+    /// Prints the help.
+    fn execute(self, session: &Session) -> Result<(), CliError> {
+        if let [name] = &self.names[..]
+            && let Some(topic) = Topic::ALL.iter().find(|topic| topic.name() == name)
+        {
+            return topic.show(session);
+        }
+        let mut command = brief(cli::command());
+        command.build();
+        for name in &self.names {
+            command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;
+        }
+        let text = command.render_long_help();
+        if session.output.format != Format::Table {
+            return session.output.object(&json!({"text": text.to_string()}), String::new);
+        }
+        session.output.help(&text.to_string(), &text.ansi().to_string(), false)
+    }
+}
+
+fn unknown(name: &str, command: &clap::Command) -> CliError {
+    let commands = command.get_subcommands().map(clap::Command::get_name);
+    let names = commands.chain(Topic::ALL.iter().map(|topic| topic.name()));
+    let help = similar(name, names).map(|name| format!("a similar name exists: {name}"));
+    CliError::Usage { message: format!("there is no command or topic `{name}`"), help }
+}
+
+/// Pages of help that belong to no command.
+#[derive(Debug, Clone, Copy)]
+pub enum Topic {
+    Environment,
+    ExitCodes,
+    Formatting,
+    Questions,
+}
+
+impl Topic {
+    /// All topics.
+    pub const ALL: [Self; 4] = [Self::Environment, Self::ExitCodes, Self::Formatting, Self::Questions];
+
+    /// What `forms help` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::ExitCodes => "exit-codes",
+            Self::Formatting => "formatting",
+            Self::Questions => "questions",
+        }
+    }
+
+    /// What it is about.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Environment => "Environment variables",
+            Self::ExitCodes => "Exit codes",
+            Self::Formatting => "Output formats",
+            Self::Questions => "Types of questions",
+        }
+    }
+
+    /// The page.
+    pub fn text(self) -> String {
+        match self {
+            Self::Environment => environment(),
+            Self::ExitCodes => exit_codes(),
+            Self::Formatting => FORMATTING.to_owned(),
+            Self::Questions => question_types::text(),
+        }
+    }
+
+    /// The columns of its table; none if it has none.
+    fn columns(self) -> Vec<String> {
+        let columns: &[&str] = match self {
+            Self::Environment => &["name", "meaning"],
+            Self::ExitCodes => &["code", "name", "meaning"],
+            Self::Formatting => &[],
+            Self::Questions => &["type", "answer", "example", "settings"],
+        };
+        columns.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Prints the page: in CSV the rows of its table.
+    fn show(self, session: &Session) -> Result<(), CliError> {
+        let value = self.value();
+        match value.as_object().and_then(|members| members.values().next()) {
+            Some(Value::Array(rows)) if session.output.format == Format::Csv => {
+                let rows: Result<Vec<_>, _> = rows.iter().map(value_of).collect();
+                session.output.rows(&Table::of_objects(&rows?, &self.columns()))
+            }
+            _ => session.output.object(&value, || self.text()),
+        }
+    }
+
+    /// The page for programs.
+    fn value(self) -> Value {
+        match self {
+            Self::Environment => {
+                let variable = |(name, meaning): &(_, _)| json!({"name": name, "meaning": meaning});
+                json!({"variables": VARIABLES.iter().map(variable).collect::<Vec<_>>()})
+            }
+            Self::ExitCodes => {
+                let exit = |exit: &Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
+                json!({"exit_codes": Exit::ALL.iter().map(exit).collect::<Vec<_>>()})
+            }
+            Self::Formatting => json!({"text": FORMATTING}),
+            Self::Questions => json!({"questions": question_types::all().collect::<Vec<_>>()}),
+        }
+    }
+}
+
+fn environment() -> String {
+    let mut text =
+        "Environment variables. A flag wins over a variable; an empty variable counts as not set.\n\n"
+            .to_owned();
+    for (name, meaning) in VARIABLES {
+        let _infallible = writeln!(text, "  {name:<19} {meaning}");
+    }
+    text + "
+Address: --url, then FORMS_URL, then a server of this user that is running,
+then http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
+FORMS_API_KEY_FILE, then the key of that server. `forms whoami` shows what was
+found, and where.
+"
+}
+
+fn exit_codes() -> String {
+    let mut text =
+        "Exit codes. Only 0 is success; only after 7 and 8 is it worth trying the same again.\n\n".to_owned();
+    for exit in Exit::ALL {
+        let _infallible = writeln!(text, "  {:>3}  {}", exit.code(), exit.meaning());
+    }
+    text + "\nWith -o json the number is also the member `exit` of the error.\n"
+}
+
+const FORMATTING: &str = "\
+Output formats. Results go to stdout, everything else to stderr.
+
+  -o table   columns on a terminal; tab-separated and whole in a pipe
+  -o json    the API's answer as one JSON document, all pages
+  -o jsonl   one JSON object a line, all pages
+  -o csv     with a header, all pages; what a spreadsheet would run gets a '
+  -o yaml    YAML; of `forms show`, a file to create the form from
+
+--columns id,title chooses the columns of tables and CSV, and their order; of
+answers there is one for each question's id. Members of JSON and YAML are for
+programs to pick: with these formats --columns is refused.
+
+With a format other than table a failure leaves stdout empty and writes one
+line of JSON to stderr: the problem document of the API, with `exit`, `hint`
+and, where a file was read, `line` and `column`. Only `forms validate` with
+answers has its lines on stdout also where it refuses some: they are the result.
+
+Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
+whether the stream is a terminal and TERM is not `dumb`.
+
+Of several items (publish A B) programs read one JSON array, one CSV, or YAML
+documents set apart by ---; what failed is one line with its `failures`.
+
+Control characters in titles and answers are shown as \\u{1b} on a terminal
+and in tables.
+";

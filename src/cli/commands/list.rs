@@ -1,0 +1,180 @@
+//! `forms list`.
+
+use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+
+use crate::api::FormEntry;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::values::count;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::listing::{Listing, Want};
+use crate::cli::output::render_error;
+use crate::cli::output::table::Cell;
+use crate::client::{ClientError, FormQuery, Received};
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
+use crate::domain::form::Status;
+use crate::domain::json::Value;
+use crate::domain::violation::Violation;
+
+/// List forms
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "ls",
+    after_long_help = "\
+Newest first. The columns are id, status, response_count, updated_at and title,
+on a terminal also slug; --columns can choose slug, created_at and
+accepting_reason too: why a published form takes no answers now. A terminal
+shows it as the status, and --status takes it. Of forms in the trash the time
+is deleted_at.
+
+Examples:
+  forms list
+  forms list --status published
+  forms list --columns slug,accepting_reason
+  forms list --trashed
+  forms list -o jsonl | jq -r .title"
+)]
+pub struct List {
+    /// Maximum number to show
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
+    limit: Option<usize>,
+    /// Show all of them
+    #[arg(long)]
+    all: bool,
+    /// Only those with this status: draft, published, closed, full, expired, not-open-yet
+    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| Wanted::parse(&text)))]
+    status: Option<Wanted>,
+    /// Those in the trash
+    #[arg(long)]
+    trashed: bool,
+}
+
+/// A status as the list shows it: one by which the server lists forms, perhaps only a newer one, or the reason why a
+/// published form takes no answers.
+#[derive(Debug, Clone)]
+struct Wanted(String);
+
+const STATUSES: [Status; 2] = [Status::Draft, Status::Published];
+const REASONS: [Shut; 4] = [Shut::Closed, Shut::Full, Shut::Expired, Shut::NotOpenYet];
+
+impl Wanted {
+    fn parse(text: &str) -> Self {
+        Self(text.trim().to_lowercase().replace([' ', '-'], "_"))
+    }
+
+    fn reason(&self) -> Option<Shut> {
+        REASONS.into_iter().find(|reason| reason.name() == self.0)
+    }
+
+    /// The parameters `status` and `accepting_reason` of such a list.
+    fn parameters(&self) -> (Option<&str>, Option<&str>) {
+        match self.reason() {
+            Some(reason) => (None, Some(reason.name())),
+            None => (Some(&self.0), None),
+        }
+    }
+
+    /// The failure; if the server does not know the status, a wrong argument, with those that exist.
+    fn refused(&self, error: CliError) -> CliError {
+        let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
+        let is_status = |violation: &&Violation| violation.pointer == "/status";
+        let Some(refused) = problem.errors.iter().find(is_status) else { return error };
+        let mut names: Vec<_> =
+            STATUSES.map(Status::name).into_iter().chain(REASONS.map(Shut::name)).collect();
+        let newer: Vec<_> =
+            refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+        names.extend(newer);
+        CliError::usage(format!("invalid --status `{}`: expected one of: {}", self.0, names.join(", ")))
+    }
+}
+
+impl Run for List {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "list forms";
+
+    fn columns(&self) -> Columns {
+        Columns::OfList
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl List {
+    /// Lists the forms.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let output = &*session.output;
+        let want = Want::of(self.limit, self.all);
+        let (status, accepting_reason) = self.status.as_ref().map(Wanted::parameters).unwrap_or_default();
+        let count = want.may_be_cut(output.format);
+        let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
+        let mut pages = client.list_forms(&query, want.page(output.format));
+        let now = session.now();
+        // The others are only for those who choose them.
+        let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
+        let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
+        let moment = if self.trashed { "deleted_at" } else { "updated_at" };
+        let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
+        let headers = COLUMNS.iter().take(count).map(name).collect();
+        let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
+        let (optional, none) = ("slug", self.none(session));
+        let listing = Listing { output, want, raw: false, headers, optional, none, row: &row, body: &body };
+        let shown = listing.show(&mut pages).await.map_err(|error| match &self.status {
+            Some(wanted) => wanted.refused(error),
+            None => error,
+        })?;
+        if let Some(shown) = shown {
+            let of = pages.total().map(|total| format!(" of {}", render_error::grouped(total)));
+            let of = of.unwrap_or_default();
+            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn none(&self, session: &Session) -> String {
+        match self.status {
+            Some(_) => "no forms match".to_owned(),
+            None if self.trashed => "no forms in the trash".to_owned(),
+            None => format!("no forms yet: {} create", session.again()),
+        }
+    }
+}
+
+/// The columns there are, by the names that the API has for them.
+const COLUMNS: [&str; 8] =
+    ["id", "status", "response_count", "updated_at", "title", "slug", "created_at", "accepting_reason"];
+
+/// How many of them are shown unless others are chosen.
+const USUAL: usize = 6;
+
+/// A cell for each of the columns.
+fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
+    let shut = form.accepting_reason.as_ref().map(ToString::to_string);
+    let status = form.status.to_string();
+    [
+        Cell::text(form.id.to_string()),
+        Cell::text(&*status).shown(shut.as_ref().unwrap_or(&status).replace('_', " ")).coloured(colour(form)),
+        Cell::number(form.response_count),
+        Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
+        Cell::text(&*form.title),
+        Cell::text(form.slug.as_deref().unwrap_or_default()),
+        Cell::time(form.created_at, now),
+        Cell::text(shut.unwrap_or_default()),
+    ]
+}
+
+/// Green for a form that takes answers, yellow for a draft, red for one that takes none any more or yet.
+fn colour(form: &FormEntry) -> u8 {
+    match (form.status.known(), &form.accepting_reason) {
+        (Some(Status::Published), None) => 32,
+        (Some(Status::Published), Some(_)) => 31,
+        (Some(Status::Draft) | None, _) => 33,
+    }
+}

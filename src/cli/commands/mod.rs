@@ -1,0 +1,150 @@
+//! The commands, one file or folder each, as a user types them.
+//!
+//! A command declares beside its arguments what the rest of the command line must know of it, see [`Run`]; its line in
+//! `commands!` adds it to the parser and to the help.
+
+mod batch;
+mod block_on;
+pub mod completions;
+pub mod create;
+pub mod edit;
+pub mod explain;
+pub mod help;
+pub mod list;
+pub mod publish;
+pub mod responses;
+pub mod serve;
+pub mod show;
+pub mod submit;
+pub mod trash;
+pub mod validate;
+pub mod whoami;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use block_on::block_on;
+
+use crate::cli::connection::global_flags::Global;
+use crate::cli::connection::session::Session;
+use crate::cli::output::Format;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+
+/// What the rest of the command line must know of a command, declared beside its arguments.
+pub trait Run {
+    /// Where the list of commands has it.
+    const GROUP: Group;
+
+    /// What it does, for the list of commands, in at most 23 characters.
+    const SUMMARY: &'static str;
+
+    /// The columns that `--columns` can choose.
+    fn columns(&self) -> Columns {
+        Columns::None
+    }
+
+    /// The output format that a flag of the command itself asks for.
+    fn format(&self) -> Option<Format> {
+        None
+    }
+
+    /// Runs the command.
+    fn run(self, session: &Session) -> Result<(), CliError>;
+}
+
+/// A heading in the list of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    Write,
+    Run,
+    Collect,
+    Operate,
+    Connect,
+    Tools,
+}
+
+/// Declares [`Command`], and the list of commands in the order of the help.
+macro_rules! commands {
+    ($($module:ident::$name:ident,)*) => {
+        /// All commands.
+        #[derive(Debug, Subcommand)]
+        pub enum Command {
+            $($name($module::$name),)*
+        }
+
+        impl Command {
+            /// The columns that `--columns` can choose.
+            pub fn columns(&self) -> Columns {
+                match self { $(Self::$name(command) => command.columns(),)* }
+            }
+
+            /// The output format that a flag of the command itself asks for.
+            pub fn format(&self) -> Option<Format> {
+                match self { $(Self::$name(command) => command.format(),)* }
+            }
+
+            /// Runs the command.
+            pub fn run(self, session: &Session) -> Result<(), CliError> {
+                match self { $(Self::$name(command) => command.run(session),)* }
+            }
+        }
+
+        /// Group, name and summary of each command.
+        const OVERVIEW: &[(Group, &str, &str)] =
+            &[$(($module::$name::GROUP, stringify!($name), $module::$name::SUMMARY),)*];
+    };
+}
+
+commands! {
+    create::Create,
+    edit::Edit,
+    show::Show,
+    validate::Validate,
+    publish::Publish,
+    publish::Unpublish,
+    publish::Close,
+    list::List,
+    trash::Delete,
+    trash::Restore,
+    submit::Submit,
+    responses::Responses,
+    serve::Serve,
+    whoami::Whoami,
+    explain::Explain,
+    completions::Completions,
+    help::Help,
+}
+
+/// Build forms and collect answers, from a file, a script or a server
+#[derive(Debug, Parser)]
+#[command(
+    name = "forms",
+    version,
+    about,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 80
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The definition of the command line.
+pub fn command() -> clap::Command {
+    help::with_common(Cli::command())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_has_no_contradiction() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether a form takes answers: `forms publish`, `unpublish` and `close`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use crate::cli::commands::batch::each;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::answers;
+use crate::cli::output::columns::{Columns, FORM};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::form_state;
+use crate::domain::form::Status;
+
+/// Open forms for answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. One that is published already stays so.
+
+Examples:
+  forms publish frm_7k2m9q4x1abz")]
+pub struct Publish {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take forms back to draft: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. Its answers stay. One that is a draft already
+stays so.
+
+Examples:
+  forms unpublish frm_7k2m9q4x1abz")]
+pub struct Unpublish {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Close published forms: they take no more answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form. It stays published, its answers stay, and `forms
+publish` opens it again. One that is closed already stays so.
+
+Examples:
+  forms close frm_7k2m9q4x1abz")]
+pub struct Close {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+    /// Let the server check it, change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Run for Publish {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "open a form for answers";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Publish {
+    /// Publishes the forms, those too that were closed.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let patch = json!({"status": Status::Published, "settings": {"closed": null}});
+        change(session, &self.forms, &patch, self.dry_run).await
+    }
+}
+
+impl Run for Unpublish {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "back to draft";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Unpublish {
+    /// Takes the forms back to draft.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"status": Status::Draft}), self.dry_run).await
+    }
+}
+
+impl Run for Close {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "take no more answers";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Close {
+    /// Closes the forms.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"settings": {"closed": true}}), self.dry_run).await
+    }
+}
+
+/// Changes each form alike, and says what it has come to.
+async fn change(
+    session: &Session,
+    forms: &[String],
+    patch: &serde_json::Value,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let client = session.client().await?;
+    each(session, forms, async |form| {
+        let changed = client.update_form(form, &patch.to_string(), None, dry_run).await?;
+        if dry_run {
+            session.output.object(&changed, || "(dry run)\n".to_owned())?;
+            session
+                .output
+                .say(&format!("\"{}\": the server would take it; nothing was stored", changed.title));
+            return Ok(());
+        }
+        session.output.object(&changed, || format!("{}\n", changed.id))?;
+        session.output.done(&format!("\"{}\" {}", changed.title, form_state::state(&changed)));
+        let ids = answers::ids(&answers::questions(&changed.questions));
+        if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
+            session.output.say(&format!("next: {} submit {} {id}=VALUE", session.again(), changed.id));
+        }
+        Ok(())
+    })
+    .await
+}

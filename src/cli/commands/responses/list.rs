@@ -1,0 +1,211 @@
+//! `forms responses list`: a column for each question.
+
+use std::cell::Cell as Slot;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::api::SubmissionDetail;
+use crate::cli::commands::responses::filter;
+use crate::cli::connection::session::Session;
+use crate::cli::input::answers;
+use crate::cli::input::values::count;
+use crate::cli::output::Format;
+use crate::cli::output::columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::listing::{Listing, Want};
+use crate::cli::output::render_error::grouped;
+use crate::cli::output::table::Cell;
+use crate::client::{Pages, Received, SubmissionQuery};
+use crate::clock::Timestamp;
+use crate::domain::json::{self, Value};
+
+/// List the answers to a form, newest first
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Columns are id, submitted_at, and one for each question; with --trashed it is
+deleted_at instead.
+
+--where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a
+shell would take for its own. The operators are those of conditions: eq, ne, lt,
+lte, gt, gte, in (VALUE,VALUE), includes (an option of several, or part of a
+text), matches (a regular expression) and answered (true or false). Given
+several times, all must hold.
+
+Examples:
+  forms responses list frm_7k2m9q4x1abz
+  forms responses list frm_7k2m9q4x1abz --limit 10 -o json
+  forms responses list frm_7k2m9q4x1abz --since 2026-11-01T00:00:00Z
+  forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red")]
+pub(super) struct List {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// Maximum number to show
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
+    limit: Option<usize>,
+    /// Show all of them
+    #[arg(long)]
+    all: bool,
+    /// Only those of this time and later: 2026-11-20, 2026-11-20T09:00:00Z, or 1d for the last day
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only those with this answer: colour=red, score.gte=4; may be repeated, each question and operator once
+    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
+    tests: Vec<filter::Test>,
+    /// Those in the trash
+    #[arg(long, conflicts_with_all = ["since", "until", "tests"])]
+    trashed: bool,
+    /// In CSV: leave text that a spreadsheet would run as a formula as it is
+    #[arg(long)]
+    raw: bool,
+}
+
+impl List {
+    /// Lists the submissions.
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        let (output, now) = (&*session.output, session.now());
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
+        let listed = answers::questions(&form.questions);
+        let mut ids = answers::ids(&listed);
+        let want = Want::of(self.limit, self.all);
+        let Self { since, until, tests, trashed, raw, .. } = self;
+        let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
+        let (since, until) = (moment(since)?, moment(until)?);
+        let query = SubmissionQuery { since, until, answers: tests, trashed };
+        let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
+        // The header comes before the first answer: where questions have changed, the answers are looked at first.
+        let is_known = |ids: &[String]| columns::find(&output.columns, &headers(ids, trashed)).is_ok();
+        if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
+        {
+            let pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
+            let removed = removed(pages, want.most(output.format), &ids).await.map_err(in_flags)?;
+            ids.extend(removed);
+        }
+        let headers = headers(&ids, trashed);
+        let mut pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
+        let others = Slot::new(false);
+        let row = |submission: &Received<SubmissionDetail>| {
+            let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
+            others.set(others.get() || has_others(&answers, &ids));
+            cells(submission, &answers, &ids, now)
+        };
+        let none = none(&query).to_owned();
+        let listing = Listing { output, want, raw, headers, optional: "", none, row: &row, body: &body };
+        if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
+            // To count those in the trash, or those that a filter takes, the server would have to look at all.
+            let count = Some(form.response_count).filter(|_| query.is_empty());
+            let of = count.map(|count| format!(" of {}", grouped(count))).unwrap_or_default();
+            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
+        }
+        if others.get() {
+            output.warn("answers to removed questions are left out; -o csv and -o jsonl have them");
+        }
+        Ok(())
+    }
+}
+
+/// Converts `text` to RFC 3339: a date is its first moment in UTC, a duration such as `90m`, `1d` or `2w` counts back from
+/// `now`.
+///
+/// # Errors
+/// If it is neither, and not a date and time.
+fn moment(text: &str, now: Timestamp) -> Result<String, CliError> {
+    if Timestamp::parse(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let start = format!("{text}T00:00:00Z");
+    if text.len() == 10 && Timestamp::parse(&start).is_some() {
+        return Ok(start);
+    }
+    let ago = humantime::parse_duration(text).ok().and_then(|ago| i64::try_from(ago.as_millis()).ok());
+    let moment = ago.map(|millis| Timestamp::from_millis(now.millis().saturating_sub(millis).max(0)));
+    moment.map(|moment| moment.to_string()).ok_or_else(|| {
+        let expected = "a date, a time or a duration: 2026-11-20, 2026-11-20T09:00:00Z or 1d";
+        CliError::usage(format!("expected {expected}, found `{text}`"))
+    })
+}
+
+/// The ids of questions that have answers in the first `most` submissions of `pages` and are not among `ids`, in the order
+/// met.
+async fn removed(
+    mut pages: Pages<'_, Received<SubmissionDetail>>,
+    mut most: usize,
+    ids: &[String],
+) -> Result<Vec<String>, CliError> {
+    let mut removed = Vec::new();
+    while most > 0
+        && let Some(page) = pages.next().await?
+    {
+        most = most.saturating_sub(page.len());
+        for submission in page {
+            let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) else { continue };
+            let keys = answers.into_iter().map(|(key, _)| key).filter(|key| !ids.contains(key));
+            for key in keys {
+                if !removed.contains(&key) {
+                    removed.push(key);
+                }
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// What a person reads where nothing is listed.
+fn none(query: &SubmissionQuery) -> &'static str {
+    match query {
+        query if query.is_empty() => "no responses yet",
+        query if query.trashed => "no responses in the trash",
+        _ => "no responses match",
+    }
+}
+
+fn headers(ids: &[String], trashed: bool) -> Vec<String> {
+    let moment = if trashed { "deleted_at" } else { "submitted_at" };
+    ["id", moment].into_iter().map(str::to_owned).chain(ids.iter().cloned()).collect()
+}
+
+fn cells(submission: &SubmissionDetail, answers: &Value, ids: &[String], now: Timestamp) -> Vec<Cell> {
+    let moment = submission.deleted_at.unwrap_or(submission.submitted_at);
+    let fixed = [Cell::text(submission.id.to_string()), Cell::time(moment, now)];
+    fixed.into_iter().chain(ids.iter().map(|id| Cell::member(answers, id))).collect()
+}
+
+/// Whether there are answers to other questions than those with these `ids`.
+fn has_others(answers: &Value, ids: &[String]) -> bool {
+    matches!(answers, Value::Object(members) if members.iter().any(|(key, _)| !ids.contains(key)))
+}
+
+/// The API's body around all submissions; as they are all there, without a cursor.
+fn body(submissions: Vec<Value>) -> Value {
+    Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment;
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn a_time_can_be_a_date_or_how_long_ago_it_was() {
+        let now = Timestamp::parse("2026-12-02T09:30:00.000Z").unwrap();
+        for (text, expected) in [
+            ("2026-12-01", "2026-12-01T00:00:00Z"),
+            ("1d", "2026-12-01T09:30:00.000Z"),
+            ("90m", "2026-12-02T08:00:00.000Z"),
+            ("12h", "2026-12-01T21:30:00.000Z"),
+            ("2w", "2026-11-18T09:30:00.000Z"),
+            ("9999999d", "1970-01-01T00:00:00.000Z"),
+            ("2026-12-01T09:00:00+01:00", "2026-12-01T09:00:00+01:00"),
+        ] {
+            assert_eq!(moment(text, now).unwrap(), expected);
+        }
+        for text in ["2026-13-01", "-1d", "1x", "yesterday"] {
+            assert!(moment(text, now).is_err(), "{text}");
+        }
+    }
+}

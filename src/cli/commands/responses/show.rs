@@ -1,0 +1,97 @@
+//! `forms responses show`: one submission, for a person or for a program.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::value::RawValue;
+
+use crate::api::SubmissionDetail;
+use crate::cli::connection::session::Session;
+use crate::cli::input::answers;
+use crate::cli::output::columns::{self, OF_SUBMISSION};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::said;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::{Format, value_of, visible};
+use crate::domain::json::{self, Value};
+
+/// Show one submission
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  forms responses show frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+pub(super) struct Show {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+    /// Submission id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    submission: String,
+}
+
+impl Show {
+    /// Shows the submission.
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let submission = client.get_submission(&self.form, &self.submission).await?;
+        let output = &session.output;
+        if !matches!(output.format, Format::Table | Format::Csv) {
+            return output.object(&submission, String::new);
+        }
+        let form = client.get_form(&self.form).await?;
+        let listed = answers::questions(&form.questions);
+        if output.format == Format::Table && output.columns.is_empty() {
+            return output.write(&summary(&submission, &listed));
+        }
+        let table = table(&submission, &answers::ids(&listed))?;
+        let wanted = columns::find(&output.columns, &table.headers)?;
+        output.rows(&table.only(&wanted))
+    }
+}
+
+/// What is shown of a submission, with a column for each of the questions with these `ids` in place of the answers.
+fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliError> {
+    let (whole, answers) = (value_of(submission)?, value_of(&submission.answers)?);
+    let beside = || OF_SUBMISSION.iter().copied().filter(|name| *name != "answers");
+    let cells = beside().map(|name| Cell::member(&whole, name));
+    let row = cells.chain(ids.iter().map(|id| Cell::member(&answers, id))).collect();
+    let headers = beside().map(str::to_owned).chain(ids.iter().cloned()).collect();
+    Ok(Table { headers, rows: vec![row] })
+}
+
+fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
+    let mut text = format!(
+        "id:         {}\nform:       {}\nsubmitted:  {}\n",
+        submission.id, submission.form_id, submission.submitted_at
+    );
+    if let Some(edited) = submission.updated_at {
+        text += &format!("edited:     {edited}\n");
+    }
+    if let Some(metadata) = &submission.metadata {
+        text += &format!("metadata:\n{}", member_lines(metadata, &[]));
+    }
+    text + "answers:\n" + &member_lines(&submission.answers, questions)
+}
+
+/// What each member is, called by the title of the question that it answers.
+fn member_lines(object: &RawValue, questions: &[Value]) -> String {
+    let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
+    let line = |(key, value): &(String, Value)| {
+        let asked = questions.iter().find(|question| question.get("id") == Some(&key.as_str().into()));
+        let name = match asked.and_then(|question| question.get("title")) {
+            Some(Value::String(title)) if title != key => format!("{title} ({key})"),
+            _ => key.clone(),
+        };
+        format!("  {}:{}\n", visible(&name), text_after(&said(value)))
+    };
+    members.iter().map(line).collect()
+}
+
+/// Text of one line behind what it belongs to, text of several under it.
+fn text_after(text: &str) -> String {
+    match text.trim_end() {
+        text if text.contains('\n') => {
+            text.lines().map(|line| format!("\n      {}", visible(line))).collect()
+        }
+        text => format!(" {}", visible(text)),
+    }
+}

@@ -1,0 +1,353 @@
+//! `forms serve`: flags into settings, logs, signals, and the one line that says where the server is.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::cli::commands::{Group, Run};
+use crate::cli::connection::local_store;
+use crate::cli::connection::running_servers;
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::{self, Sourced};
+use crate::cli::input::document::reason;
+use crate::cli::input::values::{count, duration, size};
+use crate::cli::output::exit::CliError;
+use crate::client::Url;
+use crate::config::{Config, HttpLimits, NoRate, Rate};
+use crate::domain::limits::Limits;
+use crate::process::raise_open_files;
+use crate::server::{self, Serving};
+
+/// What to do where another process holds the data directory.
+const IF_IN_USE: &str = "stop it, or name another directory";
+
+/// Run the server
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "forms serve --data <DIR> [OPTIONS]",
+    after_long_help = "\
+Prints one line, the server's address, once it takes requests; everything else
+is logged to stderr: as text on a terminal, else as lines of JSON. Stops at
+Ctrl-C or SIGTERM after the requests under way; a second Ctrl-C does not wait
+for them.
+
+Commands of the same user find the server and its key by themselves.
+
+Examples:
+  forms serve --data ./store
+  read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
+  FORMS_LOG=debug forms serve --data ./store"
+)]
+pub struct Serve {
+    /// Address to listen at; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
+    listen: SocketAddr,
+    /// Refuse writes when less than this is free on the disk
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "0", "1024GiB"), default_value = "128MiB")]
+    min_free: u64,
+    /// Memory for the store's cache
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1MiB", "1024GiB"))]
+    cache_size: Option<u64>,
+    /// Days that deleted forms and submissions can be restored
+    #[arg(long, value_name = "N", value_parser = within(days, "0", "36500"), default_value_t = 30)]
+    trash_days: u32,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// Every limit; `GET /api/v1/limits` reports them. The short help leaves them out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Size of a request's body
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
+    max_body: u64,
+    /// Size of a body that defines a form
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
+    max_definition: u64,
+    /// Questions in a form
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
+    max_questions: usize,
+    /// Options of a question
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
+    max_options: usize,
+    /// Characters in a title
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 300, hide_short_help = true)]
+    max_title: usize,
+    /// Size of one answer
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
+    max_answer: u64,
+    /// Answers in a submission
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "100000"), default_value_t = 1_000, hide_short_help = true)]
+    max_answers: usize,
+    /// Length of an address
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
+    max_uri: u64,
+    /// Size of a request's headers
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
+    max_head: u64,
+    /// Number of a request's headers
+    #[arg(long, value_name = "N", value_parser = within(count, "8", "1000"), default_value_t = 64, hide_short_help = true)]
+    max_headers: usize,
+    /// Time to send the headers
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "5s", hide_short_help = true)]
+    head_timeout: Duration,
+    /// Time from a connection to its first byte
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "10s", hide_short_help = true)]
+    first_byte_timeout: Duration,
+    /// Time to send a body
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "15s", hide_short_help = true)]
+    body_timeout: Duration,
+    /// Bytes a second that prolong it
+    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "1GiB"), default_value = "1KiB", hide_short_help = true)]
+    min_body_rate: u64,
+    /// How long a connection may rest
+    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "24h"), default_value = "60s", hide_short_help = true)]
+    idle_timeout: Duration,
+    /// Connections at once; for more, the one idle longest is closed
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), default_value_t = 1_024, hide_short_help = true)]
+    max_connections: usize,
+    /// Connections of one address at once [default: a quarter of all; loopback: all]
+    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), hide_short_help = true)]
+    max_connections_per_address: Option<usize>,
+    /// Failed authentications from one address, such as 10/min, or off
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
+    auth_failures: RateFlag,
+}
+
+/// A rate, or none.
+#[derive(Debug, Clone, Copy)]
+struct RateFlag(Option<Rate>);
+
+fn rate(text: &str) -> Result<RateFlag, String> {
+    match text {
+        "off" => Ok(RateFlag(None)),
+        _ => text.parse().map(|rate| RateFlag(Some(rate))).map_err(|error: NoRate| error.to_string()),
+    }
+}
+
+/// Returns a parser of values from `least` to `most`, which are written as on the command line and read by `read`.
+fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
+    read: fn(&str) -> Result<T, String>,
+    least: &'static str,
+    most: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let (least_value, most_value) = (read(least)?, read(most)?);
+        let value = read(text).ok().filter(|value| least_value <= *value && *value <= most_value);
+        value.ok_or_else(|| format!("expected {least} to {most}"))
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
+}
+
+impl Run for Serve {
+    const GROUP: Group = Group::Operate;
+    const SUMMARY: &'static str = "run the server";
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        self.execute(session)
+    }
+}
+
+impl Serve {
+    /// Serves until a signal says otherwise.
+    fn execute(self, session: &Session) -> Result<(), CliError> {
+        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
+            let help = "forms serve --data ./store";
+            return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
+        };
+        let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
+        session.refuse_if_served(&data, IF_IN_USE)?;
+        log(session, level);
+        let mut config = self.config(data.clone(), session.global.insecure_http);
+        if config.http.fit_open_files(raise_open_files()) {
+            let max_connections = config.http.max_connections;
+            tracing::warn!(max_connections, "the limit of open files allows no more connections");
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CliError::io("cannot start", error))?;
+        let ended = runtime.block_on(serve(session, config));
+        // After a second Ctrl-C nothing is waited for.
+        runtime.shutdown_background();
+        ended
+    }
+
+    fn config(self, data: PathBuf, insecure_http: bool) -> Config {
+        let limits = self.limits;
+        let mut config = Config::new(data);
+        config.listen = self.listen;
+        config.insecure_http = insecure_http;
+        config.min_free = self.min_free;
+        config.trash_days = self.trash_days;
+        config.cache_size = self.cache_size.unwrap_or(config.cache_size);
+        config.content = Limits {
+            questions: limits.max_questions,
+            options: limits.max_options,
+            title: limits.max_title,
+            answer: bytes(limits.max_answer),
+            answers: limits.max_answers,
+            ..Limits::default()
+        };
+        config.http = HttpLimits {
+            max_body: bytes(limits.max_body),
+            max_definition: bytes(limits.max_definition),
+            max_uri: bytes(limits.max_uri),
+            max_head: bytes(limits.max_head),
+            max_headers: limits.max_headers,
+            head_timeout: limits.head_timeout,
+            first_byte_timeout: limits.first_byte_timeout,
+            body_timeout: limits.body_timeout,
+            min_body_rate: u32::try_from(limits.min_body_rate).unwrap_or(u32::MAX),
+            idle_timeout: limits.idle_timeout,
+            max_connections: limits.max_connections,
+            max_connections_per_address: limits.max_connections_per_address,
+            auth_failures: limits.auth_failures.0,
+        };
+        config
+    }
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    count(text).and_then(|days| days.try_into().map_err(|_large| "too many days".to_owned()))
+}
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// Serves until the first signal, and then until the requests under way are done or a second signal comes.
+async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
+    let data = config.data.clone();
+    let mut announcement = None;
+    let (stop, stopped) = oneshot::channel();
+    let mut signals = Signals::new()?;
+    let signals = async {
+        signals.next().await;
+        tracing::info!("stopping after the requests under way; a second signal does not wait for them");
+        let _over_already = stop.send(());
+        signals.next().await;
+    };
+    let stopped = async { drop(stopped.await) };
+    let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
+    let ended = tokio::select! {
+        ended = server::run(config, stopped, ready) => {
+            ended.map_err(|error| named(session, local_store::failed(&data, error, IF_IN_USE)))
+        }
+        () = signals => Err(CliError::Interrupted),
+    };
+    drop(announcement);
+    ended
+}
+
+/// `error`; if another server of this user has the address, with which.
+fn named(session: &Session, error: CliError) -> CliError {
+    let CliError::AddressInUse { address, .. } = error else { return error };
+    let url = Url::parse(&format!("http://{address}")).ok();
+    let live = session.live();
+    let server = url.and_then(|url| live.into_iter().find(|server| server.may_be_at(&url)));
+    CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Tells where the server is: scripts by the one line on stdout, this user's commands by the runtime file, and a
+/// person who watches in words.
+fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<running_servers::Announcement> {
+    let url = &serving.local_url;
+    let announcement = write_runtime_file(session, serving, data);
+    if session.output.talk_is_terminal() {
+        session.output.say(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+    } else {
+        tracing::info!(url, data = %data.display(), "ready");
+    }
+    // A reader that has gone does not need the address.
+    if let Err(error @ CliError::Io { .. }) = session.output.line(url) {
+        session.output.fail(&error);
+    }
+    announcement
+}
+
+fn write_runtime_file(
+    session: &Session,
+    serving: &Serving<'_>,
+    data: &Path,
+) -> Option<running_servers::Announcement> {
+    let folder = running_servers::folders(&session.environment).into_iter().next()?;
+    let url = Url::parse(&serving.local_url).ok()?;
+    match running_servers::announce(&folder, &url, serving.key?.reveal(), data) {
+        Ok(announcement) => Some(announcement),
+        Err(error) => {
+            let place = folder.display();
+            let why = format!("cannot write {place}: {}", reason(&error));
+            tracing::warn!("{why}; commands need --url and a key to find this server");
+            None
+        }
+    }
+}
+
+/// The least weighty lines to log.
+fn level(text: &str) -> Result<LevelFilter, CliError> {
+    text.parse().map_err(|_no_level| {
+        let message = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{text}`");
+        CliError::usage(message)
+    })
+}
+
+/// Logs to stderr: text where a person reads, else JSON lines.
+fn log(session: &Session, level: LevelFilter) {
+    let lines = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .with_target(false);
+    let installed = if session.output.talk_is_terminal() {
+        lines.with_ansi(false).try_init()
+    } else {
+        lines.json().flatten_event(true).with_current_span(false).try_init()
+    };
+    drop(installed);
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::Config;
+    use crate::cli::commands::{Cli, Command};
+
+    #[test]
+    fn without_flags_the_settings_are_the_defaults() {
+        let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
+            panic!("`forms serve` is a command");
+        };
+        assert_eq!(serve.config("store".into(), false), Config::new("store"));
+    }
+}

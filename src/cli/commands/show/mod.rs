@@ -1,0 +1,103 @@
+//! `forms show`: one form, for a person, for a program, or as the file it could be created from.
+
+mod outline;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::api::FormDetail;
+use crate::cli::commands::show::outline::outline;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::answers;
+use crate::cli::output::columns::{Columns, FORM};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::said;
+use crate::cli::output::yaml;
+use crate::cli::output::{Format, value_of, visible, wrapped};
+use crate::domain::json::Value;
+
+/// Show one form
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "get",
+    after_long_help = "\
+Shows its settings, and for each question its id, type and title, whether it
+must be answered, when it is asked, and what it takes. With -o yaml: the file
+the form could be created from, without id, status and times.
+
+Examples:
+  forms show frm_7k2m9q4x1abz
+  forms show frm_7k2m9q4x1abz -o yaml > survey.yaml
+  forms show frm_7k2m9q4x1abz -o json | jq .response_count"
+)]
+pub struct Show {
+    /// Form, by id or slug
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    form: String,
+}
+
+impl Run for Show {
+    const GROUP: Group = Group::Write;
+    const SUMMARY: &'static str = "show one form";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Show {
+    /// Shows the form.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let form = session.client().await?.get_form(&self.form).await?;
+        match session.output.format {
+            Format::Yaml => session.output.data(&yaml::authoring_file(&form)?),
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv => {
+                session.output.object(&form, || summary(&form))
+            }
+        }
+    }
+}
+
+fn summary(form: &FormDetail) -> String {
+    let accepting = match &form.accepting_reason {
+        Some(reason) => format!("no: {}", visible(&reason.to_string()).replace('_', " ")),
+        None => "yes".to_owned(),
+    };
+    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, paragraph(&form.title));
+    if let Some(description) = &form.description {
+        let lines: Vec<_> = description.trim_end().lines().map(paragraph).collect();
+        text += &format!("about:      {}\n", lines.join(BELOW));
+    }
+    if let Some(slug) = &form.slug {
+        text += &format!("slug:       {slug}\n");
+    }
+    text += &format!("status:     {}\n", visible(&form.status.to_string()));
+    text += &format!("accepting:  {accepting}\n");
+    text += &format!("responses:  {}\n", form.response_count);
+    text += &format!("version:    {}\n", form.version);
+    text += &format!("created:    {}\nupdated:    {}\n", form.created_at, form.updated_at);
+    if let Some(published) = form.published_at {
+        text += &format!("published:  {published}\n");
+    }
+    text + "questions:\n" + &outline(&answers::questions(&form.questions)) + &setting_lines(form)
+}
+
+/// A line break, and the room that the names of members take.
+const BELOW: &str = "\n            ";
+
+/// A line of text beside the name of its member, in 80 columns.
+fn paragraph(line: &str) -> String {
+    wrapped(&visible(line), 68).replace('\n', BELOW)
+}
+
+fn setting_lines(form: &FormDetail) -> String {
+    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
+    let title = if settings.is_empty() { "" } else { "settings:\n" };
+    let line = |(name, value): &(String, Value)| format!("  {name}: {}\n", visible(&said(value)));
+    settings.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
+}

@@ -1,0 +1,209 @@
+//! Into the trash and out of it: `forms delete` and `forms restore`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use crate::api::Code;
+use crate::cli::commands::batch::each;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::prompt::Confirmation;
+use crate::cli::output::columns::{Columns, DELETED, FORM};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::counted;
+use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::visible;
+use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
+use crate::id::FormId;
+
+/// Move forms and their answers to the trash, or erase them
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "rm",
+    after_long_help = "\
+Asks first; where nobody can be asked, --yes is needed. Prints the id of each
+form.
+
+Examples:
+  forms delete frm_7k2m9q4x1abz
+  forms delete --yes frm_7k2m9q4x1abz
+  forms delete --purge frm_7k2m9q4x1abz"
+)]
+pub struct Delete {
+    /// Forms, by id or slug
+    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Erase at once and for ever, answers included
+    #[arg(long)]
+    purge: bool,
+    /// Only say what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Run for Delete {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "move it to the trash";
+
+    fn columns(&self) -> Columns {
+        DELETED
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Delete {
+    /// Deletes the forms.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
+    }
+
+    async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+        if self.dry_run {
+            let Doomed { id, name, .. } = self.find(client, id).await?;
+            session.output.object(&json!({"id": id, "deleted": false}), || format!("{id}\n"))?;
+            session.output.say(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
+            return Ok(());
+        }
+        let id = &if self.yes && id.parse::<FormId>().is_ok() {
+            id.to_owned()
+        } else {
+            self.named(session, client, id).await?
+        };
+        client.delete_form(id, self.purge).await?;
+        session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
+        if self.purge {
+            session.output.done("erased");
+        } else {
+            let restore = format!("{} restore {}", session.again(), visible(id));
+            session.output.done(&format!("moved to the trash; {restore} takes it out"));
+        }
+        Ok(())
+    }
+
+    /// The id of the form that is to go, once that was confirmed.
+    async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
+        let form = self.find(client, form).await?;
+        if !self.yes {
+            self.ask(session, &form).await?;
+        }
+        Ok(form.id.to_string())
+    }
+
+    /// The form called `name`. One that is to be erased may be in the trash, where only its id is its own.
+    async fn find(&self, client: &Client, name: &str) -> Result<Doomed, CliError> {
+        let missing = match client.get_form(name).await {
+            Ok(form) => return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count)),
+            Err(error) => error,
+        };
+        let is_missing = missing.problem().is_some_and(|problem| problem.status == 404);
+        let id = name.parse::<FormId>().ok().filter(|_| self.purge && is_missing);
+        let Some(id) = id else { return Err(missing.into()) };
+        let query = FormQuery { trashed: true, ..FormQuery::default() };
+        let mut pages = client.list_forms(&query, MAX_PAGE);
+        while let Some(page) = pages.next().await? {
+            if let Some(form) = page.into_iter().find(|form| form.id == id) {
+                return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count));
+            }
+        }
+        Err(missing.into())
+    }
+
+    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question
+    /// names the target.
+    async fn ask(&self, session: &Session, form: &Doomed) -> Result<(), CliError> {
+        let verb = if self.purge { "Erase" } else { "Delete" };
+        let question = format!("{verb} {} on {}?", form.name, session.target_name()?);
+        let how = match form.response_count {
+            0 => Confirmation::Yes,
+            _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
+        };
+        session.confirm(&format!("deleting {}", form.name), question, how).await
+    }
+}
+
+/// A form that is to go, in the trash or not.
+struct Doomed {
+    id: FormId,
+    slug: Option<String>,
+    /// With its number of responses.
+    name: String,
+    response_count: u64,
+}
+
+impl Doomed {
+    fn new(id: FormId, slug: Option<String>, title: &str, response_count: u64) -> Self {
+        Self { id, slug, name: named(title, response_count), response_count }
+    }
+}
+
+/// Take forms and their answers out of the trash
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the id of each form: in the trash it has no slug. `forms list --trashed`
+shows what can be restored; what has lain there for longer than the server
+keeps it is erased.
+
+Examples:
+  forms restore frm_7k2m9q4x1abz
+  forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
+pub struct Restore {
+    /// Forms, by id: `forms list --trashed` shows it
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    forms: Vec<String>,
+}
+
+impl Run for Restore {
+    const GROUP: Group = Group::Run;
+    const SUMMARY: &'static str = "take it out again";
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Restore {
+    /// Restores the forms.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        each(session, &self.forms, async |form| {
+            let restored = client
+                .restore_form(form)
+                .await
+                .map_err(|error| not_restored(error, form, &session.again()))?;
+            session.output.object(&restored, || format!("{}\n", restored.id))?;
+            session.output.done(&format!("{} is back", named(&restored.title, restored.response_count)));
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn not_restored(error: ClientError, form: &str, again: &str) -> CliError {
+    let Some(problem) = error.problem() else { return error.into() };
+    let help = match problem.code.known() {
+        Some(Code::NotInTrash) => format!("{again} show {}", quoted(form)),
+        Some(Code::SlugTaken) => problem.form_id.as_ref().map_or_else(
+            || "forms explain slug_taken".to_owned(),
+            |holder| format!("to take the slug from the form that has it: {again} edit {holder} --slug ''"),
+        ),
+        Some(Code::FormNotFound) => format!("in the trash a form is known by its id: {again} list --trashed"),
+        _ => return error.into(),
+    };
+    CliError::of_client(error, help)
+}
+
+fn named(title: &str, response_count: u64) -> String {
+    format!("\"{title}\" ({})", counted(response_count, "response"))
+}

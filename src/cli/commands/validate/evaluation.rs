@@ -1,0 +1,191 @@
+//! Answers tried on a form, offline: what would be asked, what is hidden, what would be refused.
+
+use serde::Serialize;
+
+use crate::api::{Code, Problem};
+use crate::cli::input::answer_args::Given;
+use crate::cli::input::answers::{self, Written};
+use crate::cli::input::document::{Document, Record};
+use crate::cli::output::diagnostics::{Finding, Report};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::{Format, Output};
+use crate::clock::Timestamp;
+use crate::domain::definition::Definition;
+use crate::domain::form::Version;
+use crate::domain::json::Value;
+use crate::domain::limits::Limits;
+use crate::domain::question::Question;
+use crate::domain::settings::UnknownAnswers;
+use crate::domain::similar::similar;
+use crate::domain::violation::{Rule, Violation};
+
+/// What a trial shows of each question; `set` where there are several sets of answers.
+pub(super) const COLUMNS: [&str; 4] = ["set", "question", "state", "why"];
+
+/// What a form makes of one set of answers.
+#[derive(Debug, Serialize)]
+pub(super) struct Trial {
+    file: String,
+    /// Its number, from 1, among several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set: Option<usize>,
+    /// Whether the answers would be taken.
+    valid: bool,
+    questions: Vec<Row>,
+    errors: Vec<Violation>,
+    /// The errors as they are told, with their places in the file of answers.
+    #[serde(skip)]
+    findings: Vec<Finding>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    question: String,
+    state: State,
+    why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Asked,
+    Hidden,
+    Dropped,
+    Refused,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Hidden => "hidden",
+            Self::Dropped => "dropped",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Trial {
+    /// Tries each of the `records`, with what was `given` in place of what it has.
+    ///
+    /// # Errors
+    /// If what was given for one question cannot be one answer.
+    pub(super) fn of_each(
+        form: &Document,
+        records: Vec<Record>,
+        given: &[Given],
+        now: Timestamp,
+    ) -> Result<Vec<Self>, CliError> {
+        let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
+        let version = Version::new(1, now, questions);
+        let are_several = records.len() > 1;
+        let attempt = |(place, record): (usize, Record)| {
+            let mut answers = record.answers.clone();
+            answers::add(&mut answers, given, &version.questions)?;
+            let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
+            let drops = |error: &Violation| {
+                error.code == Rule::UnknownQuestion && settings.unknown_answers() == UnknownAnswers::Drop
+            };
+            let (dropped, errors): (Vec<_>, Vec<_>) = errors.into_iter().partition(drops);
+            let mut questions = rows(&version, &answers, &errors);
+            questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
+            let set = are_several.then_some(place + 1);
+            let told = errors.iter().map(|error| {
+                let finding = answers::wrong(&version.questions, &answers, error.clone());
+                let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
+                Finding { message: set + &finding.message, ..finding }
+            });
+            let told = told.collect();
+            let findings = Written { given: given.to_vec(), record: Some(record) }.marked(told);
+            Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors, findings })
+        };
+        records.into_iter().enumerate().map(attempt).collect()
+    }
+}
+
+/// A row for each question that takes an answer, then one for everything else that is wrong.
+fn rows(version: &Version, answers: &[(String, Value)], errors: &[Violation]) -> Vec<Row> {
+    let (mut rows, mut page_is_shown) = (Vec::new(), true);
+    for (question, is_shown) in version.questions.iter().zip(version.shown(answers)) {
+        if question.kind.begins_page() {
+            page_is_shown = is_shown;
+        }
+        let Some(id) = question.id.as_ref().filter(|_| question.kind.rules().takes_answer()) else {
+            continue;
+        };
+        let wrong: Vec<_> = errors.iter().filter(|error| error.question.as_ref() == Some(id)).collect();
+        let (state, why) = match (&wrong[..], is_shown) {
+            ([], true) => (State::Asked, answered(question, answers).to_owned()),
+            ([], false) if page_is_shown => (State::Hidden, "its `show_if` does not hold".to_owned()),
+            ([], false) => (State::Hidden, "the `show_if` of its page does not hold".to_owned()),
+            (wrong, _) => {
+                (State::Refused, wrong.iter().map(|error| told(error)).collect::<Vec<_>>().join("; "))
+            }
+        };
+        rows.push(Row { question: id.clone(), state, why });
+    }
+    let is_listed =
+        |error: &&Violation| rows.iter().any(|row| error.question.as_ref() == Some(&row.question));
+    let others: Vec<_> = errors.iter().filter(|error| !is_listed(error)).map(other).collect();
+    rows.into_iter().chain(others).collect()
+}
+
+fn answered(question: &Question, answers: &[(String, Value)]) -> &'static str {
+    let rules = question.kind.rules();
+    let sent = answers.iter().find(|(key, _)| question.id.as_ref() == Some(key)).map(|(_, value)| value);
+    match sent.or(rules.default_answer()) {
+        Some(answer) if rules.is_empty(answer) => "no answer",
+        Some(_) if sent.is_some() => "answered",
+        Some(_) => "answered by its default",
+        None => "no answer",
+    }
+}
+
+fn told(error: &Violation) -> String {
+    format!("{}: {}", error.code.name(), error.message)
+}
+
+/// What is wrong with something that is no question that takes an answer.
+fn other(error: &Violation) -> Row {
+    let question = answers::key(error);
+    let near = similar(&question, error.allowed.iter().map(String::as_str));
+    let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
+    Row { why: told(error) + &near, question, state: State::Refused }
+}
+
+/// Shows the trials, whatever they came to.
+pub(super) fn show(output: &Output, trials: &[Trial]) -> Result<(), CliError> {
+    if matches!(output.format, Format::Table | Format::Csv) {
+        return output.rows(&table(trials).only(&output.columns));
+    }
+    if trials.len() > 1 {
+        output.begin_series();
+    }
+    trials.iter().try_for_each(|trial| output.object(trial, String::new))
+}
+
+/// What would be refused, if anything would.
+pub(super) fn refusal(trials: &[Trial]) -> Option<Report> {
+    let refused: Vec<_> = trials.iter().filter(|trial| !trial.valid).collect();
+    let file = &refused.first()?.file;
+    let summary = match trials.len() {
+        1 => format!("{file}: the answers would be refused"),
+        of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
+    };
+    let findings = refused.iter().flat_map(|trial| trial.findings.iter().cloned());
+    let problem = Problem::new(Code::ValidationFailed);
+    Some(Report { findings: findings.collect(), summary: Some(summary), problem })
+}
+
+fn table(trials: &[Trial]) -> Table {
+    let names = if trials.len() > 1 { &COLUMNS[..] } else { &COLUMNS[1..] };
+    let row = |set: Option<usize>, row: &Row| {
+        let texts = [&row.question, row.state.name(), &row.why].map(Cell::text);
+        set.map(Cell::number).into_iter().chain(texts).collect()
+    };
+    let mut table = Table::new(names.iter().copied());
+    table.rows =
+        trials.iter().flat_map(|trial| trial.questions.iter().map(|each| row(trial.set, each))).collect();
+    table
+}

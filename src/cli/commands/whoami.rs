@@ -1,0 +1,107 @@
+//! `forms whoami`.
+
+use crate::api::Whoami as Answer;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::{Key, Sourced, Target};
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::visible;
+use crate::client::Url;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Show server, key and workspace, and where each was found
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Shows what was found also if no server answers there, and then fails with 7.
+
+Examples:
+  forms whoami
+  forms whoami -o json | jq -r .url.source")]
+pub struct Whoami {}
+
+impl Run for Whoami {
+    const GROUP: Group = Group::Connect;
+    const SUMMARY: &'static str = "show server, key, workspace";
+
+    fn columns(&self) -> Columns {
+        Columns::Of(&["url", "data", "key", "workspace"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Whoami {
+    /// Asks the server who the key belongs to, and adds who named both: that much is known without an answer.
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let asked = match session.client().await {
+            Ok(client) => client.whoami().await.map_err(CliError::from),
+            Err(error) => Err(error),
+        };
+        let target = session.target()?;
+        let answer = asked.as_ref().ok();
+        let (view, text) = (view(target, answer), || text(target, answer));
+        match asked {
+            Ok(_) => session.output.object(&view, text),
+            Err(_) => session.output.found(view, text),
+        }?;
+        asked.map(drop)
+    }
+}
+
+fn view(target: &Target, answer: Option<&Answer>) -> Value {
+    let scopes = |answer: &Answer| json!(answer.key.scopes);
+    let key = |source: Value| {
+        json!({
+            "id": answer.map(|answer| &answer.key.id),
+            "name": answer.map(|answer| &answer.key.name),
+            "scopes": answer.map(scopes),
+            "source": source,
+        })
+    };
+    let workspace = answer.map(|answer| &answer.workspace);
+    match target {
+        Target::Server { url, key: found } => {
+            let key = found.as_ref().map(|found| key(json!(found.source)));
+            json!({"url": {"value": address(url), "source": url.source}, "key": key, "workspace": workspace})
+        }
+        Target::Data(data) => {
+            let key = answer.map(|_| key(json!("data")));
+            json!({"data": data, "key": key, "workspace": workspace})
+        }
+    }
+}
+
+fn text(target: &Target, answer: Option<&Answer>) -> String {
+    let view = view(target, answer);
+    let source = |name: &str| view[name]["source"].as_str().unwrap_or_default().to_owned();
+    let (name, place, key) = match target {
+        Target::Server { url, key } => ("url", address(url), key.as_ref()),
+        Target::Data(data) => ("data", data.value.display().to_string(), None),
+    };
+    let (key, workspace) = match answer {
+        Some(Answer { key, workspace, .. }) => {
+            let scopes: Vec<_> = key.scopes.iter().map(ToString::to_string).collect();
+            let key = format!(
+                "{} \"{}\" {}  ({})",
+                key.id,
+                visible(&key.name),
+                visible(&scopes.join(", ")),
+                source("key")
+            );
+            (key, format!("{} \"{}\"", workspace.id, visible(&workspace.name)))
+        }
+        None => {
+            let key = key.map(|key| format!("{}  ({})", Key::redacted(key), source("key")));
+            (key.unwrap_or_else(|| "none".to_owned()), "unknown".to_owned())
+        }
+    };
+    format!("{name:<10} {}  ({})\nkey        {key}\nworkspace  {workspace}\n", visible(&place), source(name))
+}
+
+fn address(url: &Sourced<Url>) -> String {
+    url.value.as_str().trim_end_matches('/').to_owned()
+}

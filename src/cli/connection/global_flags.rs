@@ -1,0 +1,54 @@
+//! The flags that every command takes.
+#![expect(clippy::doc_markdown, reason = "these comments are the help that people read")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::input::values::duration;
+use crate::cli::output::{Colour, Format};
+
+/// Flags of every command, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Server address [env: FORMS_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
+    /// File with the API key, - for stdin [env: FORMS_API_KEY_FILE]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
+    /// Work on a data directory, no server [env: FORMS_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Format of the result
+    #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(help = "Format of the result: table, json, jsonl, csv, yaml")]
+    pub output: Option<Format>,
+    /// Columns of tables and CSV, in this order: id,title
+    #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Log each request to stderr; -vv also logs bodies
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Colours: auto, always, never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub color: Colour,
+    /// Never ask anything [env: FORMS_NO_INPUT]
+    #[arg(long, global = true, hide_short_help = true)]
+    pub no_input: bool,
+    /// Time limit, retries included: 2m, 500ms
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s", hide_short_help = true)]
+    pub timeout: Duration,
+    /// How often to try again
+    #[arg(long, global = true, value_name = "N", default_value_t = 2, hide_short_help = true)]
+    pub retries: u32,
+    /// Allow unencrypted HTTP beyond this machine
+    #[arg(long, global = true, hide_short_help = true)]
+    pub insecure_http: bool,
+}

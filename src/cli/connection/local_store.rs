@@ -1,0 +1,91 @@
+//! The server's side of the command line: what can go wrong when this process opens a store itself.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use crate::cli::input::document;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::shell_quote::quoted;
+use crate::process::free_space;
+use crate::server::ServerError;
+use crate::store::{OpenError, StoreError, holds_store};
+
+/// Why the store in `data` cannot be served, as the command line tells it; `if_in_use` is the help if another process
+/// holds it.
+pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
+    match error {
+        ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
+        ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            CliError::AddressInUse { address: address.to_string(), holder: None }
+        }
+        ServerError::Open(OpenError::Locked { holder, .. }) => {
+            let holder = holder.map(|holder| (holder.pid, holder.address));
+            CliError::InUse { data: data.to_owned(), holder, help: if_in_use }
+        }
+        ServerError::Open(OpenError::Io { source, .. }) if is_mistake(source.kind()) => {
+            no_folder(data, &source)
+        }
+        ServerError::Store(StoreError::Full) => no_space(data),
+        ServerError::Listen { .. } => failure(document::without_number(&error.to_string()), error.source()),
+        ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
+            failure(format!("cannot use the store in {}", data.display()), Some(&error))
+        }
+    }
+}
+
+/// Refuses a data directory without a store, which only a command that makes one may be given.
+pub fn expect_store(data: &Path) -> Result<(), CliError> {
+    let shown = data.display();
+    match holds_store(data) {
+        Ok(true) => Ok(()),
+        Err(error) if is_mistake(error.kind()) => Err(no_folder(data, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CliError::io(format!("cannot open the store in {shown}"), error))
+        }
+        Ok(false) | Err(_) => {
+            let word = quoted(&shown.to_string());
+            let help = format!("forms serve --data {word}, or forms create --data {word} -f FILE, makes one");
+            Err(CliError::usage_with_help(format!("there is no store in {shown}"), help))
+        }
+    }
+}
+
+/// Whether what was named cannot be a data directory, whatever this machine is asked to do.
+fn is_mistake(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotADirectory | io::ErrorKind::DirectoryNotEmpty)
+}
+
+fn no_folder(data: &Path, error: &io::Error) -> CliError {
+    let shown = data.display();
+    let is_folder = error.kind() == io::ErrorKind::DirectoryNotEmpty;
+    CliError::usage(if is_folder {
+        format!("{shown} is not a data directory: {}", document::reason(error))
+    } else {
+        format!("{shown} is not a folder")
+    })
+}
+
+fn no_space(data: &Path) -> CliError {
+    let free = free_space(data).map_or_else(|_| "little".to_owned(), |bytes| format!("{} MiB", bytes >> 20));
+    let cause = format!("cause: its disk has {free} free, less than `--min-free` keeps (128 MiB by default)");
+    let advice = "free some space, or start the server with a lower `--min-free`".to_owned();
+    CliError::Failed {
+        what: format!("cannot use the store in {}", data.display()),
+        causes: vec![cause, advice],
+    }
+}
+
+fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {
+    let mut causes = Vec::new();
+    while let Some(next) = cause {
+        let text = match next.downcast_ref::<io::Error>() {
+            Some(error) => document::reason(error),
+            None => document::without_number(&next.to_string()),
+        };
+        causes.push(format!("cause: {text}"));
+        cause = next.source();
+    }
+    CliError::Failed { what, causes }
+}

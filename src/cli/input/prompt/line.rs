@@ -1,0 +1,169 @@
+//! A line of text that is typed at the terminal, with the usual keys.
+
+use std::io;
+
+use console::{Key, Term, measure_text_width};
+
+use crate::cli::input::prompt::keys::Keyboard;
+
+/// Ctrl-D.
+const END_OF_INPUT: Key = Key::Char('\u{4}');
+
+/// Whether `key` cancels a prompt.
+pub(super) fn cancels(key: &Key) -> bool {
+    matches!(key, Key::CtrlC | Key::Escape) || *key == END_OF_INPUT
+}
+
+/// Text on both sides of the cursor.
+#[derive(Debug, Default)]
+struct Line {
+    before: String,
+    after: String,
+}
+
+/// Effect of a key.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Edit,
+    Enter,
+    Cancel,
+}
+
+impl Line {
+    fn apply(&mut self, key: Key) -> Step {
+        match key {
+            Key::Enter => return Step::Enter,
+            END_OF_INPUT if !self.is_empty() => {}
+            key if cancels(&key) => return Step::Cancel,
+            Key::Backspace => drop(self.before.pop()),
+            Key::Del => drop(self.take_next()),
+            Key::ArrowLeft => {
+                if let Some(character) = self.before.pop() {
+                    self.after.insert(0, character);
+                }
+            }
+            Key::ArrowRight => {
+                let next = self.take_next();
+                self.before.extend(next);
+            }
+            Key::Home => self.after.insert_str(0, &std::mem::take(&mut self.before)),
+            Key::End => self.before.push_str(&std::mem::take(&mut self.after)),
+            // Ctrl-U, Ctrl-K and Ctrl-W.
+            Key::Char('\u{15}') => *self = Self::default(),
+            Key::Char('\u{b}') => self.after.clear(),
+            Key::Char('\u{17}') => self.drop_word(),
+            Key::Char(character) if !character.is_control() => self.before.push(character),
+            _ => {}
+        }
+        Step::Edit
+    }
+
+    fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+
+    fn take_next(&mut self) -> Option<char> {
+        (!self.after.is_empty()).then(|| self.after.remove(0))
+    }
+
+    /// Removes the word before the cursor.
+    fn drop_word(&mut self) {
+        let words = self.before.trim_end();
+        let start = words.rfind(char::is_whitespace).map_or(0, |place| place + 1);
+        self.before.truncate(start);
+    }
+
+    fn into_text(self) -> String {
+        self.before + &self.after
+    }
+}
+
+/// Reads a line after `prompt`, which begins as `initial`; `None` if the person cancels. Either way the terminal is at the
+/// start of a new line.
+pub(super) fn read(
+    term: &Term,
+    keyboard: &mut Keyboard,
+    prompt: &str,
+    initial: &str,
+) -> io::Result<Option<String>> {
+    let (mut line, mut row) = (Line { before: initial.to_owned(), after: String::new() }, 0);
+    loop {
+        // A paste is drawn once: each key of a long one would take longer than the one before.
+        if !keyboard.has_pending()? {
+            row = draw(term, prompt, &line, row)?;
+        }
+        let step = line.apply(keyboard.key()?);
+        if step == Step::Edit {
+            continue;
+        }
+        line.apply(Key::End);
+        draw(term, prompt, &line, row)?;
+        term.write_line("")?;
+        return Ok((step == Step::Enter).then(|| line.into_text()));
+    }
+}
+
+/// Draws `prompt` and `line` again, where the cursor is `row` rows below the start; returns its new row.
+fn draw(term: &Term, prompt: &str, line: &Line, row: usize) -> io::Result<usize> {
+    let columns = usize::from(term.size().1).max(1);
+    let cursor = measure_text_width(prompt) + measure_text_width(&line.before);
+    let end = cursor + measure_text_width(&line.after);
+    term.move_cursor_up(row)?;
+    term.write_str("\r")?;
+    term.clear_to_end_of_screen()?;
+    // A terminal leaves the cursor in a full row until one more character comes.
+    let fill = if end.is_multiple_of(columns) { "\n" } else { "" };
+    term.write_str(&format!("{prompt}{}{}{fill}\r", line.before, line.after))?;
+    term.move_cursor_up(end / columns - cursor / columns)?;
+    term.move_cursor_right(cursor % columns)?;
+    term.flush()?;
+    Ok(cursor / columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use console::Key;
+
+    use super::{Line, Step};
+
+    /// What becomes of the line, and the step of the last key.
+    fn typed(keys: &[Key]) -> (String, Step) {
+        let mut line = Line::default();
+        let step = keys.iter().map(|key| line.apply(key.clone())).last().unwrap();
+        (line.into_text(), step)
+    }
+
+    fn keys(text: &str, more: &[Key]) -> Vec<Key> {
+        text.chars().map(Key::Char).chain(more.iter().cloned()).collect()
+    }
+
+    #[test]
+    fn the_usual_keys_edit_the_line() {
+        let (left, right) = (Key::ArrowLeft, Key::ArrowRight);
+        for (keys, expected) in [
+            (keys("añb", &[Key::Backspace, Key::Char('c')]), "añc"),
+            (keys("ab", &[left.clone(), Key::Char('ñ'), right, Key::Char('c')]), "añbc"),
+            (keys("ab", &[Key::Home, Key::Del, Key::Char('c'), Key::End, Key::Char('d')]), "cbd"),
+            (keys("ab", &[left.clone(), Key::Char('\u{15}'), Key::Char('c')]), "c"),
+            (keys("ab", &[left, Key::Char('\u{b}')]), "a"),
+            (keys("ab cd ", &[Key::Char('\u{17}')]), "ab "),
+            (keys("ab", &[Key::Char('\u{4}'), Key::Char('\u{7}'), Key::Tab]), "ab"),
+            (vec![Key::Backspace, Key::Del, Key::ArrowLeft, Key::ArrowRight], ""),
+        ] {
+            assert_eq!(typed(&keys), (expected.to_owned(), Step::Edit), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn escape_and_ctrl_c_cancel_a_line_and_ctrl_d_an_empty_one() {
+        for (keys, expected) in [
+            (keys("ab", &[Key::Enter]), Step::Enter),
+            (keys("ab", &[Key::CtrlC]), Step::Cancel),
+            (keys("ab", &[Key::Escape]), Step::Cancel),
+            (keys("ab", &[Key::Char('\u{4}')]), Step::Edit),
+            (keys("\u{4}", &[]), Step::Cancel),
+        ] {
+            assert_eq!(typed(&keys).1, expected, "{keys:?}");
+        }
+    }
+}

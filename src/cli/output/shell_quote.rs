@@ -1,0 +1,43 @@
+//! Arguments as a shell takes them.
+
+use std::borrow::Cow;
+
+use crate::cli::output::text::steers;
+
+/// `argument` as a shell takes it for one word; of `key=value` only the value is quoted.
+pub fn quoted(argument: &str) -> String {
+    if argument.contains(steers) {
+        let escaped = |character: char| match character {
+            '\\' | '\'' => format!("\\{character}"),
+            '\n' => "\\n".to_owned(),
+            _ if steers(character) => format!("\\U{:08x}", u32::from(character)),
+            _ => character.to_string(),
+        };
+        return format!("$'{}'", argument.chars().map(escaped).collect::<String>());
+    }
+    let quote = |text| shlex::try_quote(text).unwrap_or(Cow::Borrowed(text));
+    match argument.split_once('=') {
+        Some((key, "")) if quote(key) == key => argument.to_owned(),
+        Some((key, value)) if quote(key) == key => format!("{key}={}", quote(value)),
+        _ => quote(argument).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn an_argument_is_pasted_as_one_word_on_one_line() {
+        for (argument, expected) in [
+            ("q1=a", "q1=a"),
+            ("q1=it's", "q1=\"it's\""),
+            ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'"),
+            ("a b=", "'a b='"),
+            ("a=", "a="),
+            ("q1:={}!", "q1:='{}!'"),
+        ] {
+            assert_eq!(quoted(argument), expected);
+        }
+    }
+}
