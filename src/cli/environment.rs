@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::env;
 
-use crate::cli::output::exit::CliError;
-
 /// Every variable and what it does, as `forms help environment` prints it.
 pub const VARIABLES: [(&str, &str); 17] = [
     ("FORMS_URL", "address of the server, as --url"),
@@ -37,22 +35,15 @@ impl Environment {
         Self(VARIABLES.iter().filter_map(read).collect())
     }
 
-    /// Refuses a process that has one of the variables that decide where a command works, and it is not UTF-8: as if it were not set, a
+    /// The first variable that decides where a command works and is not valid UTF-8: if it counted as not set, the
     /// command would work elsewhere than it was told to.
-    ///
-    /// # Errors
-    /// Names the variable.
-    pub fn expect_utf8() -> Result<(), CliError> {
-        let is_unreadable = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
+    pub fn unreadable_variable() -> Option<&'static str> {
         let decides = |name: &&str| {
-            ["FORMS_", "XDG_"].iter().any(|begin| name.starts_with(begin))
+            ["FORMS_", "XDG_"].iter().any(|prefix| name.starts_with(prefix))
                 || ["VISUAL", "EDITOR", "TMPDIR"].contains(name)
         };
-        let mut read = VARIABLES.iter().map(|(name, _)| *name).filter(decides);
-        match read.find(is_unreadable) {
-            Some(name) => Err(CliError::usage(format!("{name} is not valid UTF-8"))),
-            None => Ok(()),
-        }
+        let is_unreadable = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
+        VARIABLES.iter().map(|(name, _)| *name).filter(decides).find(is_unreadable)
     }
 
     /// An environment with these variables only.

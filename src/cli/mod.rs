@@ -29,9 +29,9 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
     let command = || match parse(arguments) {
-        Ok(cli) => match Environment::expect_utf8() {
-            Ok(()) => dispatch(cli, environment),
-            Err(error) => end(&early, &error),
+        Ok(cli) => match Environment::unreadable_variable() {
+            None => dispatch(cli, environment),
+            Some(name) => end(&early, &CliError::usage(format!("{name} is not valid UTF-8"))),
         },
         Err(error) => explain_usage(&early, &error),
     };

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-use crate::cli::input::document;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::quoted;
 use crate::process::free_space;
 use crate::server::ServerError;
@@ -28,7 +28,7 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
             no_folder(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
-        ServerError::Listen { .. } => failure(document::without_number(&error.to_string()), error.source()),
+        ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
@@ -61,7 +61,7 @@ fn no_folder(data: &Path, error: &io::Error) -> CliError {
     let shown = data.display();
     let is_folder = error.kind() == io::ErrorKind::DirectoryNotEmpty;
     CliError::usage(if is_folder {
-        format!("{shown} is not a data directory: {}", document::reason(error))
+        format!("{shown} is not a data directory: {}", io_error::reason(error))
     } else {
         format!("{shown} is not a folder")
     })
@@ -81,8 +81,8 @@ fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError 
     let mut causes = Vec::new();
     while let Some(next) = cause {
         let text = match next.downcast_ref::<io::Error>() {
-            Some(error) => document::reason(error),
-            None => document::without_number(&next.to_string()),
+            Some(error) => io_error::reason(error),
+            None => io_error::without_number(&next.to_string()),
         };
         causes.push(format!("cause: {text}"));
         cause = next.source();

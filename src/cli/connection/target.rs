@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::running_servers::Live;
 use crate::cli::environment::Environment;
-use crate::cli::input::document::reason;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error::reason;
 use crate::client::{self, Url};
 use crate::secret::Secret;
 

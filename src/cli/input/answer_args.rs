@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::cli::input::document;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::quoted;
 use crate::domain::json::{self, Value};
 
@@ -89,7 +89,7 @@ pub fn read_file(key: &str, path: &Path) -> Result<String, CliError> {
     got.map_err(|error| {
         let text = quoted(&format!("{key}=\\@{shown}"));
         let help = format!("to send a text that begins with @: {text}");
-        CliError::usage_with_help(format!("cannot read {shown}: {}", document::reason(&error)), help)
+        CliError::usage_with_help(format!("cannot read {shown}: {}", io_error::reason(&error)), help)
     })?;
     if text.len() as u64 > MAX_FILE {
         return Err(CliError::usage(format!("{shown} has more than 1 MiB")));

@@ -6,7 +6,7 @@ use crate::api::{Code, FormDetail, Problem};
 use crate::cli::input::answer_args::{Given, Input, all};
 use crate::cli::input::answer_hints;
 use crate::cli::input::document::Record;
-use crate::cli::input::violations;
+use crate::cli::input::document::violations;
 use crate::cli::output::diagnostics::{Finding, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state::{name, or_opened, shut};

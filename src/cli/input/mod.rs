@@ -10,4 +10,3 @@ pub mod draft;
 pub mod editor;
 pub mod prompt;
 pub mod values;
-pub mod violations;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Code, Problem};
-use crate::cli::input::document::reason;
 use crate::cli::output::diagnostics::{Finding, to_json};
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error::reason;
 use crate::cli::output::visible;
 use crate::client::ClientError;
 

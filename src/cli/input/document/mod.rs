@@ -9,18 +9,19 @@ mod read;
 mod record;
 mod spans;
 mod syntax;
+pub mod violations;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cli::input::violations::draw_violations;
+use crate::cli::input::document::violations::draw_violations;
 use crate::cli::output::diagnostics::{Finding, Mark};
 use crate::domain::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::limits::Limits;
 use crate::domain::violation::{Rule, Violation};
 
-pub use load::{decode, reason, without_number};
+pub use load::decode;
 pub use read::{read, read_edited, read_text, read_value, text};
 pub use record::{Record, record, records};
 

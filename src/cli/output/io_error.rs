@@ -1,0 +1,31 @@
+//! Why reading or writing failed, in plain words.
+
+use std::io;
+
+/// The reason alone why a file cannot be read: its name stands beside it already.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is not a directory".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => {
+            let text = without_number(&error.to_string());
+            let mut characters = text.chars();
+            let first = characters.next().into_iter().flat_map(char::to_lowercase);
+            first.chain(characters).collect()
+        }
+    }
+}
+
+/// `text` without the operating system's `(os error 2)`.
+pub fn without_number(text: &str) -> String {
+    match text.split_once(" (os error ") {
+        Some((before, after)) => format!(
+            "{before}{}",
+            after.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')')
+        ),
+        None => text.to_owned(),
+    }
+}
