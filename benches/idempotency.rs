@@ -20,7 +20,7 @@ use forms::config::HttpLimits;
 use forms::cpu_pool::CpuPool;
 use forms::domain::limits::Limits;
 use forms::http::router;
-use forms::http::serve::serve;
+use forms::http::server::accept_loop::serve;
 use forms::secret::SystemRandomness;
 use forms::server::open_local;
 use forms::store::sled::SledStore;

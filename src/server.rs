@@ -20,7 +20,7 @@ use crate::app::{App, Maintained, add_operator_key, bootstrap};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
-use crate::http::serve::serve;
+use crate::http::server::accept_loop::serve;
 use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;

@@ -50,7 +50,13 @@ async fn serve(log: Log) -> io::Result<()> {
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     let router =
         Router::new().route("/api/v1/forms/{form}/submissions", post(store)).with_state(Arc::new(log));
-    forms::http::serve::serve(&listener, router, &HttpLimits::default(), std::future::pending()).await;
+    forms::http::server::accept_loop::serve(
+        &listener,
+        router,
+        &HttpLimits::default(),
+        std::future::pending(),
+    )
+    .await;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use forms::config::HttpLimits;
-use forms::http::serve::{Answering, serve};
+use forms::http::server::accept_loop::{Answering, serve};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

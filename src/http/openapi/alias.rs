@@ -1,0 +1,27 @@
+//! `/responses`, the other name of `/submissions`.
+
+use serde_json::{Value, json};
+
+use crate::http::openapi::members;
+
+/// Lists the operations on submissions under their other name too.
+pub(crate) fn add(paths: &mut Value) {
+    let Value::Object(paths) = paths else { return };
+    let aliases: Vec<_> = paths
+        .iter()
+        .filter(|(path, _)| path.contains("/submissions"))
+        .map(|(path, item)| (path.replace("/submissions", "/responses"), alias(item.clone())))
+        .collect();
+    paths.extend(aliases);
+}
+
+fn alias(mut item: Value) -> Value {
+    for (_, operation) in members(&mut item) {
+        let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        let summary = operation["summary"].as_str().unwrap_or_default().to_owned();
+        operation["summary"] = json!(format!("{summary} (alias)"));
+        operation["description"] = json!(format!("Another name of `{id}`."));
+        operation["operationId"] = json!(id.replace("submission", "response"));
+    }
+    item
+}

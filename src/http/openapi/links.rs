@@ -1,0 +1,39 @@
+//! Which operations go on with what another has created.
+
+use serde_json::{Map, Value, json};
+
+/// The operation that creates, where its response has the parameters of those that go on, and these.
+type Links = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const LINKS: [Links; 2] = [
+    (
+        "create_form",
+        &[("form", "$response.body#/id")],
+        &[
+            "get_form",
+            "update_form",
+            "delete_form",
+            "list_versions",
+            "get_schema",
+            "create_submission",
+            "list_submissions",
+        ],
+    ),
+    (
+        "create_submission",
+        &[("form", "$response.body#/form_id"), ("submission", "$response.body#/id")],
+        &["get_submission", "edit_submission", "delete_submission", "list_submission_history"],
+    ),
+];
+
+/// Adds the links of `operation` to its 201.
+pub(crate) fn add(operation: &mut Value) {
+    for (id, parameters, next) in LINKS {
+        if operation["operationId"] == id {
+            let parameters: Map<_, _> =
+                parameters.iter().map(|(name, place)| ((*name).to_owned(), json!(place))).collect();
+            let link = |id: &&str| ((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
+            operation["responses"]["201"]["links"] = Value::Object(next.iter().map(link).collect());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Parameters and headers, which mean the same in every operation: handlers name them, `parameters.json` describes them.
+
+use serde_json::{Map, Value, json};
+
+use crate::http::openapi::{component, members};
+
+/// The descriptions of parameters and headers.
+pub(crate) struct Parameters(Value);
+
+impl Parameters {
+    pub(crate) fn read() -> Self {
+        Self(serde_json::from_str(include_str!("parameters.json")).expect("parameters.json is JSON"))
+    }
+
+    /// All headers, as components.
+    pub(crate) fn headers(&self) -> Value {
+        self.0["headers"].clone()
+    }
+
+    /// Completes the parameters and the body of `operation`, and the headers of its successes.
+    pub(crate) fn complete(&self, operation: &mut Value) {
+        let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+            let name = parameter["name"].as_str().unwrap_or_default();
+            let described = [format!("{id}.{name}"), name.to_owned()];
+            for name in described {
+                for (member, value) in self.0["parameters"][name].as_object().into_iter().flatten() {
+                    parameter[member] = value.clone();
+                }
+            }
+        }
+        if let Some(body) = operation.get_mut("requestBody") {
+            body["required"] = json!(true);
+        }
+        for (_, response) in members(&mut operation["responses"]) {
+            if response.get("$ref").is_none() {
+                let named = response["headers"].as_object().into_iter().flatten();
+                let all = named.map(|(name, _)| name.as_str()).chain(["X-Request-Id"]);
+                let all = all.map(|name| (name.to_owned(), component("headers", name)));
+                response["headers"] = Value::Object(all.collect::<Map<_, _>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What the server tells about itself, its caller and its problems.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json as value;
+
+use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
+use crate::config::HttpLimits;
+use crate::domain::limits::Limits;
+use crate::domain::open_enum::OpenEnum;
+use crate::http::openapi::problems;
+use crate::http::wire::authenticated::Signed;
+use crate::http::wire::extract::Segments;
+use crate::http::wire::problem::Failure;
+use crate::http::wire::query::{Nothing, Parameters};
+use crate::http::wire::responses::{json, written};
+use crate::http::wire::state::Shared;
+use crate::store::Health;
+
+problems!(WhoamiProblems: EVERY QUERY KEYED);
+
+/// Get the caller
+///
+/// The workspace and the key that the request is made with.
+#[utoipa::path(
+    get, path = "/api/v1/whoami", tag = "server",
+    responses(
+        (status = 200, body = Whoami, description = "The caller"),
+        WhoamiProblems
+    )
+)]
+pub(crate) async fn whoami(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    let workspace = shared.app.get_workspace(&caller).await?;
+    let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
+    let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
+    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes };
+    json(&Whoami { workspace, key })
+}
+
+problems!(GetLimitsProblems: EVERY QUERY KEYED);
+
+/// Get the server's limits
+///
+/// Sizes in bytes, times in seconds, rates as text.
+#[utoipa::path(
+    get, path = "/api/v1/limits", tag = "server",
+    responses(
+        (status = 200, body = LimitsView, description = "The limits"),
+        GetLimitsProblems
+    )
+)]
+pub(crate) async fn get_limits(
+    State(shared): State<Shared>,
+    Signed(_): Signed,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    json(&limits_view(&shared.limits, shared.app.limits()))
+}
+
+fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
+    let number = |size: usize| size as u64;
+    LimitsView {
+        max_body: number(http.max_body),
+        max_definition: number(http.max_definition),
+        max_questions: number(content.questions),
+        max_options: number(content.options),
+        max_title: number(content.title),
+        max_answer: number(content.answer),
+        max_answers: number(content.answers),
+        max_uri: number(http.max_uri),
+        max_head: number(http.max_head),
+        max_headers: number(http.max_headers),
+        head_timeout: http.head_timeout.as_secs_f64(),
+        first_byte_timeout: http.first_byte_timeout.as_secs_f64(),
+        body_timeout: http.body_timeout.as_secs_f64(),
+        min_body_rate: u64::from(http.min_body_rate),
+        idle_timeout: http.idle_timeout.as_secs_f64(),
+        max_connections: number(http.max_connections),
+        max_connections_per_address: number(http.connections_per_address()),
+        auth_failures: http.auth_failures.map(|rate| rate.to_string()),
+    }
+}
+
+problems!(GetOpenapiProblems: EVERY QUERY, Overloaded);
+
+/// Get this document
+///
+/// Open without a key, so that generators of clients can take its address.
+#[utoipa::path(
+    get, path = "/api/v1/openapi.json", tag = "server", security(()),
+    responses(
+        (status = 200, body = Object, description = "OpenAPI 3.1"),
+        GetOpenapiProblems
+    )
+)]
+pub(crate) async fn get_openapi(
+    State(shared): State<Shared>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Response {
+    written(shared.openapi.get())
+}
+
+problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
+
+/// Explain a problem
+///
+/// What a code of a problem or a rule means and what to do, as text. Open without a key.
+#[utoipa::path(
+    get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
+    responses(
+        (status = 200, body = String, description = "The meaning", content_type = "text/plain"),
+        ExplainProblemProblems
+    )
+)]
+pub(crate) async fn explain_problem(
+    Segments(name): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<String, Failure> {
+    let meaning = explain(&name).ok_or_else(|| Failure::because(Code::RouteNotFound, "no such code"))?;
+    Ok(match Code::parse(&name) {
+        Some(code) => format!("{name} ({})\n{}.\n\n{meaning}\n", code.status(), code.title()),
+        None => format!("{name}\n\n{meaning}\n"),
+    })
+}
+
+problems!(GetHealthProblems: EVERY);
+
+/// Check that the server is alive
+///
+/// Open without a key.
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = ref("#/components/schemas/Health"), content_type = "application/json", description = "It is alive"), GetHealthProblems))]
+pub(crate) async fn get_health() -> Result<Response, Failure> {
+    json(&value!({ "status": "alive" }))
+}
+
+problems!(GetReadinessProblems: EVERY);
+
+/// Check whether the server accepts requests
+///
+/// Open without a key. 503 while the store starts, rebuilds its index or has stopped.
+#[utoipa::path(
+    get, path = "/readyz", tag = "server", security(()),
+    responses(
+        (status = 200, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It accepts requests"),
+        (status = 503, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It does not accept requests"),
+        GetReadinessProblems
+    )
+)]
+pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, Failure> {
+    readiness(shared.app.store().health())
+}
+
+/// The answer of `/readyz` for a store in that condition.
+pub(crate) fn readiness(health: Health) -> Result<Response, Failure> {
+    let condition = match health {
+        Health::Ready => return json(&value!({ "status": "ready" })),
+        // Reading works all the same; but whoever is ready takes answers.
+        Health::Full => value!({ "status": "full" }),
+        Health::Rebuilding { done, total } => {
+            value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total })
+        }
+        Health::Stopped(_) => value!({ "status": "stopped" }),
+    };
+    let mut response = json(&condition)?;
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    Ok(response)
+}

@@ -1,0 +1,369 @@
+//! Forms over HTTP.
+#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
+
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use utoipa::IntoParams;
+
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
+use crate::app::{Attempt, FormView, FormsWanted};
+use crate::clock::Timestamp;
+use crate::domain::admission::Shut;
+use crate::domain::filter::FormFilter;
+use crate::domain::form::Status;
+use crate::http::openapi::problems;
+use crate::http::wire::accept::{SCHEMA, accepts};
+use crate::http::wire::authenticated::Signed;
+use crate::http::wire::conditional::{IfMatch, tagged};
+use crate::http::wire::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
+use crate::http::wire::problem::Failure;
+use crate::http::wire::query::{FromQuery, ListPart, Nothing, Parameters, Query};
+use crate::http::wire::responses::{counted, created, json, page, replayed, with_header, written};
+use crate::http::wire::state::Shared;
+use crate::store::DEFAULT_PAGE;
+
+/// Of an operation that can be tried out.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Trying {
+    /// Check everything and store nothing.
+    #[param(required = false)]
+    pub(crate) dry_run: bool,
+}
+
+impl FromQuery for Trying {
+    fn take(query: &mut Query) -> Self {
+        Self { dry_run: query.flag("dry_run") }
+    }
+}
+
+/// Which part of the list of forms.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct FormsPage {
+    /// Maximum number to return.
+    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    limit: usize,
+    /// Where to continue: the `cursor` in the header `Link` of the page before.
+    cursor: Option<String>,
+    /// Only forms with this status.
+    #[param(value_type = Option<String>)]
+    status: Option<Status>,
+    /// Only forms that do not accept answers now, for this reason.
+    #[param(value_type = Option<String>)]
+    accepting_reason: Option<Shut>,
+    /// Only forms with this text in the title, ignoring case.
+    q: Option<String>,
+    /// Only forms in the trash, in the order of their deletion.
+    #[param(required = false)]
+    trashed: bool,
+    /// Count the forms on all pages, in the header `Forms-Total`.
+    #[param(required = false)]
+    count: bool,
+}
+
+impl FromQuery for FormsPage {
+    fn take(query: &mut Query) -> Self {
+        Self {
+            limit: query.limit(DEFAULT_PAGE),
+            cursor: query.text("cursor"),
+            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)]),
+            accepting_reason: query
+                .one_of("accepting_reason", &Shut::ALL.map(|reason| (reason.name(), reason))),
+            q: query.text("q"),
+            trashed: query.flag("trashed"),
+            count: query.flag("count"),
+        }
+    }
+}
+
+/// Whether to erase.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Purging {
+    /// Erase at once instead of moving to the trash; needs the scope `admin`.
+    #[param(required = false)]
+    pub(crate) purge: bool,
+}
+
+impl FromQuery for Purging {
+    fn take(query: &mut Query) -> Self {
+        Self { purge: query.flag("purge") }
+    }
+}
+
+problems!(CreateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, SlugTaken, IdempotencyKeyReused);
+
+/// Create a form
+///
+/// It begins as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with the
+/// form as it would be, with an id of zeros.
+#[utoipa::path(
+    post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = ref("#/components/schemas/NewForm"), content_type = "application/json", description = "The form"),
+    responses(
+        (
+            status = 201, body = FormCreated, description = "The draft",
+            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String))
+        ),
+        (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros"),
+        CreateFormProblems
+    )
+)]
+pub(crate) async fn create_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(Trying { dry_run }): Parameters<Trying>,
+    IdempotencyKey(key): IdempotencyKey,
+    uri: Uri,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = read_json(request, shared.limits.max_definition, &shared).await?;
+    if dry_run {
+        let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
+        return json(&FormCreated::dry_run(&form, &version)?);
+    }
+    let query = uri.query().unwrap_or_default();
+    let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
+    let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
+    let response = tagged(json(&FormCreated::new(&form, &version)?)?, form.revision);
+    Ok(created(response, format!("/api/v1/forms/{}", form.id), replayed))
+}
+
+problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
+
+/// List forms
+///
+/// Newest first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms", tag = "forms", params(FormsPage),
+    responses(
+        (
+            status = 200, body = FormList, description = "A page of forms",
+            headers(("Link" = String), ("Forms-Total" = u64))
+        ),
+        ListFormsProblems
+    )
+)]
+pub(crate) async fn list_forms(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Parameters(FormsPage { limit, cursor, status, accepting_reason, q, trashed, count }): Parameters<
+        FormsPage,
+    >,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let filter = FormFilter { trashed, status, title: q, accepting_reason: None };
+    let wanted = FormsWanted { filter, accepting_reason, cursor, limit, count };
+    let found = shared.app.list_forms(&caller, wanted).await?;
+    let now = shared.app.now();
+    let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
+    let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
+    Ok(counted(page, found.total))
+}
+
+problems!(GetFormProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
+
+/// Get a form
+///
+/// By id or slug, with its questions and settings, and whether it accepts answers now.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
+    responses(
+        (status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))),
+        GetFormProblems
+    )
+)]
+pub(crate) async fn get_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    shown(shared.app.get_form(&caller, &form).await?, shared.app.now())
+}
+
+problems!(UpdateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SlugTaken, VersionMismatch, FormHasNoQuestions);
+
+/// Update a form
+///
+/// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
+/// publishes. `questions` replaces them all; those with the id of a present one are that question. With `dry_run=true`
+/// everything is checked, nothing is stored, and the answer is the form as it would be.
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}", tag = "forms",
+    params(("form" = String, Path), Trying, ("If-Match" = Option<String>, Header)),
+    request_body(
+        content(
+            (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"),
+            (ref("#/components/schemas/FormPatch") = "application/json")
+        ),
+        description = "The changes"
+    ),
+    responses(
+        (status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`", headers(("ETag" = String))),
+        UpdateFormProblems
+    )
+)]
+pub(crate) async fn update_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Trying { dry_run }): Parameters<Trying>,
+    IfMatch(expected): IfMatch,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = read_patch(request, shared.limits.max_definition, &shared).await?;
+    let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
+    if dry_run {
+        // The form is not at the revision that the tag would name.
+        return detail(updated, shared.app.now());
+    }
+    shown(updated, shared.app.now())
+}
+
+problems!(DeleteFormProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, VersionMismatch);
+
+/// Delete a form
+///
+/// The form and its submissions go to the trash; with `purge=true` they are erased.
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}", tag = "forms",
+    params(("form" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
+    responses(
+        (status = 204, description = "The form is in the trash, or erased"),
+        DeleteFormProblems
+    )
+)]
+pub(crate) async fn delete_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Purging { purge }): Parameters<Purging>,
+    IfMatch(expected): IfMatch,
+) -> Result<Response, Failure> {
+    shared.app.delete_form(&caller, &form, purge, expected).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+problems!(RestoreFormProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound, NotInTrash, SlugTaken, IdempotencyKeyReused);
+
+/// Restore a form
+///
+/// Takes the form and its submissions out of the trash again.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/restore", tag = "forms",
+    params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
+    responses(
+        (
+            status = 200, body = FormDetail, description = "The form",
+            headers(("ETag" = String), ("Idempotency-Replayed" = String))
+        ),
+        RestoreFormProblems
+    )
+)]
+pub(crate) async fn restore_form(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    IdempotencyKey(key): IdempotencyKey,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = read_nothing(request, &shared).await?;
+    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
+    let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
+    Ok(replayed(shown(restored, at)?, again))
+}
+
+problems!(ListVersionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
+
+/// List a form's versions
+///
+/// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
+/// first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), ListPart),
+    responses(
+        (status = 200, body = VersionList, description = "A page of versions", headers(("Link" = String))),
+        ListVersionsProblems
+    )
+)]
+pub(crate) async fn list_versions(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments(form): Segments<String>,
+    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
+    let versions = found.items.into_iter().map(VersionView::from).collect();
+    Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
+}
+
+problems!(GetVersionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, VersionNotFound);
+
+/// Get one version of a form
+///
+/// The questions as they were in that version.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms",
+    params(("form" = String, Path), ("version" = u32, Path)),
+    responses(
+        (status = 200, body = VersionView, description = "The version"),
+        GetVersionProblems
+    )
+)]
+pub(crate) async fn get_version(
+    State(shared): State<Shared>,
+    Signed(caller): Signed,
+    Segments((form, version)): Segments<(String, String)>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+) -> Result<Response, Failure> {
+    json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
+}
+
+problems!(GetSchemaProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
+
+/// Get the JSON Schema of a form's answers
+///
+/// It takes every set of answers that the form takes, but for empty values, and refuses others as far as JSON Schema
+/// (2020-12) can say it: not what depends on conditions or the day, phone numbers, or patterns that it has no syntax for.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)),
+    responses(
+        (
+            status = 200, description = "The schema of the member `answers` of a submission",
+            content(
+                (std::collections::HashMap<String, serde_json::Value> = "application/json"),
+                (std::collections::HashMap<String, serde_json::Value> = "application/schema+json")
+            )
+        ),
+        GetSchemaProblems
+    )
+)]
+pub(crate) async fn get_schema(
+    State(shared): State<Shared>,
+    Signed(caller): Signed<true>,
+    Segments(form): Segments<String>,
+    Parameters(Nothing {}): Parameters<Nothing>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let response = written(shared.app.get_schema(&caller, &form).await?);
+    if !accepts(&headers, SCHEMA) {
+        return Ok(response);
+    }
+    Ok(with_header(response, CONTENT_TYPE, SCHEMA))
+}
+
+/// A form as it was `at` that moment, whole, with the tag of its revision.
+fn shown(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+    let revision = view.form.revision;
+    Ok(tagged(detail(view, at)?, revision))
+}
+
+fn detail(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+    json(&FormDetail::new(&view.form, view.version, view.responses, at))
+}

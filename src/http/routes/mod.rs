@@ -1,0 +1,85 @@
+//! The handlers, one file for each resource, and the list of all operations.
+
+pub(crate) mod about;
+mod forms;
+mod manage_submissions;
+mod submissions;
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::Code;
+use crate::http::openapi;
+use crate::http::wire::problem::Failure;
+use crate::http::wire::state::Shared;
+
+/// All operations.
+pub(crate) fn operations() -> OpenApiRouter<Shared> {
+    OpenApiRouter::with_openapi(openapi::Api::openapi())
+        .routes(routes!(forms::list_forms, forms::create_form))
+        .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
+        .routes(routes!(forms::restore_form))
+        .routes(routes!(forms::list_versions))
+        .routes(routes!(forms::get_version))
+        .routes(routes!(forms::get_schema))
+        .routes(routes!(submissions::list_submissions, submissions::create_submission))
+        .routes(routes!(
+            submissions::get_submission,
+            manage_submissions::edit_submission,
+            manage_submissions::delete_submission
+        ))
+        .routes(routes!(manage_submissions::restore_submission))
+        .routes(routes!(manage_submissions::list_submission_history))
+        .routes(routes!(about::whoami))
+        .routes(routes!(about::get_limits))
+        .routes(routes!(about::get_openapi))
+        .routes(routes!(about::explain_problem))
+        .routes(routes!(about::get_health))
+        .routes(routes!(about::get_readiness))
+}
+
+/// Adds what is not an operation of its own to `routes`: `/responses`, the other name of `/submissions`, and the answers to
+/// unknown addresses and methods.
+pub(crate) fn with_aliases(routes: Router<Shared>) -> Router<Shared> {
+    routes
+        // The other name of submissions: the same handlers, so the same operations.
+        .route(
+            "/api/v1/forms/{form}/responses",
+            get(submissions::list_submissions).post(submissions::create_submission),
+        )
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}",
+            get(submissions::get_submission)
+                .patch(manage_submissions::edit_submission)
+                .delete(manage_submissions::delete_submission),
+        )
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}/restore",
+            post(manage_submissions::restore_submission),
+        )
+        .route(
+            "/api/v1/forms/{form}/responses/{submission}/history",
+            get(manage_submissions::list_submission_history),
+        )
+        .fallback(route_not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+}
+
+async fn route_not_found() -> Failure {
+    Failure::because(Code::RouteNotFound, "nothing is at this address; see /api/v1/openapi.json")
+}
+
+/// Answers OPTIONS, and refuses all other methods; which ones there are is told by `Allow` either way.
+async fn method_not_allowed(method: Method) -> Response {
+    if method == Method::OPTIONS {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        let detail = format!("{method} is not among the methods that the header `Allow` lists");
+        Failure::because(Code::MethodNotAllowed, detail).into_response()
+    }
+}

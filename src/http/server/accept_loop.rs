@@ -1,0 +1,118 @@
+//! The accept loop: bounded in connections, each with its deadlines, and an orderly end.
+//!
+//! Serves any service: `benches/` measures it with another one.
+
+use std::borrow::Borrow;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::response::Response;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tower::Service;
+
+use crate::config::{HttpLimits, KEPT_CONNECTIONS};
+use crate::http::server::connection::serve_connection;
+use crate::http::server::connection_table::ConnectionTable;
+
+/// How long requests under way may take to finish once the server stops.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// How long to wait after the system would give no connection, for instance for want of file descriptors.
+const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// How often such a failure is logged.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Bytes of an answer that the system may hold for a client. The system's own bound is 4 MiB: it would hide for
+/// minutes that a client does not read, and is memory that no other limit counts.
+const SEND_BUFFER: usize = 64 << 10;
+
+/// A service that answers requests: a router, or routes [within a frame](crate::http::Framed).
+pub trait Answering:
+    Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<S> Answering for S where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+/// Serves `service` on `listener` until `shutdown` ends; then accepts no more, lets requests under way finish for
+/// at most 10 seconds, and returns.
+///
+/// An owned listener is closed before those are waited for, so that new clients are refused rather than left waiting. A
+/// borrowed one stays open for the next caller.
+pub async fn serve(
+    listener: impl Borrow<TcpListener>,
+    service: impl Answering,
+    limits: &HttpLimits,
+    shutdown: impl Future<Output = ()>,
+) {
+    if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
+        tracing::debug!(%error, "cannot bound the send buffer");
+    }
+    let limits = Arc::new(limits.clone());
+    let table = Arc::new(ConnectionTable::new(Arc::clone(&limits)));
+    // Evicted connections take a moment to close.
+    let most = limits.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
+    let mut connections = JoinSet::new();
+    let mut last_warning = None;
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            Some(_ended) = connections.join_next() => {}
+            (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
+                if let Some(slot) = table.admit(peer.ip()) {
+                    connections.spawn(serve_connection(stream, peer, slot, service.clone(), Arc::clone(&limits)));
+                }
+            }
+        }
+    }
+    drop(listener);
+    table.close_all();
+    drain(connections).await;
+}
+
+/// Accepts the next connection. While the system gives none, warns once a minute.
+async fn accept(listener: &TcpListener, last_warning: &mut Option<Instant>) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if concerns_one_connection(&error) => {}
+            Err(error) => {
+                if last_warning.is_none_or(|last| last.elapsed() >= LOG_INTERVAL) {
+                    tracing::warn!(%error, "cannot accept connections; trying again");
+                    *last_warning = Some(Instant::now());
+                }
+                sleep(BACK_OFF).await;
+            }
+        }
+    }
+}
+
+/// Whether the connection that was to be accepted failed, and the next one may be fine.
+fn concerns_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}
+
+/// Waits until all `connections` have ended; those that do not in time are cut off.
+async fn drain(mut connections: JoinSet<()>) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(DRAIN, all).await.is_err() {
+        tracing::warn!("some requests did not finish in time and were cut off");
+        connections.shutdown().await;
+    }
+}

@@ -1,0 +1,200 @@
+//! The open connections: how many there may be, in all and of one address, and which one gives way to the next.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::config::{HttpLimits, KEPT_CONNECTIONS};
+use crate::http::server::auth_failures::network;
+use crate::http::server::deadlines::ConnectionDeadlines;
+
+/// All connections of one accept loop.
+pub(crate) struct ConnectionTable {
+    limits: Arc<HttpLimits>,
+    epoch: Instant,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    next_id: u64,
+    connections: HashMap<u64, Arc<Connection>>,
+    /// Connections by class; a class without any has no entry.
+    counts: HashMap<ConnectionClass, usize>,
+}
+
+/// The limit that a connection counts against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ConnectionClass {
+    /// The share of a network: an IPv4 address, or the first 64 bits of an IPv6 one.
+    Network(IpAddr),
+    /// The connections that are kept for health checks.
+    Health,
+}
+
+/// An open connection, shared by the table and the connection's own task.
+pub(crate) struct Connection {
+    class: ConnectionClass,
+    pub(crate) deadlines: Arc<ConnectionDeadlines>,
+    close: Notify,
+}
+
+impl Connection {
+    /// Ends when the connection is to be closed; a request under way is to be answered first.
+    pub(crate) async fn close_requested(&self) {
+        self.close.notified().await;
+    }
+
+    /// Whether it serves only health checks, because all other connections are taken.
+    pub(crate) fn is_health_only(&self) -> bool {
+        self.class == ConnectionClass::Health
+    }
+}
+
+/// A slot in the table, given back when dropped.
+pub(crate) struct ConnectionSlot {
+    pub(crate) connection: Arc<Connection>,
+    id: u64,
+    table: Arc<ConnectionTable>,
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        self.table.lock().remove(self.id);
+    }
+}
+
+impl ConnectionTable {
+    pub(crate) fn new(limits: Arc<HttpLimits>) -> Self {
+        Self { limits, epoch: Instant::now(), open: Mutex::default() }
+    }
+
+    /// Gives a new connection from `address` a slot. Where there is none, the connection idle longest is closed for
+    /// it; where none is idle, it is one of the few that serve only health checks. `None` if not even those have room.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
+        let mut open = self.lock();
+        let class = open.make_room(address, &self.limits)?;
+        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits), self.epoch));
+        let connection = Arc::new(Connection { class, deadlines, close: Notify::new() });
+        let id = open.insert(Arc::clone(&connection));
+        Some(ConnectionSlot { connection, id, table: Arc::clone(self) })
+    }
+
+    /// Closes every connection, those with a request under way after its answer.
+    pub(crate) fn close_all(&self) {
+        for connection in self.lock().connections.values() {
+            connection.close.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Returns the class in which there is room for one more from `address`, after closing another if need be.
+    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<ConnectionClass> {
+        let network = ConnectionClass::Network(network(address));
+        let ordinary = self.connections.len() - self.count(ConnectionClass::Health);
+        let has_room = if self.count(network) >= share(address, limits) {
+            self.evict(|class| class == network)
+        } else {
+            ordinary < limits.max_connections || self.evict(|class| class != ConnectionClass::Health)
+        };
+        if has_room {
+            return Some(network);
+        }
+        let has_room = self.count(ConnectionClass::Health) < KEPT_CONNECTIONS
+            || self.evict(|class| class == ConnectionClass::Health);
+        has_room.then_some(ConnectionClass::Health)
+    }
+
+    /// Closes the connection that has kept the server waiting longest, of those in classes that `is_candidate` picks: for its
+    /// next request, or by not reading an answer. Returns whether there was one.
+    fn evict(&mut self, is_candidate: impl Fn(ConnectionClass) -> bool) -> bool {
+        loop {
+            let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.class));
+            let idle =
+                candidates.filter_map(|(id, connection)| Some((connection.deadlines.idle_since()?, *id)));
+            let Some((idle_since, id)) = idle.min() else { return false };
+            if self.connections[&id].deadlines.evict(idle_since) {
+                self.remove(id).inspect(|connection| connection.close.notify_one());
+                return true;
+            }
+        }
+    }
+
+    fn insert(&mut self, connection: Arc<Connection>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        *self.counts.entry(connection.class).or_default() += 1;
+        self.connections.insert(id, connection);
+        id
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Arc<Connection>> {
+        let connection = self.connections.remove(&id)?;
+        if let Some(count) = self.counts.get_mut(&connection.class) {
+            *count -= 1;
+        }
+        if self.count(connection.class) == 0 {
+            self.counts.remove(&connection.class);
+        }
+        Some(connection)
+    }
+
+    fn count(&self, class: ConnectionClass) -> usize {
+        self.counts.get(&class).copied().unwrap_or(0)
+    }
+}
+
+/// Connections that `address` may hold. A proxy on this machine speaks for everybody.
+fn share(address: IpAddr, limits: &HttpLimits) -> usize {
+    let is_exempt = address.to_canonical().is_loopback() && limits.max_connections_per_address.is_none();
+    if is_exempt { usize::MAX } else { limits.connections_per_address() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::ConnectionTable;
+    use crate::config::HttpLimits;
+
+    /// Admits connections from these addresses one after another, all of them busy; whether each serves only health
+    /// checks.
+    fn admit(limits: HttpLimits, addresses: &[&str]) -> Vec<bool> {
+        let table = Arc::new(ConnectionTable::new(Arc::new(limits)));
+        let slots = addresses.iter().map(|address| {
+            let slot = table.admit(address.parse().unwrap()).unwrap();
+            assert!(slot.connection.deadlines.begin_request());
+            slot
+        });
+        let slots: Vec<_> = slots.collect();
+        slots.iter().map(|slot| slot.connection.is_health_only()).collect()
+    }
+
+    fn limits(max_connections_per_address: Option<usize>) -> HttpLimits {
+        HttpLimits { max_connections: 8, max_connections_per_address, ..HttpLimits::default() }
+    }
+
+    #[test]
+    fn an_address_has_a_quarter_and_an_ipv6_network_counts_as_one() {
+        let addresses = ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2"];
+        assert_eq!(admit(limits(None), &addresses), [false, false, true, false]);
+        let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:9::", "2001:db8:0:1::1"];
+        assert_eq!(admit(limits(None), &addresses), [false, false, true, false]);
+    }
+
+    #[test]
+    fn this_machine_has_all_unless_a_share_is_given() {
+        for address in ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(admit(limits(None), &[address; 9])[7..], [false, true], "{address}");
+            assert_eq!(admit(limits(Some(3)), &[address; 9])[2..4], [false, true], "{address}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Connections: the accept loop, their deadlines and limits, and what surrounds every request.
+
+pub mod accept_loop;
+pub(crate) mod auth_failures;
+pub(crate) mod byte_budget;
+pub(crate) mod connection;
+pub(crate) mod connection_table;
+pub(crate) mod deadlines;
+pub(crate) mod http_service;
+pub(crate) mod refusal;
+pub(crate) mod request_head;
+pub(crate) mod request_id;
+pub(crate) mod response_body;

@@ -1,0 +1,115 @@
+//! What the head of a request must be so that nobody on its way can have read it differently.
+
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, TRANSFER_ENCODING,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, Version};
+
+use crate::api::Code;
+use crate::http::wire::extract::IDEMPOTENCY_KEY;
+use crate::http::wire::problem::Failure;
+
+/// Headers that are read as one value. Of two lines, a proxy may have believed the one that is not read here.
+const SINGLE: [HeaderName; 8] = [
+    HOST,
+    AUTHORIZATION,
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    TRANSFER_ENCODING,
+    EXPECT,
+    IF_MATCH,
+    IDEMPOTENCY_KEY,
+];
+
+/// Refuses headers given more than once, codings of a body besides `chunked`, and conditions that are not evaluated.
+pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
+    check_single(headers)?;
+    if headers.get(TRANSFER_ENCODING).is_some_and(|coding| !is(coding, "chunked")) {
+        return Err(invalid("`Transfer-Encoding` can only be `chunked`"));
+    }
+    if headers.contains_key(IF_MATCH) && !matches!(*method, Method::PATCH | Method::DELETE) {
+        return Err(invalid(format!("`If-Match` has no effect on {method}; send the request without it")));
+    }
+    match headers.get(EXPECT) {
+        Some(value) if !is(value, "100-continue") => {
+            Err(Failure::because(Code::ExpectationFailed, "`Expect` can only be `100-continue`"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_single(headers: &HeaderMap) -> Result<(), Failure> {
+    // As many names as lines: the rule, and told without looking at any.
+    if headers.len() == headers.keys_len() {
+        return Ok(());
+    }
+    match SINGLE.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        Some(name) => Err(invalid(format!("the header `{name}` given more than once"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a request of HTTP/1.1 without a host, and any whose `Host` names none (RFC 9112 §3.2).
+pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
+    let good = match headers.get(HOST) {
+        Some(host) => host.to_str().is_ok_and(is_host),
+        None => version < Version::HTTP_11,
+    };
+    let detail = "the header `Host` must name a host, with or without a port";
+    if good { Ok(()) } else { Err(invalid(detail)) }
+}
+
+/// Whether `text` is a name or an address, and perhaps a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, port),
+        Some(_) | None => (text, ""),
+    };
+    let is_port = port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_named = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_in_names),
+    };
+    is_named && is_port && (port.is_empty() || port.parse::<u16>().is_ok())
+}
+
+/// Whether a registered name may have `byte` (RFC 3986 §3.2.2).
+fn is_in_names(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte)
+}
+
+fn is(value: &HeaderValue, word: &str) -> bool {
+    value.as_bytes().eq_ignore_ascii_case(word.as_bytes())
+}
+
+fn invalid(detail: impl Into<String>) -> Failure {
+    Failure::because(Code::InvalidHeader, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+        for good in [
+            "a",
+            "localhost:8787",
+            "forms.example.com.",
+            "127.0.0.1:80",
+            "[::1]",
+            "[::1]:80",
+            "a_b:",
+            "a:65535",
+        ] {
+            assert!(is_host(good), "{good}");
+        }
+        let bad = [
+            "", ":80", "a b", "a/b", "me@a", "a:b", "a:80:80", "a:65536", "a:+1", "::1", "[a]", "[::1",
+            "[::1]80",
+        ];
+        for bad in bad {
+            assert!(!is_host(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Who sends a request: the proved key, before anything else of the request is looked at.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use crate::api::Code;
+use crate::app::AppError;
+use crate::domain::workspace::Caller;
+use crate::http::server::byte_budget::ProvedKey;
+use crate::http::wire::accept::{SCHEMA, check_accept};
+use crate::http::wire::problem::Failure;
+use crate::http::wire::state::{Peer, Shared};
+
+/// The caller, by the key in `Authorization: Bearer <key>`, of an operation that sends JSON, and perhaps a JSON Schema.
+pub(crate) struct Signed<const SENDS_SCHEMA: bool = false>(pub(crate) Caller);
+
+impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Signed<SENDS_SCHEMA> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+        let caller = authenticate(parts, shared).await?;
+        check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
+        Ok(Self(caller))
+    }
+}
+
+/// Missing and invalid keys are answered alike; too many invalid ones from an address are answered 429, which does
+/// not stop valid ones.
+async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, Failure> {
+    let Some(text) = parts.headers.get(AUTHORIZATION) else {
+        return Err(AppError::Unauthenticated.into());
+    };
+    let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
+    match shared.app.authenticate(key).await {
+        Ok(caller) => {
+            if let Some(proved) = parts.extensions.get::<ProvedKey>() {
+                proved.set(caller.id);
+            }
+            Ok(caller)
+        }
+        Err(AppError::Unauthenticated) => Err(refuse_key(parts, shared)),
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn refuse_key(parts: &Parts, shared: &Shared) -> Failure {
+    let peer = parts.extensions.get::<Peer>();
+    let wait = match (&shared.auth_failures, peer) {
+        (Some(failures), Some(Peer(address))) => failures.count(*address, shared.app.now()),
+        _ => None,
+    };
+    match wait {
+        Some(seconds) => Failure::because(
+            Code::RateLimited,
+            format!("too many keys from this address were not valid; wait {seconds} seconds"),
+        )
+        .retry_after(seconds),
+        None => AppError::Unauthenticated.into(),
+    }
+}
+
+/// The key in `Bearer <key>`; the scheme's name is case-insensitive (RFC 9110 §11.1).
+fn bearer(text: &str) -> Option<&str> {
+    let (scheme, key) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_matches(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bearer;
+
+    #[test]
+    fn the_bearer_scheme_has_a_key_after_one_space() {
+        let cases = [
+            ("Bearer fk_1", Some("fk_1")),
+            ("bearer  fk_1 ", Some("fk_1")),
+            ("Basic fk_1", None),
+            ("Bearer", None),
+            ("fk_1", None),
+            ("", None),
+        ];
+        for (text, key) in cases {
+            assert_eq!(bearer(text), key, "{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Compression of answers for those who ask, and only then: others pay nothing for it.
+
+use std::io::{self, Write};
+
+use axum::http::HeaderValue;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Higher levels cost several times as much and gain little.
+const ZSTD_LEVEL: i32 = 1;
+
+/// A way to compress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Gzip,
+    Zstd,
+}
+
+impl Encoding {
+    /// Its name in `Content-Encoding`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// The encoding that `accepted`, the value of `Accept-Encoding`, prefers. `None` is none at all, also where that was
+    /// excluded and nothing else will do: what was done is not refused afterwards.
+    pub(crate) fn preferred(accepted: &HeaderValue) -> Option<Self> {
+        let listed = accepted.to_str().unwrap_or_default().split(',').filter_map(|item| {
+            let mut parts = item.split(';').map(str::trim);
+            let encoding = match parts.next()?.to_ascii_lowercase().as_str() {
+                "identity" => None,
+                "gzip" | "x-gzip" => Some(Self::Gzip),
+                "zstd" => Some(Self::Zstd),
+                _ => return None,
+            };
+            let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+            let weight = weight.map_or(Some(1.0), |weight| weight.parse::<f32>().ok())?;
+            (weight > 0.0).then_some((weight, encoding))
+        });
+        // Of equals the one that costs least, which is the last.
+        let rank = |encoding: Option<Self>| encoding.map(|encoding| encoding as u8);
+        listed.max_by(|a, b| a.0.total_cmp(&b.0).then(rank(a.1).cmp(&rank(b.1))))?.1
+    }
+
+    /// Compresses `bytes`.
+    pub(crate) fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Self::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Encoding, HeaderValue};
+
+    #[test]
+    fn the_preferred_encoding_has_the_greatest_weight() {
+        let (gzip, zstd) = (Some(Encoding::Gzip), Some(Encoding::Zstd));
+        for (accepted, expected) in [
+            ("gzip", gzip),
+            ("X-GZIP;q=0.1", gzip),
+            ("gzip, deflate, br, zstd", zstd),
+            ("zstd;q=0.5, gzip; q=0.8", gzip),
+            ("gzip;q=0, zstd;q=0.000", None),
+            ("gzip;q=0.5, identity", None),
+            ("gzip;q=0.5, identity;q=0", gzip),
+            ("identity;q=0", None),
+            ("gzip;q=high", None),
+            ("*", None),
+            ("", None),
+        ] {
+            let accepted = HeaderValue::from_static(accepted);
+            assert_eq!(Encoding::preferred(&accepted), expected, "{accepted:?}");
+        }
+    }
+}

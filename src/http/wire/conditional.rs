@@ -1,0 +1,93 @@
+//! `ETag` and `If-Match`: the revision of a form or a submission, `"r7"`, told and asked for.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use crate::api::Code;
+use crate::domain::revision::Expected;
+use crate::http::wire::problem::Failure;
+use crate::http::wire::responses::with_header;
+use crate::http::wire::state::Shared;
+
+/// `response`, which shows a form or a submission at `revision`.
+pub(crate) fn tagged(response: Response, revision: u64) -> Response {
+    with_header(response, ETAG, format!("\"r{revision}\""))
+}
+
+/// The revisions that `If-Match` names; any, if it was not sent.
+pub(crate) struct IfMatch(pub(crate) Expected);
+
+impl FromRequestParts<Shared> for IfMatch {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(Expected::Any)) };
+        let expected = value.to_str().ok().and_then(read);
+        let detail = "`If-Match` is `*` or a list of entity tags, such as `\"r7\"`";
+        expected.map(Self).ok_or_else(|| Failure::because(Code::InvalidHeader, detail))
+    }
+}
+
+/// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Tags of others match no revision.
+fn read(text: &str) -> Option<Expected> {
+    if text.trim() == "*" {
+        return Some(Expected::Any);
+    }
+    let (mut rest, mut revisions) = (text, Vec::new());
+    loop {
+        // Empty elements count for nothing (§5.6.1.2).
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        if rest.is_empty() {
+            return Some(Expected::OneOf(revisions));
+        }
+        let (revision, after) = entity_tag(rest)?;
+        revisions.extend(revision);
+        rest = after.trim_start();
+        if !rest.is_empty() && !rest.starts_with(',') {
+            return None;
+        }
+    }
+}
+
+/// The revision that the entity tag at the start of `text` names, if it is ours, and what follows it; `None` if there is
+/// no entity tag.
+///
+/// The weak form counts too, other than RFC 9110 has it: a proxy that compresses makes it of ours, and the client has
+/// seen no other.
+fn entity_tag(text: &str) -> Option<(Option<u64>, &str)> {
+    let quoted = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"')?;
+    let (opaque, rest) = quoted.split_once('"').filter(|(opaque, _)| !opaque.contains([' ', '\t']))?;
+    let digits = opaque.strip_prefix('r').filter(|digits| !digits.starts_with(['0', '+']));
+    Some((digits.and_then(|digits| digits.parse().ok()), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::domain::revision::Expected;
+
+    #[test]
+    fn a_condition_names_revisions() {
+        let one_of = |revisions: &[u64]| Some(Expected::OneOf(revisions.to_vec()));
+        for (text, expected) in [
+            ("*", Some(Expected::Any)),
+            ("\"r7\"", one_of(&[7])),
+            ("\"r7\", \"r12\"", one_of(&[7, 12])),
+            ("\"\"", one_of(&[])),
+            ("\"7\",\"r007\",\"r+7\",\"rx\"", one_of(&[])),
+            ("W/\"r7\", W/\"x\"", one_of(&[7])),
+            ("W/\"r,x\" , \"r2\"", one_of(&[2])),
+            ("", one_of(&[])),
+            (", \"r7\" ,", one_of(&[7])),
+            ("r7", None),
+            ("\"r7", None),
+            ("\"", None),
+            ("\"r7\" \"r8\"", None),
+            ("*, \"r7\"", None),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+}

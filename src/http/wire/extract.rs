@@ -1,0 +1,182 @@
+//! What handlers take out of a request; whatever does not fit is a problem document.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use crate::api::Code;
+use crate::app::AppError;
+use crate::domain::fields::Fields;
+use crate::domain::json;
+use crate::http::server::byte_budget::{BudgetOwner, ProvedKey, Reservation};
+use crate::http::wire::accept::JSON;
+use crate::http::wire::body::read_body;
+use crate::http::wire::problem::Failure;
+use crate::http::wire::state::Shared;
+use crate::keyed_semaphore::{FairPermit, FairSemaphore};
+
+/// The parameters in a request's path.
+pub(crate) struct Segments<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+        let path = Path::<T>::from_request_parts(parts, shared).await;
+        path.map(|Path(segments)| Self(segments)).map_err(|rejection| match rejection {
+            // Percent-encoding that is no UTF-8 names nothing there is.
+            PathRejection::FailedToDeserializePathParams(_) => Failure::new(Code::RouteNotFound),
+            _ => Failure::new(Code::Internal),
+        })
+    }
+}
+
+/// The value of `Idempotency-Key`, if one was sent.
+pub(crate) struct IdempotencyKey(pub(crate) Option<String>);
+
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+impl FromRequestParts<Shared> for IdempotencyKey {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(Self(None)) };
+        match value.to_str() {
+            Ok(key) if is_idempotency_key(key) => Ok(Self(Some(key.to_owned()))),
+            Ok(_) | Err(_) => {
+                let detail = "`Idempotency-Key` has 1 to 255 printable ASCII characters";
+                Err(Failure::because(Code::InvalidHeader, detail))
+            }
+        }
+    }
+}
+
+fn is_idempotency_key(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
+/// A body as the text it came as, not yet parsed, and what it holds until the operation is over.
+pub(crate) struct BodyText {
+    bytes: Bytes,
+    _reservation: Reservation,
+    _permit: Option<FairPermit>,
+}
+
+impl BodyText {
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes).expect("reading the body checked that it is UTF-8")
+    }
+}
+
+/// Reads a JSON body of `limit` bytes at most.
+pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+    check_type(request.headers(), &[JSON])?;
+    read_text(request, limit, None, shared).await
+}
+
+/// Reads a JSON merge patch (RFC 7396) of `limit` bytes at most.
+pub(crate) async fn read_patch(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+    check_type(request.headers(), &[JSON, MERGE_PATCH])?;
+    read_text(request, limit, Some(&shared.budgets.changes), shared).await
+}
+
+/// Reads the body of an operation that takes none: nothing, or an object without members. What else it says is not to be
+/// passed over.
+pub(crate) async fn read_nothing(request: Request, shared: &Shared) -> Result<BodyText, Failure> {
+    let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
+    if body.as_str().is_empty() {
+        return Ok(body);
+    }
+    let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
+    if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
+        fields.close(&[]);
+    }
+    if violations.is_empty() {
+        return Ok(body);
+    }
+    Err(Failure::invalid("this operation takes no body".to_owned(), violations))
+}
+
+/// Reads the body, whatever it is declared as. A large one then waits for one of the permits for those, a small one for
+/// one of `small`: where an operation answers with a whole object, however little was sent.
+///
+/// A request that needs a permit may be answered with much, and is refused while there is no room for answers: once
+/// something is changed it would be too late.
+async fn read_text(
+    request: Request,
+    limit: usize,
+    small: Option<&FairSemaphore<BudgetOwner>>,
+    shared: &Shared,
+) -> Result<BodyText, Failure> {
+    let budgets = &shared.budgets;
+    let owner = request.extensions().get::<ProvedKey>().and_then(ProvedKey::owner);
+    let mut reservation = budgets.bodies.reservation(owner);
+    let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
+    let permits = if reservation.is_empty() { small } else { Some(&budgets.large) };
+    let permit = match permits {
+        Some(permits) => Some(permits.acquire(owner).await.ok_or_else(Failure::overloaded)?),
+        None => None,
+    };
+    if permit.is_some() && budgets.answers.reserve(owner, 1).is_none() {
+        return Err(Failure::overloaded());
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
+        Err(error) => {
+            let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
+            Err(Failure::because(Code::MalformedJson, detail))
+        }
+    }
+}
+
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
+fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
+    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut parameters = sent.split(';');
+    let name = parameters.next().unwrap_or_default().trim();
+    if !types.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        let detail = format!("send the header `Content-Type: {}`", types.join("` or `Content-Type: "));
+        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+    }
+    if !parameters.all(|parameter| is_utf_8(parameter.trim())) {
+        let detail = "bodies are UTF-8; send it so, with `charset=utf-8` or without a charset";
+        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+    }
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(Failure::because(
+            Code::UnsupportedMediaType,
+            "compressed bodies are not taken; send it without `Content-Encoding`",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a parameter of a media type is no `charset`, or that of UTF-8.
+fn is_utf_8(parameter: &str) -> bool {
+    match parameter.split_once('=') {
+        Some((name, charset)) if name.eq_ignore_ascii_case("charset") => {
+            charset.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        Some(_) | None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_idempotency_key;
+
+    #[test]
+    fn an_idempotency_key_is_1_to_255_printable_ascii_characters() {
+        for good in ["a", "0b1e 7~", &"x".repeat(255)] {
+            assert!(is_idempotency_key(good), "{good}");
+        }
+        for bad in ["", "a\tb", "\u{7f}", "é", &"x".repeat(256)] {
+            assert!(!is_idempotency_key(bad), "{bad}");
+        }
+    }
+}
