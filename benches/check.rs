@@ -11,11 +11,11 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use forms::clock::Timestamp;
-use forms::domain::definition::Definition;
+use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::submission;
+use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, WorkspaceId};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};

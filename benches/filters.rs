@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use forms::cpu_pool::CpuPool;
 use forms::domain::condition::FilterKey;
-use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
+use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, Random, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;

@@ -18,7 +18,7 @@ use forms::app::App;
 use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::config::HttpLimits;
 use forms::cpu_pool::CpuPool;
-use forms::domain::limits::Limits;
+use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::http::server::accept_loop::serve;
 use forms::secret::SystemRandomness;

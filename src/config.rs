@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::domain::limits::Limits;
+use crate::domain::validation::limits::Limits;
 
 /// All settings of a server.
 #[derive(Debug, Clone, PartialEq)]

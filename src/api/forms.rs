@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use super::schema;
 use crate::clock::Timestamp;
-use crate::domain::admission::{Shut, accepting};
+use crate::domain::form::admission::{Shut, accepting};
+use crate::domain::form::settings::Settings;
 use crate::domain::form::{Form, Status, Version, WrittenVersion};
 use crate::domain::open_enum::OpenEnum;
-use crate::domain::settings::Settings;
 use crate::id::FormId;
 
 /// A form that was created, in canonical form. `description`, `slug` and `settings` are present only if they were sent.

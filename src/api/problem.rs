@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::schema;
-use crate::domain::admission::Shut;
+use crate::domain::form::admission::Shut;
 use crate::domain::open_enum::OpenEnum;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// The media type of a problem document.
 pub const PROBLEM_TYPE: &str = "application/problem+json";

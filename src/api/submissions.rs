@@ -222,8 +222,8 @@ fn push(text: &mut String, more: fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::limits::Limits;
     use crate::domain::submission::{self, Edited};
+    use crate::domain::validation::limits::Limits;
 
     fn again<T: Serialize + serde::de::DeserializeOwned>(text: &str) {
         let read: T = serde_json::from_str(text).unwrap();

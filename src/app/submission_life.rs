@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::submissions::{is_costly, submission_id, unreadable};
 use super::{App, AppError, Attempt, Current, ListPage, What, require, settled};
-use crate::domain::admission::Refusal;
-use crate::domain::edit::{Edit, Patch};
 use crate::domain::form::Version;
+use crate::domain::form::admission::Refusal;
+use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::revision::Expected;
-use crate::domain::settings::UnknownAnswers;
+use crate::domain::submission::edit::{Edit, Patch};
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};

@@ -3,28 +3,14 @@
 //! Pure code of plain values: no clock, no input or output, nothing asynchronous, no store and no HTTP. Whatever a
 //! rule needs (the time, an id, a count) is handed in, so each can be tested by a table.
 
-pub mod admission;
-pub mod budget;
-pub mod check;
 pub mod condition;
-pub mod definition;
-mod ecma262;
-pub mod edit;
-pub mod fields;
-pub mod filter;
 pub mod form;
 pub mod json;
-pub mod limits;
-pub mod metadata;
 pub mod open_enum;
 pub mod pattern;
 pub mod question;
 pub mod revision;
-pub mod schema;
-pub mod settings;
-pub mod similar;
-pub mod slug;
 pub mod submission;
 pub mod trash;
-pub mod violation;
+pub mod validation;
 pub mod workspace;

@@ -1,6 +1,6 @@
 //! Which revision of a form or a submission a change was made for, so that nobody overwrites what they have not seen.
 
-use super::admission::Refusal;
+use crate::domain::form::admission::Refusal;
 
 /// The revisions that a change may meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The trash: what goes into it, what comes back, and what has lain there for too long.
 
-use super::admission::{Refusal, Shut};
-use super::form::Form;
 use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::form::Form;
+use crate::domain::form::admission::{Refusal, Shut};
 
 /// What went to the trash before this moment is to be erased at `now`, if it stays for `days`.
 pub fn horizon(now: Timestamp, days: u32) -> Timestamp {

@@ -22,10 +22,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::domain::admission::Remembered;
-use crate::domain::filter::{FormFilter, Order, SubmissionFilter};
+use crate::domain::form::admission::Remembered;
+use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
+use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{Replaced, Submission};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
@@ -135,7 +136,7 @@ pub trait Submissions: Send + Sync {
     /// What an earlier request with this idempotency key did, also if that has expired.
     async fn find_remembered(&self, retry: &Retry) -> Result<Option<Remembered>, StoreError>;
 
-    /// Stores a submission if [`admit`](crate::domain::admission::admit) lets it in.
+    /// Stores a submission if [`admit`](crate::domain::form::admission::admit) lets it in.
     async fn accept_submission(
         &self,
         workspace: WorkspaceId,

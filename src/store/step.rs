@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::domain::admission::Refusal;
-use crate::domain::edit::Edit;
+use crate::domain::form::admission::Refusal;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::submission::Submission;
+use crate::domain::submission::edit::Edit;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 

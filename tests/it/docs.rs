@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use forms::api::Code;
 use forms::cli::output::exit::Exit;
-use forms::domain::budget::Budget;
-use forms::domain::fields::Fields;
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
-use forms::domain::violation::Rule;
+use forms::domain::validation::budget::Budget;
+use forms::domain::validation::fields::Fields;
+use forms::domain::validation::limits::Limits;
+use forms::domain::validation::violation::Rule;
 
 use crate::cli::Home;
 use crate::golden::assert_golden;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
-use forms::domain::admission::{Refusal, Remembered, Seen, Shut, Verdict, admit};
-use forms::domain::definition::{Change, Definition};
+use forms::domain::form::admission::{Refusal, Remembered, Seen, Shut, Verdict, admit};
+use forms::domain::form::definition::{Change, Definition};
 use forms::domain::form::{EditedForm, Form, Retired, Status, Version};
 use forms::domain::json::{self, Value};
-use forms::domain::limits::{Limits, MAX_RETIRED_IDS};
 use forms::domain::submission::{self, Unreadable};
-use forms::domain::violation::{Rule, Violation};
+use forms::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
+use forms::domain::validation::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
 use forms::id::{FormId, WorkspaceId};
 

@@ -1,9 +1,10 @@
-//! The house's walls: which room may import which, and which crates stay inside one room.
+//! Which modules may import which, and which crates stay inside one module.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms of this crate it may name.
+/// Each module of the crate and those that it may import.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("id", &[]),
@@ -46,6 +47,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Folders, and a module that they must not know.
+const UNAWARE: &[(&str, &str)] = &[
+    ("src/cli/input/", "cli::commands"),
+    ("src/cli/output/", "cli::commands"),
+    ("src/cli/connection/", "cli::commands"),
+    ("src/http/wire/", "http::routes"),
+    ("src/http/server/", "http::routes"),
+];
+
 /// Each fenced crate and where it may be named.
 const FENCES: &[(&str, &[&str])] = &[
     ("axum", &["src/http/", "src/server.rs", "src/client/"]),
@@ -64,9 +74,9 @@ const FENCES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
     ("serde_yaml", &["src/cli/input/document/", "src/cli/output/yaml.rs"]),
-    ("regex", &["src/domain/filter.rs"]),
-    ("regex_automata", &["src/domain/pattern.rs"]),
-    ("regex_syntax", &["src/domain/pattern.rs", "src/domain/ecma262.rs"]),
+    ("regex", &["src/domain/submission/filter.rs"]),
+    ("regex_automata", &["src/domain/pattern/"]),
+    ("regex_syntax", &["src/domain/pattern/", "src/domain/pattern/ecma262.rs"]),
     ("console", &["src/cli/"]),
     ("textwrap", &["src/cli/"]),
     ("tempfile", &["src/cli/"]),
@@ -105,7 +115,7 @@ fn names_crate(code: &str, name: &str) -> bool {
 }
 
 #[test]
-fn every_room_uses_only_the_rooms_below_it() {
+fn every_module_imports_only_those_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);
@@ -113,19 +123,23 @@ fn every_room_uses_only_the_rooms_below_it() {
     let mut broken = Vec::new();
     for file in files {
         let path = file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-        let room = path.trim_start_matches("src/").split(['/', '.']).next().unwrap().to_owned();
-        let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| *name == room) else {
-            broken.push(format!("{path}: the room `{room}` is not in the table"));
+        let own = path.trim_start_matches("src/").split(['/', '.']).next().unwrap().to_owned();
+        let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| *name == own) else {
+            broken.push(format!("{path}: the module `{own}` is not in the table"));
             continue;
         };
         let code = code(&file);
-        for (other, _) in MAY_USE.iter().filter(|(other, _)| *other != room && !may_use.contains(other)) {
-            let outside = room == "main" && code.contains(&format!("forms::{other}"));
-            if code.contains(&format!("crate::{other}::"))
-                || code.contains(&format!("crate::{other};"))
-                || outside
-            {
-                broken.push(format!("{path} uses `{other}`; {room} may use {}", may_use.join(", ")));
+        let named = named_paths(&code, &module(&path));
+        let used = named.iter().filter_map(|path| path.first().map(String::as_str));
+        for (other, _) in MAY_USE.iter().filter(|(other, _)| *other != own && !may_use.contains(other)) {
+            let outside = own == "main" && code.contains(&format!("forms::{other}"));
+            if outside || used.clone().any(|used| used == *other) {
+                broken.push(format!("{path} uses `{other}`; {own} may use {}", may_use.join(", ")));
+            }
+        }
+        for (_, module) in UNAWARE.iter().filter(|(folder, _)| path.starts_with(folder)) {
+            if named.iter().any(|path| path.join("::").starts_with(module)) {
+                broken.push(format!("{path} must not know `{module}`"));
             }
         }
         for (name, places) in FENCES {
@@ -136,4 +150,81 @@ fn every_room_uses_only_the_rooms_below_it() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The module in the file at `path`, as the steps of its path in the crate.
+fn module(path: &str) -> Vec<String> {
+    let path = path.trim_start_matches("src/").trim_end_matches(".rs");
+    let path = path.trim_end_matches("/mod");
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// The paths that `code`, which is in `module`, names below `crate::` and `super::`; grouped imports are expanded. A
+/// module that uses its own children by their names is no import: it composes them.
+fn named_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
+    let path = regex::Regex::new(r"\b(crate|super)((?:::\w+)*)(?:::\{([^;{}]*)\})?").unwrap();
+    let steps = |text: &str| -> Vec<String> {
+        let text = text.split(" as ").next().unwrap();
+        text.split("::").filter(|step| !step.is_empty() && *step != "self").map(str::to_owned).collect()
+    };
+    let mut found = Vec::new();
+    for named in path.captures_iter(code) {
+        let mut base = if &named[1] == "crate" { Vec::new() } else { module[..module.len() - 1].to_vec() };
+        for step in steps(&named[2]) {
+            if step == "super" { drop(base.pop()) } else { base.push(step) }
+        }
+        let items = named.get(3).map_or("", |items| items.as_str());
+        found.extend(items.split(',').map(|item| [base.clone(), steps(item.trim())].concat()));
+    }
+    found
+}
+
+/// The longest beginning of `path` that is one of `modules`.
+fn module_of<'a>(path: &[String], modules: &'a BTreeMap<Vec<String>, String>) -> Option<&'a str> {
+    (1..=path.len()).rev().find_map(|length| modules.get(&path[..length])).map(String::as_str)
+}
+
+/// What each file imports, by their paths.
+fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files);
+    let relative = |file: &PathBuf| file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+    let modules = files.iter().map(|file| (module(&relative(file)), relative(file))).collect();
+    let imported = |file: &PathBuf| {
+        let path = relative(file);
+        let paths = named_paths(&code(file), &module(&path));
+        let files = paths.iter().filter_map(|path| module_of(path, &modules));
+        let others = files.filter(|other| *other != path).map(str::to_owned).collect();
+        (path, others)
+    };
+    files.iter().map(imported).collect()
+}
+
+/// All that can be reached from `file` by imports.
+fn reachable<'a>(file: &'a str, imports: &'a BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&'a str> {
+    let (mut found, mut left) = (BTreeSet::new(), vec![file]);
+    while let Some(next) = left.pop() {
+        for other in &imports[next] {
+            if found.insert(other.as_str()) {
+                left.push(other);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn files_of_different_folders_do_not_import_each_other_in_a_circle() {
+    let imports = imports(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let edges: usize = imports.values().map(BTreeSet::len).sum();
+    assert!(edges > 1_000, "only {edges} imports were understood");
+    let reached: BTreeMap<_, _> =
+        imports.keys().map(|file| (file.as_str(), reachable(file, &imports))).collect();
+    let folder = |file: &str| file.rsplit_once('/').unwrap().0.to_owned();
+    let circles = imports.iter().flat_map(|(file, others)| {
+        let back = others.iter().filter(|other| reached[other.as_str()].contains(file.as_str()));
+        back.filter(|other| folder(other) != folder(file)).map(move |other| format!("{file} -> {other}"))
+    });
+    let circles: Vec<_> = circles.collect();
+    assert!(circles.is_empty(), "these imports are part of a circle:\n{}", circles.join("\n"));
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema, Type, schema::AnyOfBuilder};
 
 use super::Code;
-use crate::domain::violation::Rule;
+use crate::domain::validation::violation::Rule;
 
 /// Schemas by name.
 pub type Schemas = Map<String, Value>;

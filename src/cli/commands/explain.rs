@@ -9,8 +9,8 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrapped};
-use crate::domain::similar::similar;
-use crate::domain::violation::Rule;
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::Rule;
 use clap::Args;
 use serde_json::{Value, json};
 

@@ -14,10 +14,10 @@ use crate::cli::output::render_error;
 use crate::cli::output::table::Cell;
 use crate::client::{ClientError, FormQuery, Received};
 use crate::clock::Timestamp;
-use crate::domain::admission::Shut;
 use crate::domain::form::Status;
+use crate::domain::form::admission::Shut;
 use crate::domain::json::Value;
-use crate::domain::violation::Violation;
+use crate::domain::validation::violation::Violation;
 
 /// List forms
 #[derive(Debug, Args)]

@@ -20,7 +20,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{Config, HttpLimits, NoRate, Rate};
-use crate::domain::limits::Limits;
+use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
 

@@ -18,8 +18,8 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::quoted;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, Patience, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
-use crate::domain::similar::similar;
-use crate::domain::slug::is_slug;
+use crate::domain::form::slug::is_slug;
+use crate::domain::validation::similar::similar;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
 

@@ -3,8 +3,8 @@
 use crate::cli::output::shell_quote::quoted;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
-use crate::domain::similar::similar;
-use crate::domain::violation::Rule;
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::Rule;
 
 /// An option of a question: what is sent, and what people read.
 pub struct Choice {

@@ -12,15 +12,15 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state::{name, or_opened, shut};
 use crate::client::ClientError;
 use crate::clock::Timestamp;
-use crate::domain::budget::Budget;
 use crate::domain::form::Version;
+use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::{self, Object, Value};
-use crate::domain::limits::Limits;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::question::{Kind, Question, QuestionDraft};
-use crate::domain::settings::UnknownAnswers;
-use crate::domain::similar::similar;
-use crate::domain::violation::{Rule, Violation, join, unescape};
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::{Rule, Violation, join, unescape};
 
 /// What a submission is made of: arguments, and the file they go before.
 #[derive(Debug)]

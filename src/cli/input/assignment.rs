@@ -2,11 +2,11 @@
 
 use crate::cli::input::document;
 use crate::cli::output::exit::CliError;
-use crate::domain::definition::Definition;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::{Object, Value};
-use crate::domain::limits::Limits;
-use crate::domain::similar::similar;
-use crate::domain::violation::{Rule, join};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::{Rule, join};
 
 /// A member and its new value.
 #[derive(Debug, Clone, PartialEq, Eq)]

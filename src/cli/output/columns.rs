@@ -5,7 +5,7 @@
 use crate::cli::output::exit::CliError;
 use crate::cli::output::table::shown;
 use crate::cli::output::{Format, Output, wrapped};
-use crate::domain::similar::similar;
+use crate::domain::validation::similar::similar;
 
 /// What a command has to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::api::{Code, Problem};
 use crate::cli::output::exit::Exit;
 use crate::cli::output::humanize::counted;
 use crate::cli::output::{visible, visible_lines};
-use crate::domain::violation::{MOST_VIOLATIONS, Violation};
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Violation};
 
 /// Columns of a snippet, at least and at most: in fewer, the renderer cuts away what it points at.
 const SNIPPET_WIDTH: (usize, usize) = (60, 140);

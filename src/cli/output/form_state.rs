@@ -6,7 +6,7 @@ use crate::cli::output::humanize::counted;
 use crate::cli::output::shell_quote::quoted;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
-use crate::domain::admission::Shut;
+use crate::domain::form::admission::Shut;
 use crate::domain::open_enum::OpenEnum;
 
 /// Whether the form takes answers, and why not.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::lint::{misfit, not_included};
-use super::{Asked, Condition, refuse_impossible};
-use crate::domain::budget::Budget;
-use crate::domain::fields::Fields;
+use crate::domain::condition::lint::{misfit, not_included};
+use crate::domain::condition::{Asked, Condition, refuse_impossible};
 use crate::domain::json::{Object, Value};
-use crate::domain::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
 use crate::domain::question::{Question, Rules};
-use crate::domain::violation::{Rule, Violation, join, shortened, unescape};
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
+use crate::domain::validation::violation::{Rule, Violation, join, shortened, unescape};
 
 /// The question and the operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

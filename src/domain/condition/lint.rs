@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
-use super::{About, Answer, Clause, Condition, Test};
-use crate::domain::fields::quoted;
+use crate::domain::condition::{About, Answer, Clause, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::question::{Kind, Rules};
-use crate::domain::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::validation::fields::quoted;
+use crate::domain::validation::violation::{
+    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened,
+};
 
 /// A question with its conditions, by the members they stand in.
 pub struct Asked<'a> {

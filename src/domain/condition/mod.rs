@@ -12,8 +12,8 @@ mod words;
 
 use serde::{Serialize, Serializer};
 
-use super::json::Value;
-use super::pattern::Pattern;
+use crate::domain::json::Value;
+use crate::domain::pattern::Pattern;
 
 pub use compare::{Answer, MAX_MOMENT, Sense};
 pub use decision::Decision;

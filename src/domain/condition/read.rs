@@ -1,12 +1,12 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
-use super::{About, Clause, Clauses, Condition, Test};
-use crate::domain::budget::{Budget, BudgetError, Counted};
-use crate::domain::fields::Fields;
+use crate::domain::condition::{About, Clause, Clauses, Condition, Test};
 use crate::domain::json::Value;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::is_empty;
-use crate::domain::violation::{Rule, Violation, join, shortened};
+use crate::domain::validation::budget::{Budget, BudgetError, Counted};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
 /// The operators, as `unknown_field` proposes them.
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];

@@ -1,6 +1,6 @@
 //! A condition in words: `score is 2 or less and colour is red or blue`.
 
-use super::{About, Clause, Clauses, Condition, Test};
+use crate::domain::condition::{About, Clause, Clauses, Condition, Test};
 use crate::domain::json::Value;
 
 impl Condition {
@@ -79,11 +79,11 @@ fn one_of(values: &[Value]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::budget::Budget;
     use crate::domain::condition::Condition;
-    use crate::domain::fields::Fields;
     use crate::domain::json::parse;
-    use crate::domain::limits::Limits;
+    use crate::domain::validation::budget::Budget;
+    use crate::domain::validation::fields::Fields;
+    use crate::domain::validation::limits::Limits;
 
     #[test]
     fn a_condition_is_said_in_words() {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::Value;
-use super::parse::parse_object;
+use crate::domain::json::Value;
+use crate::domain::json::parse::parse_object;
 
 /// What the JSON text `patch` makes of the JSON text `target`: members that are `null` go, objects are merged, all else
 /// is replaced. `None` if that changes nothing.

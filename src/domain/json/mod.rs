@@ -9,7 +9,7 @@ mod merge;
 mod parse;
 mod quoted;
 
-use super::violation::unescape;
+use crate::domain::validation::violation::unescape;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};

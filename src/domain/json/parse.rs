@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{MAX_DEPTH, Number, Object, Value};
+use crate::domain::json::{MAX_DEPTH, Number, Object, Value};
 
 /// Members up to which a name is compared with each before it.
 const FEW: usize = 16;

@@ -1,6 +1,6 @@
 //! Text in quotes, copied once if it has no escape.
 
-use super::parse::{Parser, SyntaxError};
+use crate::domain::json::parse::{Parser, SyntaxError};
 
 impl<'a> Parser<'a> {
     /// The text whose opening quote is here.

@@ -1,12 +1,12 @@
 //! `boolean` and `consent`: yes or no, and yes alone.
 
-use super::entered::yes_or_no;
-use super::json::object;
-use super::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::Rule;
+use crate::domain::question::entered::yes_or_no;
+use crate::domain::question::json::object;
+use crate::domain::question::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// Yes or no, which may be called otherwise.
 #[derive(Debug, Clone)]

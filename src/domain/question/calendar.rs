@@ -3,14 +3,14 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
-use super::json::{object, patterns};
-use super::text::check_line;
-use super::{Fault, Rules};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::{MAX_MOMENT, Sense};
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::Rule;
+use crate::domain::question::json::{object, patterns};
+use crate::domain::question::text::check_line;
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// A day, a time of day or a moment.
 #[derive(Debug, Clone)]

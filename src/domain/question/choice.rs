@@ -2,16 +2,16 @@
 
 use std::mem::replace;
 
-use super::entered::json_or_text;
-use super::json::{any_of, object, patterns};
-use super::options::Options;
-use super::text::{Lines, NOT_BLANK, one_line};
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, shortened};
+use crate::domain::question::entered::json_or_text;
+use crate::domain::question::json::{any_of, object, patterns};
+use crate::domain::question::options::Options;
+use crate::domain::question::text::{Lines, NOT_BLANK, one_line};
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, shortened};
 
 /// Options, and perhaps an answer in one's own words, `{"other":"text"}`.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! A question as its author sent it: what is common to all kinds is read here.
 
-use super::{Kind, Question};
-use crate::domain::budget::Budget;
 use crate::domain::condition::Condition;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation, shortened};
+use crate::domain::question::{Kind, Question};
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation, shortened};
 
 /// A question as its author sent it: the id may be missing. An empty title stands for the id.
 #[derive(Debug, Clone)]

@@ -3,14 +3,14 @@
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
-use super::json::{object, patterns};
-use super::text::check_line;
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::ecma262::in_any_case;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::pattern::ecma262::in_any_case;
+use crate::domain::question::json::{object, patterns};
+use crate::domain::question::text::check_line;
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// Characters an address may have (RFC 5321 §4.5.3.1.3, less the brackets around it).
 const MAX_LENGTH: i64 = 254;

@@ -1,12 +1,12 @@
 //! `hidden`: a value that comes along with the answers, for instance from the address of a page.
 
-use super::json::{any_of, object};
-use super::text::{Lines, one_line};
-use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::Rule;
+use crate::domain::question::json::{any_of, object};
+use crate::domain::question::text::{Lines, one_line};
+use crate::domain::question::{Fault, Rules, is_empty};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// Characters a default may have: it is kept with every submission.
 const MAX_DEFAULT: usize = 1_000;

@@ -1,8 +1,8 @@
 //! Pieces of JSON that options and schemas are put together from.
 
-use super::is_empty;
-use crate::domain::ecma262::END;
 use crate::domain::json::{Object, Value};
+use crate::domain::pattern::ecma262::END;
+use crate::domain::question::is_empty;
 
 /// The object of the members that are there.
 pub(in crate::domain) fn object<const N: usize>(members: [(&'static str, Option<Value>); N]) -> Value {

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::Rules;
-use super::boolean::{Boolean, Consent};
-use super::calendar::{Calendar, Unit};
-use super::choice::{MultipleChoice, SingleChoice};
-use super::email::Email;
-use super::hidden::Hidden;
-use super::matrix::Matrix;
-use super::number::Quantity;
-use super::phone::Phone;
-use super::scale::{read_opinion, read_rating};
-use super::silent::Silent;
-use super::text::{Lines, Text};
-use super::url::Url;
-use crate::domain::budget::Budget;
-use crate::domain::fields::Fields;
 use crate::domain::json::{Value, parse};
-use crate::domain::limits::Limits;
-use crate::domain::violation::Rule;
+use crate::domain::question::Rules;
+use crate::domain::question::boolean::{Boolean, Consent};
+use crate::domain::question::calendar::{Calendar, Unit};
+use crate::domain::question::choice::{MultipleChoice, SingleChoice};
+use crate::domain::question::email::Email;
+use crate::domain::question::hidden::Hidden;
+use crate::domain::question::matrix::Matrix;
+use crate::domain::question::number::Quantity;
+use crate::domain::question::phone::Phone;
+use crate::domain::question::scale::{read_opinion, read_rating};
+use crate::domain::question::silent::Silent;
+use crate::domain::question::text::{Lines, Text};
+use crate::domain::question::url::Url;
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::Rule;
 
 /// The kind of a question, with its settings. In JSON it is the member `type`. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! `labels`: what stands beside some of the values that can be chosen.
 
-use crate::domain::fields::{Fields, control_character, quoted};
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation, join, shortened};
+use crate::domain::validation::fields::{Fields, control_character, quoted};
+use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
 /// Reports what is wrong with `labels`, an object from some of `values` to texts.
 pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {

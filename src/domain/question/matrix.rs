@@ -1,15 +1,17 @@
 //! `matrix`: the same columns to choose from in each of some rows.
 
-use super::choice::Offer;
-use super::entered::json_or_text;
-use super::json::object_schema;
-use super::options::Options;
-use super::{Fault, Rules, is_empty};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::question::choice::Offer;
+use crate::domain::question::entered::json_or_text;
+use crate::domain::question::json::object_schema;
+use crate::domain::question::options::Options;
+use crate::domain::question::{Fault, Rules, is_empty};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{
+    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened,
+};
 
 /// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
 #[derive(Debug, Clone)]

@@ -31,12 +31,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::condition::{Asked, Condition, Sense};
-use super::json::{Value, parse};
-use super::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
-use super::pattern::Pattern;
-use super::violation::{Rule, join};
 use crate::clock::Timestamp;
+use crate::domain::condition::{Asked, Condition, Sense};
+use crate::domain::json::{Value, parse};
+use crate::domain::pattern::Pattern;
+use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
+use crate::domain::validation::violation::{Rule, join};
 
 /// What the kinds of question have in common.
 pub trait Rules: fmt::Debug + Send + Sync {

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::entered::json_or_text;
-use super::json::object;
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::{Number, Steps, Value};
-use crate::domain::violation::Rule;
+use crate::domain::question::entered::json_or_text;
+use crate::domain::question::json::object;
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// A number. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
 #[derive(Debug, Clone)]

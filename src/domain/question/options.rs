@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::Fault;
-use super::json::object;
-use super::text::one_line;
-use crate::domain::fields::{Fields, read_text};
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::{Rule, Violation, join};
+use crate::domain::question::Fault;
+use crate::domain::question::json::object;
+use crate::domain::question::text::one_line;
+use crate::domain::validation::fields::{Fields, read_text};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation, join};
 
 /// Characters of an option's value or label.
 const MAX_LENGTH: usize = 300;

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use phonelib::{ParseError, PhoneNumber, country_by_code};
 
-use super::json::object;
-use super::text::{Lines, check_line};
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::Rule;
+use crate::domain::question::json::object;
+use crate::domain::question::text::{Lines, check_line};
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// A phone number in international form, `+` first, or as it is dialled in the default country.
 ///

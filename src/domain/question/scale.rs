@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::labels;
-use super::number::Quantity;
-use crate::domain::fields::Fields;
-use crate::domain::violation::Rule;
+use crate::domain::question::labels;
+use crate::domain::question::number::Quantity;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// Reads a `rating`: from 1 to `max`, which is 5.
 pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Quantity {

@@ -1,9 +1,9 @@
 //! `statement` and `page`: shown between questions, and not asked.
 
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::violation::Rule;
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::violation::Rule;
 
 /// A text to read, or the beginning of a page. Takes no answer.
 #[derive(Debug, Clone, Copy, Default)]

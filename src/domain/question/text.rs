@@ -1,15 +1,15 @@
 //! `short_text` and `long_text`: one line of text, or several.
 
-use super::json::{object, patterns};
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::budget::{Budget, BudgetError};
-use crate::domain::ecma262::translate;
-use crate::domain::fields::{Fields, is_refused, refused};
 use crate::domain::json::Value;
-use crate::domain::limits::MAX_MATCHED;
+use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
-use crate::domain::violation::Rule;
+use crate::domain::question::json::{object, patterns};
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::budget::{Budget, BudgetError};
+use crate::domain::validation::fields::{Fields, is_refused, refused};
+use crate::domain::validation::limits::MAX_MATCHED;
+use crate::domain::validation::violation::Rule;
 
 /// Text of bounded length, which may have to match a pattern.
 #[derive(Debug, Clone)]

@@ -2,14 +2,14 @@
 
 use ::url::Url as Parsed;
 
-use super::json::object;
-use super::text::check_line;
-use super::{Fault, Rules};
 use crate::clock::Timestamp;
-use crate::domain::ecma262::{END, in_any_case};
-use crate::domain::fields::Fields;
 use crate::domain::json::Value;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::pattern::ecma262::{END, in_any_case};
+use crate::domain::question::json::object;
+use crate::domain::question::text::check_line;
+use crate::domain::question::{Fault, Rules};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// The schemes that are taken where the author names none.
 const WEB: [&str; 2] = ["http", "https"];

@@ -7,7 +7,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::violation::{Rule, Violation};
 use crate::http::openapi::{component, members};
 
 /// Of every request.

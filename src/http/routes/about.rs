@@ -7,8 +7,8 @@ use serde_json::json as value;
 
 use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
 use crate::config::HttpLimits;
-use crate::domain::limits::Limits;
 use crate::domain::open_enum::OpenEnum;
+use crate::domain::validation::limits::Limits;
 use crate::http::openapi::problems;
 use crate::http::wire::authenticated::Signed;
 use crate::http::wire::extract::Segments;

@@ -12,7 +12,7 @@ use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
 use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
-use crate::domain::filter::{Order, SubmissionQuery};
+use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::openapi::problems;
 use crate::http::routes::forms::Trying;

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use crate::api::Code;
 use crate::app::AppError;
-use crate::domain::fields::Fields;
 use crate::domain::json;
+use crate::domain::validation::fields::Fields;
 use crate::http::server::byte_budget::{BudgetOwner, ProvedKey, Reservation};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;

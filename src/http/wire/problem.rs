@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, What};
-use crate::domain::admission::{Refusal, Shut};
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation, shortened, unescape};
+use crate::domain::form::admission::{Refusal, Shut};
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, shortened, unescape};
 use crate::store::StoreError;
 
 /// Why a request failed. It travels through the router inside a response, until the request's id joins it.

@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
-use crate::domain::violation::{Rule, Violation, join, shortened};
+use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::http::wire::problem::Failure;
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;

@@ -9,8 +9,8 @@ use super::engine::tx::Direction;
 use super::search::Goal;
 use super::{SHORT_SCAN, SledStore, layout};
 use crate::clock::Timestamp;
-use crate::domain::filter::FormFilter;
 use crate::domain::form::Form;
+use crate::domain::form::filter::FormFilter;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormRows, StoreError};
 
@@ -151,10 +151,10 @@ mod tests {
 
     use super::*;
     use crate::cpu_pool::{CpuPool, PoolLimits};
-    use crate::domain::definition::Definition;
+    use crate::domain::form::definition::Definition;
     use crate::domain::json;
-    use crate::domain::limits::Limits;
     use crate::domain::revision::Expected;
+    use crate::domain::validation::limits::Limits;
     use crate::secret::SystemRandomness;
     use crate::store::sled::engine::options::Options;
     use crate::store::{Forms, NewForm};

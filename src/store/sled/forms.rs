@@ -12,7 +12,7 @@ use super::layout;
 use super::search::Goal;
 use super::{SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
-use crate::domain::filter::FormFilter;
+use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, Retired, WrittenVersion};
 use crate::domain::revision::Expected;
 use crate::id::{FormId, WorkspaceId};

@@ -4,7 +4,7 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::{SLICE, layout};
 use crate::clock::Timestamp;
-use crate::domain::admission::{Refusal, Remembered};
+use crate::domain::form::admission::{Refusal, Remembered};
 use crate::store::{Retry, StoreError};
 
 /// Returns the record of the idempotency key of `retry`, also if it has expired.

@@ -36,8 +36,8 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::domain::admission::{MEMORY_MILLIS, Remembered};
 use crate::domain::form::Form;
+use crate::domain::form::admission::{MEMORY_MILLIS, Remembered};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::{FormId, SubmissionId, WorkspaceId};

@@ -9,8 +9,8 @@ use super::engine::tx::Direction;
 use super::layout::{self, Range};
 use super::run::{self, Kept};
 use super::{SHORT_SCAN, SledStore, held};
-use crate::domain::filter::{Order, SubmissionFilter};
 use crate::domain::submission::Submission;
+use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, StoreError, SubmissionRows};
 

@@ -2,8 +2,8 @@
 
 use super::engine::tx::Tx;
 use super::layout;
-use crate::domain::admission::Refusal;
 use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
 use crate::store::StoreError;
 
 /// Gives `form` its slug, if it has one. Refused, and nothing done, if it is another's.

@@ -7,7 +7,7 @@ use super::entry::{self, Entry};
 use super::forms::find_live;
 use super::{SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
-use crate::domain::admission::Refusal;
+use crate::domain::form::admission::Refusal;
 use crate::domain::revision::Expected;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};

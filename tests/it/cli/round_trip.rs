@@ -4,11 +4,11 @@ use forms::api::FormDetail;
 use forms::cli::input::document;
 use forms::cli::output::yaml;
 use forms::clock::Timestamp;
-use forms::domain::definition::Definition;
 use forms::domain::form::Form;
+use forms::domain::form::definition::Definition;
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
+use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, WorkspaceId};
 use serde_json::{Value, json};
 

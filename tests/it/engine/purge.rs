@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
-use forms::domain::admission::MEMORY_MILLIS;
-use forms::domain::edit::Edit;
+use forms::domain::form::admission::MEMORY_MILLIS;
 use forms::domain::revision::Expected;
+use forms::domain::submission::edit::Edit;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::operation::Kind;

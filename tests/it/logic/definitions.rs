@@ -1,11 +1,11 @@
 //! Conditions that are refused when a form is defined, each problem at its place.
 
 use forms::clock::Timestamp;
-use forms::domain::admission::Refusal;
-use forms::domain::definition::Change;
 use forms::domain::form::Retired;
+use forms::domain::form::admission::Refusal;
+use forms::domain::form::definition::Change;
 use forms::domain::json;
-use forms::domain::limits::Limits;
+use forms::domain::validation::limits::Limits;
 
 use super::{form, places, read};
 

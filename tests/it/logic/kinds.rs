@@ -1,6 +1,6 @@
 //! Conditions on each kind of question: what can be asked of it, and how its answers compare.
 
-use forms::domain::limits::Limits;
+use forms::domain::validation::limits::Limits;
 
 use super::{now, object, read, version};
 

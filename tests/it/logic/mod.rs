@@ -11,11 +11,11 @@ mod visible;
 mod ways;
 
 use forms::clock::Timestamp;
-use forms::domain::definition::Definition;
+use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::json::{self, Object, Value};
-use forms::domain::limits::Limits;
-use forms::domain::violation::Violation;
+use forms::domain::validation::limits::Limits;
+use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
 
 /// When the answers are checked: no rule here depends on it.

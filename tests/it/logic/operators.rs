@@ -1,11 +1,11 @@
 //! Each operator of conditions, decided for single answers.
 
-use forms::domain::budget::Budget;
 use forms::domain::condition::{Answer, Condition, Sense};
-use forms::domain::fields::Fields;
 use forms::domain::json::{self, Value};
-use forms::domain::limits::Limits;
 use forms::domain::question::is_empty;
+use forms::domain::validation::budget::Budget;
+use forms::domain::validation::fields::Fields;
+use forms::domain::validation::limits::Limits;
 
 use super::object;
 

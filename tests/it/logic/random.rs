@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{now, object, read, version};
 use crate::engine::random::Random;
 use crate::harness::Server;
-use forms::domain::limits::Limits;
+use forms::domain::validation::limits::Limits;
 
 /// What is wrong with `answers`, by questions in their order.
 pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec<(String, &'static str)> {

@@ -1,10 +1,10 @@
 //! The JSON Schema of a form's answers and our own check are of one mind, as far as JSON Schema can say it.
 
 use forms::domain::form::Version;
+use forms::domain::form::settings::UnknownAnswers;
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::question::Kind;
-use forms::domain::settings::UnknownAnswers;
+use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, Value, json};
 

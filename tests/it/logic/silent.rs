@@ -1,12 +1,12 @@
 //! Statements and pages, which take no answer, and hidden questions, which nobody is asked.
 
 use forms::clock::Timestamp;
-use forms::domain::admission::Refusal;
-use forms::domain::definition::Change;
 use forms::domain::form::Retired;
+use forms::domain::form::admission::Refusal;
+use forms::domain::form::definition::Change;
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::submission;
+use forms::domain::validation::limits::Limits;
 use serde_json::json;
 
 use super::{form, now, object, places, read, version};

@@ -1,8 +1,8 @@
 //! Which questions are asked, which must be answered, and what is refused.
 
 use forms::domain::form::Version;
-use forms::domain::limits::Limits;
-use forms::domain::violation::Violation;
+use forms::domain::validation::limits::Limits;
+use forms::domain::validation::violation::Violation;
 
 use super::{now, object, version};
 

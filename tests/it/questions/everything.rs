@@ -1,7 +1,7 @@
 //! A form of all kinds of question, over HTTP: asked as it was defined, answered as it was sent.
 
 use forms::domain::question::{Kind, is_empty};
-use forms::domain::violation::Rule;
+use forms::domain::validation::violation::Rule;
 use serde_json::{Value, json};
 
 use super::{define, faults, least_settings};

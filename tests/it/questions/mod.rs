@@ -15,11 +15,11 @@ mod text;
 mod verbatim;
 
 use forms::clock::Timestamp;
-use forms::domain::definition::Definition;
+use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::json::{self, Value};
-use forms::domain::limits::Limits;
-use forms::domain::violation::{Rule, Violation};
+use forms::domain::validation::limits::Limits;
+use forms::domain::validation::violation::{Rule, Violation};
 use forms::id::{FormId, WorkspaceId};
 
 /// When the answers are checked.

@@ -1,8 +1,8 @@
 //! How large patterns may be, and how long the texts they are held against.
 
-use forms::domain::definition::Definition;
+use forms::domain::form::definition::Definition;
 use forms::domain::json;
-use forms::domain::limits::Limits;
+use forms::domain::validation::limits::Limits;
 
 use super::{define, holds, refuses};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forms::domain::edit::Edit;
+use forms::domain::submission::edit::Edit;
 use forms::domain::submission::{Edited, Submission};
 use forms::store::{CheckedEdit, NewSubmission, Step};
 

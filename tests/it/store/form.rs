@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use forms::domain::admission::{Refusal, Shut};
-use forms::domain::filter::FormFilter;
+use forms::domain::form::admission::{Refusal, Shut};
+use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, Status};
 use forms::domain::revision::Expected;
 use forms::store::{FormUpdate, Step, Store};

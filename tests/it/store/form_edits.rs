@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
-use forms::domain::definition::Change;
+use forms::domain::form::definition::Change;
 use forms::domain::form::{Form, Version};
 use forms::domain::revision::Expected;
 use forms::id::{FormId, WorkspaceId};

@@ -1,8 +1,8 @@
 //! Forms in the trash, out of it, and gone for good.
 
-use forms::domain::admission::Refusal;
-use forms::domain::filter::FormFilter;
 use forms::domain::form::Form;
+use forms::domain::form::admission::Refusal;
+use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::Expected;
 use forms::domain::workspace::Workspace;
 use forms::store::{Operation, Step};

@@ -21,14 +21,14 @@ use std::task::Poll;
 
 use forms::clock::Timestamp;
 use forms::cpu_pool::CpuPool;
-use forms::domain::definition::{Change, Definition};
-use forms::domain::edit::Edit;
-use forms::domain::filter::{Order, SubmissionFilter};
 use forms::domain::form::Form;
+use forms::domain::form::definition::{Change, Definition};
 use forms::domain::json;
-use forms::domain::limits::Limits;
 use forms::domain::revision::Expected;
 use forms::domain::submission::Submission;
+use forms::domain::submission::edit::Edit;
+use forms::domain::submission::filter::{Order, SubmissionFilter};
+use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use forms::clock::Timestamp;
-use forms::domain::filter::{FormFilter, Order, SubmissionFilter, SubmissionQuery};
+use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, Status};
 use forms::domain::revision::Expected;
+use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};
 use tokio::sync::watch;

@@ -3,9 +3,9 @@
 use std::future::poll_fn;
 use std::pin::pin;
 
-use forms::domain::edit::Edit;
-use forms::domain::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::domain::submission::Submission;
+use forms::domain::submission::edit::Edit;
+use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::store::{CheckedEdit, Step};
 
 use super::{Bench, at, is_done, newest, published, submit, submit_together, trash, workspace};

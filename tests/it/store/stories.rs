@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forms::domain::admission::Refusal;
-use forms::domain::filter::{Order, SubmissionFilter};
+use forms::domain::form::admission::Refusal;
+use forms::domain::submission::filter::{Order, SubmissionFilter};
 use forms::domain::submission::{Edited, Submission, SubmissionStatus};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};

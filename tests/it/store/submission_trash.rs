@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forms::domain::admission::{Refusal, Shut};
+use forms::domain::form::admission::{Refusal, Shut};
 use forms::domain::revision::Expected;
 use forms::domain::submission::Submission;
 use forms::id::{FormId, SubmissionId};

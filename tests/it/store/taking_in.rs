@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forms::domain::admission::{Refusal, Shut};
+use forms::domain::form::admission::{Refusal, Shut};
 use forms::domain::revision::Expected;
 use forms::store::{NewForm, NewSubmission, Operation, Step};
 use tokio::task::yield_now;

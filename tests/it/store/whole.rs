@@ -1,6 +1,6 @@
 //! The store as a whole: its first workspace, its keys, the borders between workspaces, its end.
 
-use forms::domain::filter::FormFilter;
+use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::Expected;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;

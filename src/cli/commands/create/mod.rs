@@ -24,10 +24,10 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::counted;
 use crate::cli::output::shell_quote::quoted;
 use crate::client::{Client, ClientError};
-use crate::domain::definition::Definition;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::{Object, Value};
-use crate::domain::limits::Limits;
-use crate::domain::violation::Violation;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::Violation;
 
 /// Create a form from a file, from flags, or step by step
 #[derive(Debug, Args)]

@@ -62,9 +62,9 @@ pub(super) fn asks_something(form: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{kinds, lists, parse};
-    use crate::domain::budget::Budget;
-    use crate::domain::limits::Limits;
     use crate::domain::question::{Kind, QuestionDraft};
+    use crate::domain::validation::budget::Budget;
+    use crate::domain::validation::limits::Limits;
 
     #[test]
     fn every_kind_can_be_made_in_a_few_words() {

@@ -6,10 +6,10 @@ use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::yaml;
-use crate::domain::definition::Definition;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::Violation;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::Violation;
 
 /// Asks for a form, shows it as the file it would be, and gives it: `flags` with a title and questions. What is not valid
 /// is asked for again, sizes aside, which are for the server to judge; `draft` has what was entered so far.

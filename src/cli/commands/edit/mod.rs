@@ -24,9 +24,9 @@ use crate::cli::output::humanize::counted;
 use crate::cli::output::render_error;
 use crate::cli::output::yaml;
 use crate::client::{ClientError, Received, Revision, SubmissionQuery};
-use crate::domain::definition::Definition;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
+use crate::domain::validation::limits::Limits;
 
 /// Change a form, by flags or in your editor
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrapped};
-use crate::domain::similar::similar;
+use crate::domain::validation::similar::similar;
 
 /// The list of commands by group, two in a row: clap has no groups (its issue 1553).
 fn overview() -> String {

@@ -8,7 +8,7 @@ use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::domain::json::Value;
 use crate::domain::question::Question;
-use crate::domain::violation::{Rule, Violation, unescape};
+use crate::domain::validation::violation::{Rule, Violation, unescape};
 
 /// Question, operator and value.
 pub(super) type Test = (String, String, String);

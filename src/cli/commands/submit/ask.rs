@@ -11,7 +11,7 @@ use crate::cli::output::shell_quote::quoted;
 use crate::cli::output::visible;
 use crate::domain::json::Value;
 use crate::domain::question::Question;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// Asks for the required answers that are missing in `written`, until none is or something else is wrong. Returns them as
 /// arguments of the command, also those given before the person cancels.

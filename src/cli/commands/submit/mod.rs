@@ -17,7 +17,7 @@ use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::quoted;
 use crate::cli::output::{Format, Output, visible};
-use crate::domain::settings::Confirmation;
+use crate::domain::form::settings::Confirmation;
 
 /// Send answers to a form
 #[derive(Debug, Args)]

@@ -11,14 +11,14 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, Output};
 use crate::clock::Timestamp;
-use crate::domain::definition::Definition;
 use crate::domain::form::Version;
+use crate::domain::form::definition::Definition;
+use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
 use crate::domain::question::Question;
-use crate::domain::settings::UnknownAnswers;
-use crate::domain::similar::similar;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// What a trial shows of each question; `set` where there are several sets of answers.
 pub(super) const COLUMNS: [&str; 4] = ["set", "question", "state", "why"];

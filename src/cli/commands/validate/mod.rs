@@ -18,7 +18,7 @@ use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::github;
 use crate::cli::output::{Format, visible};
-use crate::domain::limits::Limits;
+use crate::domain::validation::limits::Limits;
 
 /// Check form files, and what they make of answers, offline
 #[derive(Debug, Args)]

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use crate::cli::input::document::violations::draw_violations;
 use crate::cli::output::diagnostics::{Finding, Mark};
-use crate::domain::definition::Definition;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
-use crate::domain::limits::Limits;
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation};
 
 pub use load::decode;
 pub use read::{read, read_edited, read_text, read_value, text};

@@ -15,7 +15,7 @@ use crate::cli::input::document::syntax::{Meaning, meaning};
 use crate::cli::output::diagnostics::{Finding, Mark, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};
-use crate::domain::limits::Limits;
+use crate::domain::validation::limits::Limits;
 
 /// Bytes a form file may have.
 const MAX_FILE: u64 = 1 << 20;
@@ -295,7 +295,7 @@ fn position(source: &str, line: usize, column: usize) -> usize {
 mod tests {
     use super::{CliError, Document, read_text};
     use crate::cli::output::diagnostics::Finding;
-    use crate::domain::limits::Limits;
+    use crate::domain::validation::limits::Limits;
 
     fn read(file: &str, text: &str) -> Vec<Document> {
         read_text(file, text, &Limits::default()).unwrap()

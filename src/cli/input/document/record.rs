@@ -11,7 +11,7 @@ use crate::cli::input::document::read::Reading;
 use crate::cli::output::diagnostics::{Finding, Mark, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};
-use crate::domain::violation::{Rule, Violation};
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// Bytes that a file of answers may have: as many as one batch of them.
 const MAX_FILE: u64 = 8 << 20;

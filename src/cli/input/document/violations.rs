@@ -7,8 +7,8 @@ use crate::cli::output::diagnostics::{Finding, Mark, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::wrapped;
 use crate::domain::json::Value;
-use crate::domain::similar::similar;
-use crate::domain::violation::{MOST_VIOLATIONS, Rule, Violation};
+use crate::domain::validation::similar::similar;
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation};
 
 /// Characters that a line of names has, so that it fits into 80 columns with its frame.
 const LIST_WIDTH: usize = 68;

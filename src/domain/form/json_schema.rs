@@ -3,12 +3,12 @@
 //! The schema accepts all answers that the form accepts, but for empty values: each question by its own rules. Conditions are described in
 //! words: only the server decides them.
 
-use super::condition::Condition;
-use super::form::Version;
-use super::json::{Object, Value};
-use super::question::Question;
-use super::question::json::object_schema;
-use super::settings::UnknownAnswers;
+use crate::domain::condition::Condition;
+use crate::domain::form::Version;
+use crate::domain::form::settings::UnknownAnswers;
+use crate::domain::json::{Object, Value};
+use crate::domain::question::Question;
+use crate::domain::question::json::object_schema;
 
 /// The description of what the schema leaves out, so that the type of each answer is one type.
 const EMPTY_VALUES: &str = "`null`, blank text, `[]` and `{}` count as no answer: the server accepts them wherever an answer may be left out.";

@@ -1,14 +1,18 @@
 //! Submissions: the answers that were sent, kept to the letter.
 
+pub mod answer_validation;
+pub mod edit;
+pub mod filter;
+pub mod metadata;
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{self, Object, SyntaxError, Value};
-use super::limits::Limits;
-use super::metadata;
-use super::violation::{Rule, Violation, join, shortened};
 use crate::clock::Timestamp;
+use crate::domain::json::{self, Object, SyntaxError, Value};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::id::{FormId, SubmissionId};
 
 /// What became of a submission.
@@ -96,12 +100,12 @@ pub struct Answers {
 
 impl Answers {
     /// The answers `values`, which were read from `text`.
-    pub(super) fn new(text: &str, values: Object) -> Self {
+    pub(in crate::domain) fn new(text: &str, values: Object) -> Self {
         Self { text: text.into(), values }
     }
 
     /// The answers in `text`, a JSON object.
-    pub(super) fn read(text: &str) -> Result<Self, SyntaxError> {
+    pub(in crate::domain) fn read(text: &str) -> Result<Self, SyntaxError> {
         let members = json::parse_object(text)?;
         let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
         Ok(Self::new(text, values))
@@ -207,7 +211,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
 }
 
 /// The members of the object `body`, and where the value of each stands in it.
-pub(super) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, Unreadable> {
+pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, Unreadable> {
     if body.trim_start().starts_with('{') {
         return json::parse_object(body).map_err(Unreadable::Syntax);
     }
@@ -217,13 +221,13 @@ pub(super) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, 
 }
 
 /// The member `name` of a body is `value`, which is no object.
-pub(super) fn no_object(name: &str, value: &Value) -> Violation {
+pub(in crate::domain) fn no_object(name: &str, value: &Value) -> Violation {
     let message = format!("`{name}` must be an object, not {}", value.kind());
     Violation::new(join("", name), Rule::TypeMismatch, message)
 }
 
 /// A body has a member that no submission has.
-pub(super) fn unknown_field(name: &str) -> Violation {
+pub(in crate::domain) fn unknown_field(name: &str) -> Violation {
     let message = format!("unknown field `{}`", shortened(name));
     Violation::new(join("", name), Rule::UnknownField, message).allowing(name, ["answers", "metadata"])
 }

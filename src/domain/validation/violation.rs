@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::open_enum::OpenEnum;
-use super::similar::nearest_first;
+use crate::domain::open_enum::OpenEnum;
+use crate::domain::validation::similar::nearest_first;
 
 /// Declares [`Rule`] with its names and meanings.
 macro_rules! rules {
@@ -183,7 +183,7 @@ pub fn join(pointer: &str, key: &str) -> String {
 }
 
 /// Runs `read` and returns its result, or the violations if it reports any.
-pub(super) fn without_violations<T>(
+pub(in crate::domain) fn without_violations<T>(
     read: impl FnOnce(&mut Vec<Violation>) -> Option<T>,
 ) -> Result<T, Vec<Violation>> {
     let mut violations = Vec::new();

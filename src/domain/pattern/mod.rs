@@ -1,7 +1,9 @@
 //! Regular expressions that authors write, in the syntax of the crate `regex`; matching takes linear time.
 //!
 //! Linear is not fast: it may take a step for each state of the pattern at each character. So patterns are compiled
-//! within a [`Budget`](super::budget::Budget), and held only against texts of bounded length.
+//! within a [`Budget`](crate::domain::validation::budget::Budget), and held only against texts of bounded length.
+
+pub mod ecma262;
 
 use regex_automata::meta::{Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;

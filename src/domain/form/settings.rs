@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Fields;
-use super::json::{self, Value};
-use super::violation::{Rule, Violation, shortened, without_violations};
 use crate::clock::Timestamp;
+use crate::domain::json::{self, Value};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation, shortened, without_violations};
 
 /// Characters that a message has at most.
 const MAX_MESSAGE: usize = 2_000;

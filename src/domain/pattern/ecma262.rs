@@ -6,14 +6,14 @@
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
 
 /// The end of a text: in Python, `$` alone matches before a final line feed, too.
-pub(super) const END: &str = r"$(?!\n)";
+pub(in crate::domain) const END: &str = r"$(?!\n)";
 
 /// Bytes a pattern may have: beyond it stand classes such as `\w`, of hundreds of ranges.
 const MAX_LENGTH: usize = 2_000;
 
 /// An expression for the texts that `pattern` matches as a whole; `None` if it would be long, or has boundaries of words
 /// or lines, or repeats what may be empty.
-pub(super) fn translate(pattern: &str) -> Option<String> {
+pub(in crate::domain) fn translate(pattern: &str) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = "^".to_owned();
     write(&hir, &mut text)?;
@@ -115,7 +115,7 @@ fn push(character: char, text: &mut String) {
 }
 
 /// An expression for `text`, whose ASCII letters may be capitals or not.
-pub(super) fn in_any_case(text: &str) -> String {
+pub(in crate::domain) fn in_any_case(text: &str) -> String {
     let mut expression = String::new();
     for character in text.chars() {
         match (character.to_ascii_lowercase(), character.to_ascii_uppercase()) {

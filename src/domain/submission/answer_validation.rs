@@ -3,14 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::condition::{Answer, Condition, Decision};
-use super::form::Version;
-use super::json::Value;
-use super::limits::Limits;
-use super::question::{Fault, Question, too_large};
-use super::submission::Answers;
-use super::violation::{MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened, unescape};
 use crate::clock::Timestamp;
+use crate::domain::condition::{Answer, Condition, Decision};
+use crate::domain::form::Version;
+use crate::domain::json::Value;
+use crate::domain::question::{Fault, Question, too_large};
+use crate::domain::submission::Answers;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{
+    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened, unescape,
+};
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
@@ -28,7 +30,7 @@ impl Version {
     }
 
     /// The same, where `remedy` is what helps against an answer to a question that is not asked.
-    pub(super) fn check_with(
+    pub(in crate::domain) fn check_with(
         &self,
         answers: &[(String, Value)],
         limits: &Limits,
@@ -105,7 +107,7 @@ impl Version {
     }
 
     /// Reports those of the `keys` of answers that are no ids of questions; of very many, more than are told.
-    pub(super) fn refuse_unknown<'a>(
+    pub(in crate::domain) fn refuse_unknown<'a>(
         &self,
         keys: impl Iterator<Item = &'a str>,
         violations: &mut Vec<Violation>,

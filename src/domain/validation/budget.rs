@@ -2,9 +2,9 @@
 //!
 //! Nothing is compiled beyond a budget: hundreds of large patterns would take seconds, and hundreds of megabytes.
 
-use super::limits::Limits;
-use super::pattern::{Anchor, Pattern, PatternError};
-use super::violation::Rule;
+use crate::domain::pattern::{Anchor, Pattern, PatternError};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::Rule;
 
 /// Bytes that any pattern may compile to: far beyond what was ever accepted, so that no text takes all memory.
 const MAX_COMPILED: usize = 16 << 20;
@@ -32,7 +32,7 @@ struct Largest {
 
 /// An element of conditions that is counted over a whole form.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Counted {
+pub(in crate::domain) enum Counted {
     /// Tests with `matches`.
     Matches,
     /// Tests with `includes`.
@@ -83,7 +83,7 @@ impl Budget {
     }
 
     /// Counts one more of `what`.
-    pub(super) fn count(&mut self, what: Counted) -> Result<(), BudgetError> {
+    pub(in crate::domain) fn count(&mut self, what: Counted) -> Result<(), BudgetError> {
         let Limits { matches, includes, values, .. } = self.limits;
         let (left, most, name, advice) = match what {
             Counted::Matches => (&mut self.matches, matches, "`matches`", "use `in` or `includes` for some"),
@@ -97,7 +97,12 @@ impl Budget {
     }
 
     /// Compiles `text`, the value of the member `name`.
-    pub(super) fn compile(&mut self, name: &str, text: &str, anchor: Anchor) -> Result<Pattern, BudgetError> {
+    pub(in crate::domain) fn compile(
+        &mut self,
+        name: &str,
+        text: &str,
+        anchor: Anchor,
+    ) -> Result<Pattern, BudgetError> {
         let most = self.limits.pattern_text;
         self.pattern_text.take(text.chars().count(), || {
             let message = format!("all patterns up to this one have more than {most} characters together");

@@ -1,21 +1,28 @@
 //! A form: its life from draft to published, and what an edit does to its questions' ids.
 
+pub mod admission;
+pub mod definition;
+pub mod filter;
+pub mod json_schema;
+pub mod settings;
+pub mod slug;
+
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::admission::Refusal;
-use super::budget::Budget;
-use super::condition::refuse_impossible;
-use super::definition::{Change, Definition};
-use super::json::{self, Value};
-use super::limits::{Limits, MAX_RETIRED_IDS};
-use super::question::{Question, QuestionDraft};
-use super::settings::Settings;
-use super::violation::{Rule, Violation};
 use crate::clock::Timestamp;
+use crate::domain::condition::refuse_impossible;
+use crate::domain::form::admission::Refusal;
+use crate::domain::form::definition::{Change, Definition};
+use crate::domain::form::settings::Settings;
+use crate::domain::json::{self, Value};
+use crate::domain::question::{Question, QuestionDraft};
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
+use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::{FormId, WorkspaceId};
 
 /// Whether a form takes answers.
@@ -205,7 +212,7 @@ impl WrittenVersion {
     }
 }
 
-/// Bytes of a compiled pattern besides those it [reports](super::pattern::Pattern::size).
+/// Bytes of a compiled pattern besides those it [reports](crate::domain::pattern::Pattern::size).
 const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
@@ -264,14 +271,17 @@ impl Version {
     }
 
     /// The ids of the questions that have one.
-    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::domain) fn ids(&self) -> impl Iterator<Item = &str> {
         self.questions.iter().filter_map(|question| question.id.as_deref())
     }
 }
 
 /// The ids of questions, which are `wanted` by their authors and needed where there can be an answer: the author's id,
 /// else, if one is needed, the next free `q1`, `q2`, ... that was never `given`.
-pub(super) fn give_ids(wanted: &[(Option<&str>, bool)], given: &HashSet<&str>) -> Vec<Option<String>> {
+pub(in crate::domain) fn give_ids(
+    wanted: &[(Option<&str>, bool)],
+    given: &HashSet<&str>,
+) -> Vec<Option<String>> {
     let authors: HashSet<&str> = wanted.iter().filter_map(|(id, _)| *id).collect();
     let mut free = (1_u64..)
         .map(|number| format!("q{number}"))

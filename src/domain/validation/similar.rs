@@ -37,7 +37,8 @@ fn distance(written: &str, length: usize, name: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_ALLOWED, nearest_first, similar};
+    use super::similar;
+    use super::{MOST_ALLOWED, nearest_first};
 
     #[test]
     fn a_slip_is_forgiven_and_another_word_is_not() {

@@ -3,12 +3,12 @@
 //! What comes of it is held against the questions that the submission was checked against, at the time it was sent:
 //! an old answer can be put right whatever the form has become since.
 
-use super::form::Version;
-use super::json::{self, Value};
-use super::limits::Limits;
-use super::metadata;
-use super::submission::{Answers, Submission, Unreadable, members, no_object, unknown_field};
-use super::violation::Violation;
+use crate::domain::form::Version;
+use crate::domain::json::{self, Value};
+use crate::domain::submission::metadata;
+use crate::domain::submission::{Answers, Submission, Unreadable, members, no_object, unknown_field};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::Violation;
 
 /// Why the outcome of a merge can be read.
 const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";

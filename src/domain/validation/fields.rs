@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::json::{Number, Object, Value};
-use super::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::json::{Number, Object, Value};
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// An object that is being read. A member that nobody asks for is an error when reading ends.
 ///
@@ -222,17 +222,17 @@ impl<'a, 'v> Fields<'a, 'v> {
 }
 
 /// Whether no text may have `character`: C0, DEL and C1, but for tab, line feed and carriage return.
-pub(super) fn is_refused(character: char) -> bool {
+pub(in crate::domain) fn is_refused(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
 /// What is said of the control character `found`.
-pub(super) fn refused(found: char) -> String {
+pub(in crate::domain) fn refused(found: char) -> String {
     format!("The control character U+{:04X} is not allowed", u32::from(found))
 }
 
 /// The violation of `text`, at `pointer` and called `what`, if it has a control character that [is refused](is_refused).
-pub(super) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
+pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
     let found = text.chars().find(|character| is_refused(*character))?;
     let message =
         format!("{what} has the control character U+{:04X}, which is not allowed", u32::from(found));
@@ -243,7 +243,7 @@ pub(super) fn control_character(what: &str, text: &str, pointer: &str) -> Option
 const PUBLISH: &str = "leave it out: a new form is a draft, and `forms publish` or PATCH with `{\"status\":\"published\"}` publishes it";
 
 /// How `value` is written where a text is asked for.
-pub(super) fn quoted(value: &Value) -> Option<String> {
+pub(in crate::domain) fn quoted(value: &Value) -> Option<String> {
     match value {
         Value::Bool(_) | Value::Number(_) => Some(format!("quote it: \"{value}\"")),
         Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
@@ -261,7 +261,7 @@ fn boolean(value: &Value) -> Option<String> {
 }
 
 /// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.
-pub(super) fn read_text(
+pub(in crate::domain) fn read_text(
     value: &Value,
     pointer: &str,
     name: &str,

@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::budget::Budget;
-use super::condition::{Asked, refuse_impossible};
-use super::fields::Fields;
-use super::form::{Status, give_ids};
-use super::json::Value;
-use super::limits::Limits;
-use super::question::{MAX_DESCRIPTION, Question, QuestionDraft};
-use super::settings::Settings;
-use super::slug::is_slug;
-use super::violation::{Rule, Violation, join, shortened, without_violations};
+use crate::domain::condition::{Asked, refuse_impossible};
+use crate::domain::form::settings::Settings;
+use crate::domain::form::slug::is_slug;
+use crate::domain::form::{Status, give_ids};
+use crate::domain::json::Value;
+use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation, join, shortened, without_violations};
 
 /// Members of a form that only the server sets.
 const READ_ONLY: [&str; 8] = [

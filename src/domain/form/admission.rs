@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::form::{Form, Status};
-use super::settings::Settings;
-use super::violation::Violation;
 use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::form::settings::Settings;
+use crate::domain::form::{Form, Status};
+use crate::domain::validation::violation::Violation;
 use crate::id::FormId;
 
 /// An expected "no". Nothing has happened, and the caller is told why.

@@ -1,9 +1,9 @@
 //! Metadata of a submission: what its sender keeps beside the answers, as names and texts that no question asks for.
 
-use super::fields::control_character;
-use super::json::Value;
-use super::limits::Limits;
-use super::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use crate::domain::json::Value;
+use crate::domain::validation::fields::control_character;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, join};
 
 /// Names that the metadata of one submission has at most.
 pub const MAX_METADATA: usize = 20;
