@@ -67,17 +67,36 @@ fn read_plain(name: &str) -> (Kind, Vec<String>) {
 }
 
 #[test]
-fn the_readme_shows_the_tables_of_the_code() {
-    let text = document("README.md");
-    let text = with_block(&text, "exit codes", &exit_codes());
-    let text = with_block(&text, "questions", &questions());
-    assert_golden("../../../README.md", &text);
+fn the_docs_show_the_tables_of_the_code() {
+    let files = document("docs/form-files.md");
+    assert_golden("../../../docs/form-files.md", &with_block(&files, "questions", &questions()));
+    let errors = with_block(&document("docs/errors.md"), "codes", &codes());
+    let errors = with_block(&errors, "rules", &rules());
+    assert_golden("../../../docs/errors.md", &with_block(&errors, "exit codes", &exit_codes()));
 }
 
+/// The form whose problems the README shows.
+const WRONG: &str = "title: Lunch order
+questions:
+  - id: dish
+    type: single_choise
+    title: What would you like?
+    options: [soup, salad]
+  - type: rating
+    title: How was it last week?
+    required: yes please
+";
+
 #[test]
-fn every_code_and_rule_is_in_the_docs() {
-    let text = with_block(&document("docs/errors.md"), "codes", &codes());
-    assert_golden("../../../docs/errors.md", &with_block(&text, "rules", &rules()));
+fn the_readme_shows_what_the_command_prints() {
+    let text = document("README.md");
+    let home = Home::new();
+    home.write("lunch.yaml", WRONG);
+    let printed = home.run(&["validate", "lunch.yaml"]).expect(6).stderr;
+    let (before, rest) = text.split_once("$ forms validate lunch.yaml\n").unwrap();
+    let (_, after) = rest.split_once("```").unwrap();
+    let filled = format!("{before}$ forms validate lunch.yaml\n{printed}```{after}");
+    assert_golden("../../../README.md", &filled);
 }
 
 /// The blocks of `text` that begin with the line ```` ```language ````.
@@ -159,33 +178,40 @@ fn parse_with_pyyaml(name: &str, text: &str) {
 }
 
 #[test]
-fn the_examples_and_the_readme_are_yaml_for_other_parsers_too() {
+fn the_examples_and_the_docs_are_forms_and_yaml_for_other_parsers_too() {
     let mut examples = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap() {
         let path = entry.unwrap().path();
         parse_with_pyyaml(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
         examples += 1;
     }
-    let text = document("README.md");
-    let blocks = blocks(&text, "yaml");
-    blocks.iter().for_each(|block| parse_with_pyyaml("README.md", block));
-    assert!(examples >= 10 && blocks.len() >= 2, "{examples} examples, {} blocks", blocks.len());
+    let home = Home::new();
+    let mut forms = 0;
+    for name in ["README.md", "docs/form-files.md"] {
+        for block in blocks(&document(name), "yaml") {
+            parse_with_pyyaml(name, block);
+            home.write("form.yaml", block);
+            assert_eq!(home.ok(&["validate", "form.yaml"]), "form.yaml: ok\n", "{name}");
+            forms += 1;
+        }
+    }
+    assert!(examples >= 10 && forms >= 3, "{examples} examples, {forms} forms");
 }
 
 #[test]
 fn the_first_minute_works_word_for_word() {
     let scene = block_with(&document("README.md"), "forms serve");
     // Any free port, and the server's own line kept apart; the first command does not wait for the server.
-    let scene =
-        scene.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 & trap 'kill $!' EXIT");
-    let said = run(&scene);
+    let scene = scene.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 &");
+    let said = run(&(scene + "wait\n"));
     assert!(said.ends_with("\nhello\n"), "{said}");
 }
 
 #[test]
 fn the_first_minute_works_without_a_server() {
     let scene = block_with(&document("README.md"), "forms serve");
-    let scene: String = scene.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let lines = scene.lines().filter(|line| !line.starts_with("forms serve") && !line.starts_with("kill"));
+    let scene: String = lines.map(|line| format!("{line}\n")).collect();
     let said = run(&scene.replace("forms ", "forms --data ./store "));
     assert!(said.ends_with("\nhello\n"), "{said}");
 }
