@@ -1,82 +1,83 @@
 //! `forms`: build forms and collect answers, from a file, a script or any HTTP client.
 //!
-//! One executable is a command line and a self-hosted server. This page is its architecture: what lives where, what may
-//! know of what, and where to put something new.
+//! One executable is a command line and a self-hosted server. This page is its architecture: where things are, which
+//! module may import which, and where to add something.
 //!
-//! # The way of one request
+//! # Data flow
 //!
 //! ```text
-//!  HTTP request ── http            extract, call, shape the answer; no `if` about forms
+//!  HTTP request ── http            extract, call, shape the response; no `if` about forms
 //!                   │  call
 //!                   ▼
-//!                  app             who may do it; check in parallel; ask the store for one decision
+//!                  app             authorise; validate in parallel; ask the store for one decision
 //!                   │        ▲
 //!       domain (pure rules) ─┘     check(answers), change(form), admit(submission)
 //!                   │
 //!                   ▼
-//!                  store           load what the decision needs, ask the domain, write what it says: all or nothing
+//!                  store           load what the decision needs, call the domain, write the result: all or nothing
 //!                   └─ sled        one writer thread: journal frame, fdatasync, index, answer
 //!
 //!  forms <command> ── cli ── client ── over HTTP, or the same router in this process (`--data`)
-//!  forms serve     ── cli ── server ── store → app → router → accept loop, until told to stop
+//!  forms serve     ── cli ── server ── store → app → router → accept loop, until a signal stops it
 //! ```
 //!
-//! # The rooms
+//! # Modules
 //!
-//! | Room | Is for | Knows nothing of |
+//! | Module | Purpose | Knows nothing of |
 //! |---|---|---|
-//! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never asked for | everything else |
-//! | [`process`] | how many files this process may open, whether another still lives | everything else |
+//! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never global | everything else |
+//! | [`process`] | open file limits, free disk space, whether another process lives | everything else |
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
-//! | [`keyed_semaphore`] | how many of something an id may have at a time | everything else |
-//! | [`domain`] | the rules, as pure functions of plain values | time, files, HTTP, stores |
-//! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | who sends it |
-//! | [`store`] | where state lives: one trait of whole business steps, and who keeps it | HTTP, callers |
+//! | [`keyed_semaphore`] | a limit of permits for each id | everything else |
+//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `pattern`, `json`, `validation` | time, files, HTTP, stores |
+//! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | transport |
+//! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
 //! | [`app`] | use cases: authorise, validate, ask for one decision | HTTP, how a store works |
-//! | [`http`] | routes, keys, limits, problem documents, our own accept loop | how a store works |
-//! | [`config`] | the server's settings and their defaults | who reads them |
-//! | [`server`] | puts store, app and router together, and takes them apart | forms |
-//! | [`client`] | one method an operation, over HTTP or in process | terminals |
-//! | [`cli`] | commands, files, output, prompts | how anything is done |
+//! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
+//! | [`config`] | the server's settings and their defaults | everything but limits |
+//! | [`server`] | composition: store, app and router, put together and taken apart | forms |
+//! | [`client`] | one method for each operation, over HTTP or in process | terminals |
+//! | [`cli`] | `commands`, and what they share: `input`, `output`, `connection` | the rules' details |
 //!
-//! `tests/it/layers.rs` holds the code to this, and keeps each large crate in the rooms named there.
+//! `tests/it/layers.rs` enforces this table, keeps each large crate in the modules named there, and refuses import circles
+//! between files of different folders.
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! * Nobody is told of success before it is durable, and nobody can read what is not durable.
-//! * The journal is the truth. The index is believed only with proof, and can be thrown away at any time.
+//! * Success is reported once it is durable, and nothing is readable before.
+//! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
-//! * Answers are kept and given back as the text that was sent.
+//! * Answers are stored and returned as the text that was sent.
 //! * A cache holds what never changes: a form's version, compiled; a row with the very bytes it was decoded from.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
-//! * Time, ids and randomness come in as arguments, so every rule can be tested by a table.
-//! * Only `cli::output` prints; only `main` ends the process, but for the store when it can promise nothing more.
+//! * Time, ids and randomness are arguments, so every rule can be tested by a table.
+//! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.
 //!
-//! # Words
+//! # Glossary
 //!
-//! | Word | Meaning |
+//! | Term | Meaning |
 //! |---|---|
-//! | workspace | owner of forms and keys; nothing is seen across its border |
+//! | workspace | owner of forms and keys; the boundary of visibility |
 //! | form | title, questions, status (`draft`, `published`) |
-//! | slug | the name an author gives a form; it stands wherever the form's id may |
+//! | slug | the author's name for a form, usable wherever its id is |
 //! | question | one item of a form, with an id (`q1`) and a kind (in JSON `type`) |
 //! | answer | the value given for a question id |
-//! | condition | what must hold of earlier answers for a question to be asked, or to be required |
+//! | condition | tests on earlier answers that decide whether a question is asked or required |
 //! | submission | one accepted set of answers |
-//! | edit | a change of a submission after it was stored; what edits replace is its history |
+//! | edit | a change of a stored submission; replaced answers are its history |
 //! | API key | credential of a workspace, with scopes; shown once |
-//! | caller | a key that was proved, with its workspace and scopes |
+//! | caller | an authenticated key with its workspace and scopes |
 //! | problem, code, violation | error document, its stable code, one broken rule in it |
 //!
 //! # Where to add something
 //!
-//! | Add | Touch | Who tells you what is missing |
+//! | Add | Touch | Reported by |
 //! |---|---|---|
-//! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its settings in `draft.rs` | the tests over all kinds |
-//! | a route | a handler in `http/`, its name in the `routes!` list, a use case in `app/`, a method in `client` once a command needs it | the golden OpenAPI document |
-//! | a command | a variant and an arm in `cli/` | clap's own checks; the help sweep; golden man pages |
+//! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
+//! | a route | a handler in `http/routes/`, its line in `routes::operations`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
+//! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
-//! | a problem code | a row in `api/problem.rs`, an arm in `http/problem.rs` | the compiler; the test that each code is reached |
+//! | a problem code | a row in `api/problem.rs`, an arm in `http/wire/problem.rs` | the compiler; the test that each code is reached |
 
 pub mod api;
 pub mod app;
