@@ -4,7 +4,7 @@ use crate::domain::form::admission::Refusal;
 
 /// The revisions that a change may meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedRevision {
     /// Whatever has become of it.
     #[default]
     Any,
@@ -12,11 +12,11 @@ pub enum Expected {
     OneOf(Vec<u64>),
 }
 
-impl Expected {
+impl ExpectedRevision {
     /// Refuses what has moved on, to `revision`.
     pub fn check(&self, revision: u64) -> Result<(), Refusal> {
         match self {
-            Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::Moved),
+            Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::PreconditionFailed),
             Self::Any | Self::OneOf(_) => Ok(()),
         }
     }

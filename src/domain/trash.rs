@@ -2,10 +2,10 @@
 
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::Form;
-use crate::domain::form::admission::{Refusal, Shut};
+use crate::domain::form::admission::{AcceptingReason, Refusal};
 
 /// What went to the trash before this moment is to be erased at `now`, if it stays for `days`.
-pub fn horizon(now: Timestamp, days: u32) -> Timestamp {
+pub fn cutoff(now: Timestamp, days: u32) -> Timestamp {
     Timestamp::from_millis(now.millis() - i64::from(days) * DAY_MILLIS)
 }
 
@@ -49,16 +49,16 @@ impl Form {
         }
     }
 
-    /// Whether it went to the trash before `horizon`.
-    pub fn is_due(&self, horizon: Timestamp) -> bool {
-        self.deleted_at.is_some_and(|deleted| deleted < horizon)
+    /// Whether it went to the trash before `cutoff`.
+    pub fn is_due(&self, cutoff: Timestamp) -> bool {
+        self.deleted_at.is_some_and(|deleted| deleted < cutoff)
     }
 
     /// Refuses to take a submission back among the `responses` it has, where `max_responses` leaves no room. Whether new
     /// ones are taken does not matter: this one was.
-    pub fn seat(&self, responses: u64) -> Result<(), Refusal> {
+    pub fn check_capacity(&self, responses: u64) -> Result<(), Refusal> {
         match self.settings.max_responses {
-            Some(most) if responses >= most => Err(Refusal::shut(self, Shut::Full)),
+            Some(most) if responses >= most => Err(Refusal::not_accepting(self, AcceptingReason::Full)),
             Some(_) | None => Ok(()),
         }
     }

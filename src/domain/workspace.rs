@@ -91,12 +91,12 @@ impl Deref for Caller {
 
 impl Caller {
     /// Who has shown `key`.
-    pub fn proved(key: Arc<ApiKey>) -> Self {
+    pub fn authenticated(key: Arc<ApiKey>) -> Self {
         Self(key)
     }
 
     /// Whether one of the key's scopes includes `needed`.
-    pub fn may(&self, needed: Scope) -> bool {
+    pub fn has_scope(&self, needed: Scope) -> bool {
         self.scopes.iter().any(|scope| scope.includes(needed))
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::settings::Settings;
-use crate::domain::form::{Form, Status};
+use crate::domain::form::{Form, FormStatus};
 use crate::domain::validation::violation::Violation;
 use crate::id::FormId;
 
@@ -14,15 +14,15 @@ use crate::id::FormId;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The form takes no answers now.
-    Shut {
-        why: Shut,
+    NotAccepting {
+        reason: AcceptingReason,
         /// What its author has to say about that.
         message: Option<String>,
     },
     /// A form that asks for no answer cannot be published.
     NoQuestions,
     /// The form or the submission is at another revision than the change was made for.
-    Moved,
+    PreconditionFailed,
     /// Another form, the `holder`, has the slug.
     SlugTaken { slug: String, holder: FormId },
     /// What is to be restored is not in the trash.
@@ -38,7 +38,7 @@ pub enum Refusal {
 /// Why a form takes no answers now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shut {
+pub enum AcceptingReason {
     /// It is a draft.
     Draft,
     /// It was closed by hand.
@@ -51,7 +51,7 @@ pub enum Shut {
     Full,
 }
 
-impl Shut {
+impl AcceptingReason {
     /// All reasons.
     pub const ALL: [Self; 5] = [Self::Draft, Self::Closed, Self::NotOpenYet, Self::Expired, Self::Full];
 
@@ -74,7 +74,7 @@ impl Shut {
     }
 }
 
-impl fmt::Display for Shut {
+impl fmt::Display for AcceptingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -82,8 +82,8 @@ impl fmt::Display for Shut {
 
 impl Refusal {
     /// `form` takes no answers.
-    pub fn shut(form: &Form, why: Shut) -> Self {
-        Self::Shut { why, message: why.message(&form.settings) }
+    pub fn not_accepting(form: &Form, reason: AcceptingReason) -> Self {
+        Self::NotAccepting { reason, message: reason.message(&form.settings) }
     }
 
     /// The slug `slug` belongs to the form `holder` already.
@@ -94,31 +94,31 @@ impl Refusal {
 
 /// What an earlier request with the same idempotency key did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remembered {
+pub struct IdempotencyRecord {
     /// Hash of its body and query.
     pub body: u128,
     /// The binary form of the id of what it made; shorter ids are padded in front. Of the restore of a submission, how
     /// often that had been edited.
-    pub made: u128,
+    pub result: u128,
     /// When it did.
     pub at: Timestamp,
 }
 
 /// How long the success of a request with an idempotency key is remembered.
-pub const MEMORY_MILLIS: i64 = DAY_MILLIS;
+pub const IDEMPOTENCY_RECORD_MILLIS: i64 = DAY_MILLIS;
 
-impl Remembered {
+impl IdempotencyRecord {
     /// What to do with a request whose body and query have the hash `body`: `None` if this memory has expired, else
     /// this memory to answer from, or the refusal of another body.
-    pub fn answer(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
-        let forgotten = now.millis() >= self.at.millis() + MEMORY_MILLIS;
+    pub fn replay(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
+        let forgotten = now.millis() >= self.at.millis() + IDEMPOTENCY_RECORD_MILLIS;
         (!forgotten).then_some(if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
     }
 }
 
 /// What the decision about a new submission needs to know.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct AdmissionInput<'a> {
     /// The form as it is now.
     pub form: &'a Form,
     /// How many submissions it has.
@@ -126,43 +126,43 @@ pub struct Seen<'a> {
     /// The revision of the form against which the answers were checked.
     pub checked_revision: u64,
     /// The earlier request with the same idempotency key, and the hash of this one's body.
-    pub earlier: Option<(Remembered, u128)>,
+    pub earlier: Option<(IdempotencyRecord, u128)>,
 }
 
 /// What to do with a submission that nothing stands against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Admission {
     /// Store it.
     Store,
     /// It was stored before.
-    Replay(Remembered),
+    Replay(IdempotencyRecord),
     /// It was checked against another revision of the form: check again.
     Recheck,
 }
 
 /// Decides about a submission whose answers were checked. An earlier success comes first: the retry of what was
 /// stored meets that, whatever the form has become since.
-pub fn admit(seen: &Seen<'_>, now: Timestamp) -> Result<Verdict, Refusal> {
-    if let Some(answer) = seen.earlier.and_then(|(earlier, body)| earlier.answer(body, now)) {
-        return answer.map(Verdict::Replay);
+pub fn admit(input: &AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Refusal> {
+    if let Some(answer) = input.earlier.and_then(|(earlier, body)| earlier.replay(body, now)) {
+        return answer.map(Admission::Replay);
     }
-    if seen.form.revision != seen.checked_revision {
-        return Ok(Verdict::Recheck);
+    if input.form.revision != input.checked_revision {
+        return Ok(Admission::Recheck);
     }
-    accepting(seen.form, seen.responses, now)
-        .map(|()| Verdict::Store)
-        .map_err(|why| Refusal::shut(seen.form, why))
+    accepting(input.form, input.responses, now)
+        .map(|()| Admission::Store)
+        .map_err(|why| Refusal::not_accepting(input.form, why))
 }
 
 /// Whether `form`, which has `responses` submissions, takes answers at `now`; why not, if not.
-pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), Shut> {
+pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), AcceptingReason> {
     let settings = &form.settings;
     let refusals = [
-        (form.status == Status::Draft, Shut::Draft),
-        (settings.is_closed(), Shut::Closed),
-        (settings.opens_at.is_some_and(|opens| now < opens), Shut::NotOpenYet),
-        (settings.closes_at.is_some_and(|closes| now >= closes), Shut::Expired),
-        (settings.max_responses.is_some_and(|most| responses >= most), Shut::Full),
+        (form.status == FormStatus::Draft, AcceptingReason::Draft),
+        (settings.is_closed(), AcceptingReason::Closed),
+        (settings.opens_at.is_some_and(|opens| now < opens), AcceptingReason::NotOpenYet),
+        (settings.closes_at.is_some_and(|closes| now >= closes), AcceptingReason::Expired),
+        (settings.max_responses.is_some_and(|most| responses >= most), AcceptingReason::Full),
     ];
     refusals.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| Err(why))
 }

@@ -1,19 +1,19 @@
 //! Which forms a list has.
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Shut, accepting};
-use crate::domain::form::{Form, Status};
+use crate::domain::form::admission::{AcceptingReason, accepting};
+use crate::domain::form::{Form, FormStatus};
 
 /// What is asked of every form in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormFilter {
     /// Those in the trash instead of those outside it.
     pub trashed: bool,
-    pub status: Option<Status>,
+    pub status: Option<FormStatus>,
     /// Stands in the title, in capitals or not.
     pub title: Option<String>,
     /// Why they do not accept answers, at this time.
-    pub accepting_reason: Option<(Shut, Timestamp)>,
+    pub accepting_reason: Option<(AcceptingReason, Timestamp)>,
 }
 
 impl FormFilter {
@@ -31,12 +31,12 @@ impl FormFilter {
     }
 
     /// Whether all forms in the trash, or all outside it, are in the list.
-    pub fn takes_all(&self) -> bool {
+    pub fn matches_all(&self) -> bool {
         self.status.is_none() && self.title.is_none() && self.accepting_reason.is_none()
     }
 
     /// The moment that gives `form` its place in the list.
-    pub fn moment(&self, form: &Form) -> Timestamp {
+    pub fn sort_key(&self, form: &Form) -> Timestamp {
         form.deleted_at.filter(|_| self.trashed).unwrap_or(form.created_at)
     }
 }

@@ -20,7 +20,7 @@ impl Version {
         let mut page_condition = None;
         for question in &self.questions {
             if question.kind.begins_page() {
-                page_condition = question.show_if.as_ref().map(in_words);
+                page_condition = question.show_if.as_ref().map(describe_condition);
             }
             let Some(id) = question.id.as_deref().filter(|_| question.kind.rules().takes_answer()) else {
                 continue;
@@ -46,7 +46,8 @@ impl Version {
 fn property(question: &Question, page_condition: Option<&str>) -> Value {
     let mut members = vec![("title".to_owned(), question.title.as_str().into())];
     members.extend(
-        describe(question, page_condition).map(|text| ("description".to_owned(), Value::String(text))),
+        describe_question(question, page_condition)
+            .map(|text| ("description".to_owned(), Value::String(text))),
     );
     match question.kind.rules().schema() {
         Value::Object(rules) => members.extend(rules),
@@ -57,9 +58,9 @@ fn property(question: &Question, page_condition: Option<&str>) -> Value {
 }
 
 /// `condition` in words, as many as fit: that of a page is repeated for each of its questions.
-fn in_words(condition: &Condition) -> String {
+fn describe_condition(condition: &Condition) -> String {
     const MOST: usize = 500;
-    let words = condition.words();
+    let words = condition.describe();
     match words.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
@@ -67,12 +68,12 @@ fn in_words(condition: &Condition) -> String {
 }
 
 /// The description of `question`, and when it is asked and must be answered.
-fn describe(question: &Question, page_condition: Option<&str>) -> Option<String> {
-    let own = question.show_if.as_ref().map(in_words);
+fn describe_question(question: &Question, page_condition: Option<&str>) -> Option<String> {
+    let own = question.show_if.as_ref().map(describe_condition);
     let shown =
-        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("Asked only if {words}."));
+        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("LintInput only if {words}."));
     let needed = question.required_if.as_ref().filter(|_| !question.required);
-    let needed = needed.map(|condition| format!("Required if {}.", in_words(condition)));
+    let needed = needed.map(|condition| format!("Required if {}.", describe_condition(condition)));
     let parts: Vec<_> = question.description.clone().into_iter().chain(shown).chain(needed).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::domain::condition::refuse_impossible;
+use crate::domain::condition::lint_conditions;
 use crate::domain::form::admission::Refusal;
-use crate::domain::form::definition::{Change, Definition};
+use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::json::{self, Value};
 use crate::domain::question::{Question, QuestionDraft};
@@ -28,12 +28,12 @@ use crate::id::{FormId, WorkspaceId};
 /// Whether a form takes answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum FormStatus {
     Draft,
     Published,
 }
 
-impl Status {
+impl FormStatus {
     /// All statuses.
     pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
 
@@ -51,7 +51,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for FormStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -68,7 +68,7 @@ pub struct Form {
     /// The name its author gave it; no other form of the workspace outside the trash has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
-    pub status: Status,
+    pub status: FormStatus,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
     /// Moves with every change of the form. Answers do not move it.
@@ -98,7 +98,7 @@ pub struct Version {
 
 /// The same, as it is kept and shown: to check answers, its questions would have to be read, which may take long.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct WrittenVersion {
+pub struct StoredVersion {
     /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
@@ -107,7 +107,7 @@ pub struct WrittenVersion {
 }
 
 /// The ids of questions that were removed from a form; none is given to another question.
-pub type Retired = BTreeSet<String>;
+pub type RetiredIds = BTreeSet<String>;
 
 /// A form after an edit.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ pub struct EditedForm {
     /// The new questions, if they changed.
     pub version: Option<Version>,
     /// All retired ids, if they are more now.
-    pub retired: Option<Retired>,
+    pub retired: Option<RetiredIds>,
 }
 
 impl Form {
@@ -134,7 +134,7 @@ impl Form {
             title,
             description,
             slug,
-            status: Status::Draft,
+            status: FormStatus::Draft,
             settings,
             revision: 1,
             version: 1,
@@ -154,8 +154,8 @@ impl Form {
     pub fn change(
         &self,
         current: &Version,
-        retired: &Retired,
-        change: &Change,
+        retired: &RetiredIds,
+        change: &FormPatch,
         now: Timestamp,
     ) -> Result<Option<EditedForm>, Refusal> {
         let mut form = self.clone();
@@ -169,7 +169,7 @@ impl Form {
         }
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)
-                .filter(|questions| !same(questions, &current.questions)),
+                .filter(|questions| !is_same_questions(questions, &current.questions)),
             None => None,
         };
         let retired = match &questions {
@@ -178,12 +178,12 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let asks = questions.as_ref().unwrap_or(&current.questions);
-        if form.status == Status::Published
+        if form.status == FormStatus::Published
             && !asks.iter().any(|question| question.kind.rules().takes_answer())
         {
             return Err(Refusal::NoQuestions);
         }
-        if form.status == Status::Published && self.status == Status::Draft {
+        if form.status == FormStatus::Published && self.status == FormStatus::Draft {
             form.published_at = Some(now);
         }
         let version = questions.map(|questions| Version::new(self.version + 1, now, questions));
@@ -197,15 +197,15 @@ impl Form {
     }
 }
 
-impl WrittenVersion {
+impl StoredVersion {
     /// Reads the questions with the code that read their author's text, but without its limits: what was accepted once is
     /// accepted again. Compiles their patterns, which may take long. `None` if they cannot be read.
     pub fn read(&self) -> Option<Version> {
         let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
-        let mut budget = Budget::new(&Limits::BOUNDLESS);
+        let mut budget = Budget::new(&Limits::UNLIMITED);
         let question = |(place, item)| {
             let draft = QuestionDraft::read(item, "", place, &mut budget, &mut Vec::new());
-            draft.and_then(QuestionDraft::kept)
+            draft.and_then(QuestionDraft::into_question)
         };
         let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
         Some(Version::new(self.number, self.created_at, questions))
@@ -220,7 +220,7 @@ impl Version {
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
         let (mut pattern_bytes, mut searches) = (0, false);
         for question in &questions {
-            question.each_text_search(&mut |pattern| {
+            question.for_each_text_search(&mut |pattern| {
                 searches = true;
                 pattern_bytes += pattern.map_or(0, |pattern| pattern.size() + PATTERN_OVERHEAD);
             });
@@ -239,25 +239,25 @@ impl Version {
     }
 
     /// The questions in canonical form, as they are kept and shown.
-    pub fn written(&self) -> WrittenVersion {
+    pub fn to_stored(&self) -> StoredVersion {
         let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
-        WrittenVersion { number: self.number, created_at: self.created_at, questions }
+        StoredVersion { number: self.number, created_at: self.created_at, questions }
     }
 
     /// The questions that `drafts` describe, in place of these.
-    fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
+    fn replace(&self, retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
         let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
-        let ids = give_ids(&wanted, &given);
-        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
+        let ids = assign_ids(&wanted, &given);
+        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
         let mut violations = Vec::new();
-        refuse_impossible(questions.iter().map(Question::asked), &mut violations);
+        lint_conditions(questions.iter().map(Question::lint_input), &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
     /// All retired ids once `questions` have replaced these; `None` if none of these goes.
-    fn retire(&self, retired: &Retired, questions: &[Question]) -> Result<Option<Retired>, Refusal> {
+    fn retire(&self, retired: &RetiredIds, questions: &[Question]) -> Result<Option<RetiredIds>, Refusal> {
         let kept: HashSet<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
         let mut all = retired.clone();
         all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
@@ -278,7 +278,7 @@ impl Version {
 
 /// The ids of questions, which are `wanted` by their authors and needed where there can be an answer: the author's id,
 /// else, if one is needed, the next free `q1`, `q2`, ... that was never `given`.
-pub(in crate::domain) fn give_ids(
+pub(in crate::domain) fn assign_ids(
     wanted: &[(Option<&str>, bool)],
     given: &HashSet<&str>,
 ) -> Vec<Option<String>> {
@@ -293,7 +293,7 @@ pub(in crate::domain) fn give_ids(
     wanted.iter().map(give).collect()
 }
 
-fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
+fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
     let violations: Vec<_> = drafts
         .iter()
         .enumerate()
@@ -302,14 +302,14 @@ fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Ref
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");
             let message = format!("`{id}` belonged to a question that was removed");
-            Violation::new(pointer, Rule::RetiredQuestionId, message).about(id).help("choose another id")
+            Violation::new(pointer, Rule::RetiredQuestionId, message).question(id).help("choose another id")
         })
         .collect();
     if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
 }
 
 /// Whether two lists of questions are the same in canonical form.
-fn same(one: &[Question], other: &[Question]) -> bool {
+fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
     let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
     canonical(one) == canonical(other)
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation, shortened, without_violations};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
 
 /// Characters that a message has at most.
 const MAX_MESSAGE: usize = 2_000;
@@ -85,7 +85,7 @@ impl Settings {
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
         match json::parse(&merged).expect("what was written as JSON can be read") {
             Value::Null => Ok(Self::default()),
-            merged => without_violations(|violations| Self::read(&merged, violations)),
+            merged => collect_violations(|violations| Self::read(&merged, violations)),
         }
     }
 
@@ -107,8 +107,8 @@ impl Settings {
             && closes < opens
         {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
-            let violation = Violation::new(fields.at("closes_at"), Rule::InvalidRange, message);
-            let opens = fields.at("opens_at");
+            let violation = Violation::new(fields.pointer_to("closes_at"), Rule::InvalidRange, message);
+            let opens = fields.pointer_to("opens_at");
             fields.report(violation.related(opens));
         }
         fields.close(&[]);
@@ -124,9 +124,9 @@ impl UnknownAnswers {
             "drop" => Some(Self::Drop),
             other => {
                 let message = format!("`{}` is not a valid `unknown_answers`", shortened(other));
-                let pointer = fields.at("unknown_answers");
+                let pointer = fields.pointer_to("unknown_answers");
                 let violation = Violation::new(pointer, Rule::InvalidRange, message);
-                fields.report(violation.allowing(other, ["reject", "drop"]));
+                fields.report(violation.allowed(other, ["reject", "drop"]));
                 None
             }
         }

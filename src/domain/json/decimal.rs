@@ -15,7 +15,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// The value of `text`, which is a JSON number.
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all = format!("{}{fraction}", whole.trim_start_matches('-'));
@@ -47,7 +47,7 @@ impl Decimal {
     }
 
     /// Orders values by their distance from zero, itself not among them: where the first digit stands, then the digits.
-    fn size(&self) -> (i64, &str) {
+    fn magnitude(&self) -> (i64, &str) {
         (self.power.saturating_add(self.digits.len() as i64), &self.digits)
     }
 
@@ -65,8 +65,13 @@ impl Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_size =
-            || if self.negative { other.size().cmp(&self.size()) } else { self.size().cmp(&other.size()) };
+        let by_size = || {
+            if self.negative {
+                other.magnitude().cmp(&self.magnitude())
+            } else {
+                self.magnitude().cmp(&other.magnitude())
+            }
+        };
         self.sign().cmp(&other.sign()).then_with(by_size)
     }
 }
@@ -104,12 +109,12 @@ impl Steps {
     }
 
     /// Whether `value` is one of them.
-    pub fn reach(&self, value: &Decimal) -> bool {
+    pub fn contains(&self, value: &Decimal) -> bool {
         value.remainder(self.unit, self.step) == Some(self.start)
     }
 
     /// Whether 0 is one of them, so that they are the multiples of the step.
-    pub fn reach_zero(&self) -> bool {
+    pub fn contains_zero(&self) -> bool {
         self.start == 0
     }
 }
@@ -142,12 +147,12 @@ mod tests {
         ];
         for (place, one) in ascending.iter().enumerate() {
             for (other_place, other) in ascending.iter().enumerate() {
-                let order = Decimal::read(one).cmp(&Decimal::read(other));
+                let order = Decimal::parse(one).cmp(&Decimal::parse(other));
                 assert_eq!(order, place.cmp(&other_place), "{one} {other}");
             }
         }
         for (one, other) in [("1.0", "1"), ("10", "1e1"), ("0.50e1", "5"), ("-0", "0"), ("0e99", "0.000")] {
-            assert_eq!(Decimal::read(one), Decimal::read(other));
+            assert_eq!(Decimal::parse(one), Decimal::parse(other));
         }
     }
 
@@ -169,12 +174,12 @@ mod tests {
             ("0", "0.25", "1e-99999999999999999999", false),
             ("0", "0.25", "0", true),
         ] {
-            let [start, step, value] = [start, step, value].map(Decimal::read);
+            let [start, step, value] = [start, step, value].map(Decimal::parse);
             let steps = Steps::new(&start, &step).unwrap();
-            assert_eq!(steps.reach(&value), reached, "{start:?} {step:?} {value:?}");
+            assert_eq!(steps.contains(&value), reached, "{start:?} {step:?} {value:?}");
         }
         for (start, step) in [("0", "0"), ("0", "-1"), ("0", "1e-31"), ("1e-31", "1"), ("0.5", "1e19")] {
-            assert_eq!(Steps::new(&Decimal::read(start), &Decimal::read(step)), None, "{start} {step}");
+            assert_eq!(Steps::new(&Decimal::parse(start), &Decimal::parse(step)), None, "{start} {step}");
         }
     }
 }

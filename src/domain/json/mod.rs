@@ -62,7 +62,7 @@ impl Number {
 
     /// The value to the last digit written.
     pub fn exact(&self) -> Decimal {
-        Decimal::read(&self.text)
+        Decimal::parse(&self.text)
     }
 
     /// Whether it is less than, equal to or greater than `other`: by value, exactly. The texts decide where the nearest
@@ -187,7 +187,7 @@ impl Value {
 
     /// The value as it is said among others: a text without its quotes, unless it could not be told from what stands
     /// beside it.
-    pub fn said(&self) -> String {
+    pub fn display_text(&self) -> String {
         let blurs = |found: char| found.is_whitespace() || found.is_control() || ",\"()".contains(found);
         match self {
             Self::String(text) if !text.is_empty() && !text.contains(blurs) => text.clone(),

@@ -1,6 +1,6 @@
 //! Text to [`Value`], in one pass: what a submission's body goes through.
 //!
-//! Most objects have few members, so few names are compared with each other rather than hashed.
+//! Most objects have few members, so few keys are compared with each other rather than hashed.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::domain::json::{MAX_DEPTH, Number, Object, Value};
 
 /// Members up to which a name is compared with each before it.
-const FEW: usize = 16;
+const LINEAR_SEARCH_MEMBERS: usize = 16;
 
 /// Why a text is no JSON, and where: lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,11 +72,11 @@ impl Parser<'_> {
     /// The members of the object that begins here; tells `place` where the value of each stands.
     fn members(&mut self, mut place: impl FnMut(Range<usize>)) -> Result<Object, SyntaxError> {
         let mut members = Object::new();
-        let mut names = Names::default();
+        let mut keys = KeySet::default();
         self.enter()?;
         let mut more = !self.leave(b'}');
         while more {
-            let key = self.key(&members, &mut names)?;
+            let key = self.key(&members, &mut keys)?;
             self.space();
             if !self.skip(b':') {
                 return Err(self.error("expected `:`"));
@@ -92,13 +92,13 @@ impl Parser<'_> {
     }
 
     /// The name that begins here, if none of `members` has it.
-    fn key(&mut self, members: &Object, names: &mut Names) -> Result<String, SyntaxError> {
+    fn key(&mut self, members: &Object, keys: &mut KeySet) -> Result<String, SyntaxError> {
         let from = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a member's name in quotes"));
         }
         let key = self.string()?;
-        if names.hold(members, &key) {
+        if keys.is_duplicate(members, &key) {
             return Err(self.error_at(from, &format!("the key `{key}` appears twice in one object")));
         }
         Ok(key)
@@ -155,11 +155,11 @@ impl Parser<'_> {
             _ => return Err(self.error("expected a digit")),
         }
         if self.skip(b'.') {
-            self.some_digits()?;
+            self.required_digits()?;
         }
         if self.skip(b'e') || self.skip(b'E') {
             let _sign = self.skip(b'+') || self.skip(b'-');
-            self.some_digits()?;
+            self.required_digits()?;
         }
         let text = &self.text[from..self.at];
         let value: f64 = text.parse().expect("a JSON number is a Rust number");
@@ -170,7 +170,7 @@ impl Parser<'_> {
         Ok(Value::Number(Number { text: text.into(), value: if value == 0.0 { 0.0 } else { value } }))
     }
 
-    fn some_digits(&mut self) -> Result<(), SyntaxError> {
+    fn required_digits(&mut self) -> Result<(), SyntaxError> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.error("expected a digit"));
         }
@@ -221,18 +221,18 @@ impl Parser<'_> {
     }
 }
 
-/// The names of an object's members, where there are too many to compare each with all.
+/// The keys of an object's members, where there are too many to compare each with all.
 #[derive(Default)]
-struct Names(Option<HashSet<String>>);
+struct KeySet(Option<HashSet<String>>);
 
-impl Names {
+impl KeySet {
     /// Whether one of `members` is called `key`. Is asked for every key in turn.
-    fn hold(&mut self, members: &Object, key: &str) -> bool {
-        if members.len() < FEW {
+    fn is_duplicate(&mut self, members: &Object, key: &str) -> bool {
+        if members.len() < LINEAR_SEARCH_MEMBERS {
             return members.iter().any(|(name, _)| name == key);
         }
-        let names = || members.iter().map(|(name, _)| name.clone()).collect();
-        !self.0.get_or_insert_with(names).insert(key.to_owned())
+        let keys = || members.iter().map(|(name, _)| name.clone()).collect();
+        !self.0.get_or_insert_with(keys).insert(key.to_owned())
     }
 }
 

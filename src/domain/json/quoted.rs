@@ -10,9 +10,9 @@ impl<'a> Parser<'a> {
         if self.skip(b'"') { Ok(plain.to_owned()) } else { self.rest_of_string(plain) }
     }
 
-    /// Text in quotes of which `begun` is read, up to an escape or something wrong.
-    fn rest_of_string(&mut self, begun: &str) -> Result<String, SyntaxError> {
-        let mut text = begun.to_owned();
+    /// Text in quotes of which `prefix` is read, up to an escape or something wrong.
+    fn rest_of_string(&mut self, prefix: &str) -> Result<String, SyntaxError> {
+        let mut text = prefix.to_owned();
         loop {
             match self.peek() {
                 Some(b'"') => {

@@ -115,7 +115,7 @@ fn push(character: char, text: &mut String) {
 }
 
 /// An expression for `text`, whose ASCII letters may be capitals or not.
-pub(in crate::domain) fn in_any_case(text: &str) -> String {
+pub(in crate::domain) fn case_insensitive(text: &str) -> String {
     let mut expression = String::new();
     for character in text.chars() {
         match (character.to_ascii_lowercase(), character.to_ascii_uppercase()) {

@@ -4,11 +4,11 @@ use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::condition::{MAX_MOMENT, Sense};
+use crate::domain::condition::{MAX_DATETIME_LENGTH, ValueType};
 use crate::domain::json::Value;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -28,7 +28,7 @@ pub(super) enum Unit {
     /// `HH:MM` or `HH:MM:SS`.
     Time,
     /// RFC 3339, with an offset.
-    Moment,
+    DateTime,
 }
 
 /// The first or the last that is allowed.
@@ -52,7 +52,7 @@ impl Unit {
         match self {
             Self::Date => read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY),
             Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
-            Self::Moment => read_moment(text).map(OffsetDateTime::unix_timestamp_nanos),
+            Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
         }
     }
 
@@ -60,7 +60,7 @@ impl Unit {
         match self {
             Self::Date => Rule::InvalidDate,
             Self::Time => Rule::InvalidTime,
-            Self::Moment => Rule::InvalidDatetime,
+            Self::DateTime => Rule::InvalidDatetime,
         }
     }
 
@@ -68,7 +68,7 @@ impl Unit {
         match self {
             Self::Date => "2027-03-13",
             Self::Time => "09:30",
-            Self::Moment => "2027-03-13T09:30:00+01:00",
+            Self::DateTime => "2027-03-13T09:30:00+01:00",
         }
     }
 
@@ -76,13 +76,13 @@ impl Unit {
         match self {
             Self::Date => "a date",
             Self::Time => "a time",
-            Self::Moment => "a date and time with its offset",
+            Self::DateTime => "a date and time with its offset",
         }
     }
 }
 
 /// The form of a moment, for JSON Schema.
-const MOMENT: &str = concat!(
+const DATETIME: &str = concat!(
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
     r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
 );
@@ -105,10 +105,10 @@ fn read_time(text: &str) -> Option<Time> {
     Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
 }
 
-fn read_moment(text: &str) -> Option<OffsetDateTime> {
+fn read_datetime(text: &str) -> Option<OffsetDateTime> {
     // The crate takes any character between date and time.
     let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
-    let is_short = text.len() <= MAX_MOMENT;
+    let is_short = text.len() <= MAX_DATETIME_LENGTH;
     (is_separated && is_short).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
 }
 
@@ -225,13 +225,13 @@ fn never(min: Point, max: Point) -> bool {
 }
 
 impl Rules for Calendar {
-    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
-            let fault = |rule| Fault::new(rule, format!("Enter {}", self.expects()));
-            let point = self.unit.read(text).ok_or_else(|| fault(self.unit.broken()))?;
+            let error = |rule| AnswerError::new(rule, format!("Enter {}", self.expects()));
+            let point = self.unit.read(text).ok_or_else(|| error(self.unit.broken()))?;
             let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
             let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
-            if early || late { Err(fault(Rule::OutOfRange)) } else { Ok(()) }
+            if early || late { Err(error(Rule::OutOfRange)) } else { Ok(()) }
         })
     }
 
@@ -240,7 +240,7 @@ impl Rules for Calendar {
             Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)"),
             // The format `time` asks for an offset.
             Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$(?!\n)"),
-            Unit::Moment => (Some("date-time"), MOMENT),
+            Unit::DateTime => (Some("date-time"), DATETIME),
         };
         object([
             ("type", Some("string".into())),
@@ -254,11 +254,11 @@ impl Rules for Calendar {
         self.unit.sample().into()
     }
 
-    fn sense(&self) -> Sense {
+    fn value_type(&self) -> ValueType {
         match self.unit {
-            Unit::Date => Sense::Date,
-            Unit::Time => Sense::Time,
-            Unit::Moment => Sense::Moment,
+            Unit::Date => ValueType::Date,
+            Unit::Time => ValueType::Time,
+            Unit::DateTime => ValueType::DateTime,
         }
     }
 

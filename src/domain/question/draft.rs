@@ -2,7 +2,7 @@
 
 use crate::domain::condition::Condition;
 use crate::domain::json::Value;
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
@@ -25,7 +25,7 @@ impl QuestionDraft {
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
-            true => fields.needed_text("title", budget.limits().title),
+            true => fields.required_text("title", budget.limits().title),
             false => fields.text("title", budget.limits().title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
@@ -37,7 +37,7 @@ impl QuestionDraft {
         }
         if kind.is_none() {
             // Nobody can say which settings belong to it; what no type has is misspelt all the same.
-            fields.expect(&SETTINGS);
+            fields.expect_members(&SETTINGS);
         }
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
@@ -56,7 +56,7 @@ impl QuestionDraft {
     }
 
     /// The question under its final id.
-    pub fn named(self, id: Option<String>) -> Question {
+    pub fn with_id(self, id: Option<String>) -> Question {
         let Self(mut question) = self;
         if question.title.is_empty() {
             question.title = id.clone().unwrap_or_default();
@@ -65,9 +65,9 @@ impl QuestionDraft {
     }
 
     /// The question under the id it has; `None` if it needs one and has none.
-    pub fn kept(self) -> Option<Question> {
+    pub fn into_question(self) -> Option<Question> {
         let id = self.0.id.clone();
-        (id.is_some() || !self.takes_answer()).then(|| self.named(id))
+        (id.is_some() || !self.takes_answer()).then(|| self.with_id(id))
     }
 }
 
@@ -106,16 +106,16 @@ const SETTINGS: [&str; 28] = [
 /// Characters a description may have.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
-fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
-    let Value::String(name) = fields.needed("type")? else {
+fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<QuestionKind> {
+    let Value::String(name) = fields.required("type")? else {
         fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
         return None;
     };
-    let kind = Kind::read(name, fields, budget);
+    let kind = QuestionKind::read(name, fields, budget);
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
-        let violation = Violation::new(fields.at("type"), Rule::UnknownQuestionType, message);
-        fields.report(violation.allowing(name, Kind::NAMES));
+        let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownQuestionType, message);
+        fields.report(violation.allowed(name, QuestionKind::NAMES));
     }
     kind
 }

@@ -5,10 +5,10 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::pattern::ecma262::in_any_case;
+use crate::domain::pattern::ecma262::case_insensitive;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 
@@ -63,10 +63,10 @@ impl Email {
 }
 
 impl Rules for Email {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
             let sample = "Enter an email address like name@example.com";
-            let domain = domain_of(text).ok_or_else(|| Fault::new(Rule::InvalidEmail, sample))?;
+            let domain = domain_of(text).ok_or_else(|| AnswerError::new(Rule::InvalidEmail, sample))?;
             if self.admits(&domain) {
                 return Ok(());
             }
@@ -77,7 +77,7 @@ impl Rules for Email {
                 }
                 None => format!("Addresses of {domain} are not accepted here"),
             };
-            Err(Fault::new(Rule::DomainNotAllowed, message))
+            Err(AnswerError::new(Rule::DomainNotAllowed, message))
         })
     }
 
@@ -113,7 +113,7 @@ impl Domain {
 
 /// An expression for addresses in one of the `domains`, in capitals or not, or below it.
 fn below(domains: &[Domain]) -> String {
-    let domains: Vec<_> = domains.iter().map(|domain| in_any_case(&domain.ascii)).collect();
+    let domains: Vec<_> = domains.iter().map(|domain| case_insensitive(&domain.ascii)).collect();
     format!("[.@]({})$", domains.join("|"))
 }
 
@@ -123,7 +123,7 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
         match ascii_domain(&written) {
             Some(ascii) => domains.push(Domain { written, ascii }),
             None => {
-                let pointer = format!("{}/{place}", fields.at(name));
+                let pointer = format!("{}/{place}", fields.pointer_to(name));
                 let message = format!("`{written}` is not a domain like example.com");
                 fields.report(Violation::new(pointer, Rule::InvalidRange, message));
             }

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
-use crate::domain::question::{Fault, Rules, is_empty};
+use crate::domain::question::{AnswerError, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -24,11 +24,11 @@ impl Hidden {
             let message = format!("`default` may have {MAX_DEFAULT} characters at most");
             fields.refuse("default", Rule::TooLong, message);
         }
-        let fault = default.as_ref().and_then(|value| match is_empty(value) {
-            true => Some(Fault::new(Rule::Empty, "`default` must not be empty")),
+        let error = default.as_ref().and_then(|value| match is_empty(value) {
+            true => Some(AnswerError::new(Rule::Empty, "`default` must not be empty")),
             false => check(value).err(),
         });
-        if let Some(Fault { rule, message, .. }) = fault {
+        if let Some(AnswerError { rule, message, .. }) = error {
             fields.refuse("default", rule, message);
         }
         fields.text("from_url", 300);
@@ -36,19 +36,19 @@ impl Hidden {
     }
 }
 
-fn check(value: &Value) -> Result<(), Fault> {
+fn check(value: &Value) -> Result<(), AnswerError> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(()),
         Value::String(_) => one_line(value).map(|_text| ()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
             let message = format!("Enter a text, a number or a boolean, not {}", value.kind());
-            Err(Fault::new(Rule::TypeMismatch, message))
+            Err(AnswerError::new(Rule::TypeMismatch, message))
         }
     }
 }
 
 impl Rules for Hidden {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check(answer).err().into_iter().collect()
     }
 

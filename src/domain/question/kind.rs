@@ -7,13 +7,13 @@ use crate::domain::question::Rules;
 use crate::domain::question::boolean::{Boolean, Consent};
 use crate::domain::question::calendar::{Calendar, Unit};
 use crate::domain::question::choice::{MultipleChoice, SingleChoice};
+use crate::domain::question::display_only::DisplayOnly;
 use crate::domain::question::email::Email;
 use crate::domain::question::hidden::Hidden;
 use crate::domain::question::matrix::Matrix;
 use crate::domain::question::number::Quantity;
 use crate::domain::question::phone::Phone;
 use crate::domain::question::scale::{read_opinion, read_rating};
-use crate::domain::question::silent::Silent;
 use crate::domain::question::text::{Lines, Text};
 use crate::domain::question::url::Url;
 use crate::domain::validation::budget::Budget;
@@ -23,19 +23,19 @@ use crate::domain::validation::violation::Rule;
 
 /// The kind of a question, with its settings. In JSON it is the member `type`. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Kind {
+pub struct QuestionKind {
     name: &'static str,
     rules: Arc<dyn Rules>,
 }
 
 /// Reads the settings of a kind of question, within the budget.
-type Read = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
+type ReadSettings = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
 
 /// The kind that begins a page.
 const PAGE: &str = "page";
 
 /// All kinds.
-const KINDS: [(&str, Read); 20] = [
+const KINDS: [(&str, ReadSettings); 20] = [
     ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
     ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
     ("email", |fields, _| Arc::new(Email::read(fields))),
@@ -52,13 +52,13 @@ const KINDS: [(&str, Read); 20] = [
     ("matrix", |fields, budget| Arc::new(Matrix::read(fields, budget.limits()))),
     ("date", |fields, _| Arc::new(Calendar::read(fields, Unit::Date))),
     ("time", |fields, _| Arc::new(Calendar::read(fields, Unit::Time))),
-    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::Moment))),
+    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::DateTime))),
     ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
-    ("statement", |_, _| Arc::new(Silent)),
-    (PAGE, |_, _| Arc::new(Silent)),
+    ("statement", |_, _| Arc::new(DisplayOnly)),
+    (PAGE, |_, _| Arc::new(DisplayOnly)),
 ];
 
-impl Kind {
+impl QuestionKind {
     /// The names of all kinds.
     pub const NAMES: [&str; KINDS.len()] = {
         let (mut names, mut index) = ([""; KINDS.len()], 0);
@@ -77,10 +77,10 @@ impl Kind {
 
     /// The kind called `name` as it is without settings, and the names of those that it must have; `None` if there is
     /// no such kind.
-    pub fn bare(name: &str) -> Option<(Self, Vec<String>)> {
+    pub fn without_settings(name: &str) -> Option<(Self, Vec<String>)> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
-        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))?;
+        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
         Some((kind, missing.map(|violation| violation.last_step()).collect()))
     }
@@ -91,14 +91,14 @@ impl Kind {
             r#"{"options":["red","green"],"rows":["taste","price"],"columns":["good","bad"]}"#;
         let (settings, mut violations) = (parse(SETTINGS).ok()?, Vec::new());
         let mut fields = Fields::open(&settings, "", name, &mut violations)?;
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))
     }
 
     /// The names of the settings of the kind called `name`; none if there is no such kind.
     pub fn settings(name: &str) -> Vec<&'static str> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let Some(mut fields) = Fields::open(&nothing, "", name, &mut violations) else { return Vec::new() };
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS));
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED));
         fields.expected().to_vec()
     }
 

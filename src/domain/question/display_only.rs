@@ -2,16 +2,16 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::violation::Rule;
 
 /// A text to read, or the beginning of a page. Takes no answer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Silent;
+pub(super) struct DisplayOnly;
 
-impl Rules for Silent {
-    fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        vec![Fault::new(Rule::NotAnswerable, "This is not asked and takes no answer")]
+impl Rules for DisplayOnly {
+    fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+        vec![AnswerError::new(Rule::NotAnswerable, "This is not asked and takes no answer")]
     }
 
     fn schema(&self) -> Value {
