@@ -1,19 +1,23 @@
-//! Which revision of a form or a submission a change was made for, so that nobody overwrites what they have not seen.
+//! Optimistic concurrency: a change names the revision of the form or submission that it was based on (`If-Match`,
+//! RFC 9110 §13.1.1).
 
 use crate::domain::form::admission::Refusal;
 
-/// The revisions that a change may meet.
+/// The revisions that a change may be applied to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ExpectedRevision {
-    /// Whatever has become of it.
+    /// Any revision.
     #[default]
     Any,
-    /// One of these.
+    /// One of these revisions.
     OneOf(Vec<u64>),
 }
 
 impl ExpectedRevision {
-    /// Refuses what has moved on, to `revision`.
+    /// Checks `revision`, the current one.
+    ///
+    /// # Errors
+    /// [`Refusal::PreconditionFailed`] if it is not among the expected ones.
     pub fn check(&self, revision: u64) -> Result<(), Refusal> {
         match self {
             Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::PreconditionFailed),

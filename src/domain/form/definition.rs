@@ -1,4 +1,4 @@
-//! What an author sends: a whole form to create, or the changes to one.
+//! Parsing of what authors send: the definition of a new form, or a patch.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
 
-/// Members of a form that only the server sets.
+/// Members of a form that are set by the server.
 const READ_ONLY: [&str; 8] = [
     "id",
     "version",
@@ -25,7 +25,7 @@ const READ_ONLY: [&str; 8] = [
     "accepting_reason",
 ];
 
-/// A form as its author wrote it.
+/// The definition of a new form.
 #[derive(Debug, Clone)]
 pub struct Definition {
     pub title: String,
@@ -36,7 +36,10 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Reads the body of a create request; all problems are reported.
+    /// Parses the body of a create request.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }
@@ -65,7 +68,7 @@ impl Definition {
 /// One member of a JSON merge patch (RFC 7396).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldPatch<T> {
-    /// Not sent: stays as it is.
+    /// Not sent: unchanged.
     Keep,
     /// Sent as `null`: removed.
     Remove,
@@ -73,21 +76,21 @@ pub enum FieldPatch<T> {
     Set(T),
 }
 
-/// The changes to a form that an author asks for.
+/// A merge patch of a form.
 #[derive(Debug, Clone)]
 pub struct FormPatch {
     pub title: Option<String>,
     pub description: FieldPatch<String>,
     pub slug: FieldPatch<String>,
     pub status: Option<FormStatus>,
-    /// Replaces all questions; those with the id of a present one are that question.
+    /// Replaces all questions; one with the id of an existing question replaces that one.
     pub questions: Option<Vec<QuestionDraft>>,
-    /// A merge patch of its own: whether it fits depends on what is set already.
+    /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
 }
 
 impl<T: Clone> FieldPatch<T> {
-    /// What becomes of `value`.
+    /// Applies the patch to `value`.
     pub fn apply(&self, value: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -98,7 +101,10 @@ impl<T: Clone> FieldPatch<T> {
 }
 
 impl FormPatch {
-    /// Reads the body of a PATCH request, a JSON merge patch; all problems are reported.
+    /// Parses the body of a PATCH request, a JSON merge patch.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }
@@ -126,7 +132,7 @@ impl FormPatch {
         let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
         if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
-            // What is wrong with it alone is told together with all else.
+            // Reports what is wrong regardless of the current settings together with all other violations.
             Settings::read(settings, violations);
         }
         let questions = questions.and_then(|questions| {
@@ -158,7 +164,7 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Option<FormStatus> {
     status
 }
 
-/// Reads the questions of a new form.
+/// Parses the questions of a new form.
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
     let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
@@ -166,7 +172,7 @@ fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation
     let ids = assign_ids(&wanted, &HashSet::new());
     let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.with_id(id.clone())));
     let questions: Vec<_> = named.collect();
-    // Whoever names a question that cannot be read is not to be told that there is none.
+    // A reference to a question that cannot be parsed is not reported as unknown.
     let unread = |id| LintInput { id, kind: None, conditions: Vec::new() };
     let asked = questions
         .iter()
@@ -176,7 +182,7 @@ fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation
     questions.into_iter().collect()
 }
 
-/// The items of the list of questions, and each as far as it can be read.
+/// Parses the list of questions; returns its items, and for each the draft if it could be parsed.
 fn read_drafts<'a>(
     value: &'a Value,
     limits: &Limits,
@@ -201,13 +207,12 @@ fn read_drafts<'a>(
     Some((items, drafts))
 }
 
-/// The id as its author wrote it, fit or not.
+/// The id as sent, valid or not.
 fn raw_id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }
 
-/// Reports every id that an earlier question has already, on what was sent, so that a question with other problems
-/// takes part.
+/// Reports every duplicate id. Works on the raw items, so that questions with other violations are included.
 fn report_duplicate_ids(items: &[Value], violations: &mut Vec<Violation>) {
     let mut first = HashMap::new();
     for (place, item) in items.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! Numbers to the last digit: compared and divided as they are written, where an `f64` would round.
+//! Exact decimal arithmetic: comparison and remainders of numbers as written, where an `f64` would round.
 
 use std::cmp::Ordering;
 use std::iter::repeat_n;
 
-/// The exact value of a number, whatever way it is written.
+/// The exact value of a JSON number; equal values are equal however they are written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
     negative: bool,
-    /// Without zeros at either end; none at all for zero.
+    /// Significant digits, without leading or trailing zeros; empty for zero.
     digits: String,
-    /// The power of ten of the last digit.
+    /// Power of ten of the last digit.
     power: i64,
 }
 
 impl Decimal {
-    /// The value of `text`, which is a JSON number.
+    /// Parses `text`, a valid JSON number.
     pub(super) fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -33,7 +33,7 @@ impl Decimal {
         Self { negative: text.starts_with('-'), digits, power }
     }
 
-    /// Whether it is a whole number.
+    /// Whether the value is a whole number.
     pub fn is_integer(&self) -> bool {
         self.power >= 0
     }
@@ -46,20 +46,20 @@ impl Decimal {
         }
     }
 
-    /// Orders values by their distance from zero, itself not among them: where the first digit stands, then the digits.
+    /// A sort key for nonzero values by magnitude: the power of the first digit, then the digits.
     fn magnitude(&self) -> (i64, &str) {
         (self.power.saturating_add(self.digits.len() as i64), &self.digits)
     }
 
-    /// What is left of it, counted in units of `10^unit`, after division by `by`; `None` if it is no whole number of
-    /// units.
+    /// Returns the remainder of the value, in units of `10^unit`, divided by `by`; `None` if the value is not a whole
+    /// number of units.
     fn remainder(&self, unit: i64, by: u64) -> Option<u64> {
         let zeros = usize::try_from(self.power.checked_sub(unit)?).ok()?;
         let digits = self.digits.bytes().chain(repeat_n(b'0', zeros));
         let by = u128::from(by);
-        let left = digits.fold(0, |left, digit| (left * 10 + u128::from(digit - b'0')) % by);
-        let left = if self.negative { (by - left) % by } else { left };
-        u64::try_from(left).ok()
+        let rest = digits.fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % by);
+        let rest = if self.negative { (by - rest) % by } else { rest };
+        u64::try_from(rest).ok()
     }
 }
 
@@ -82,22 +82,22 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// Numbers at equal distances from each other: `start`, `start + step`, `start - step`, and so on.
+/// An arithmetic sequence in both directions: `start`, `start + step`, `start - step`, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
-    /// All is counted in units of `10^unit`.
+    /// Power of ten of the unit that `step` and `start` are counted in.
     unit: i64,
     step: u64,
-    /// What is left of the start after division by the step.
+    /// The start modulo the step.
     start: u64,
 }
 
 impl Steps {
-    /// The finest unit: it bounds the work that one number makes.
+    /// Power of ten of the finest unit: bounds the work for one number.
     const FINEST: i64 = -30;
 
-    /// The numbers at multiples of `step` from `start`; `None` unless `step` is above 0, and it and `start` lie within
-    /// 19 decimal places of each other and 30 of 1.
+    /// Creates the sequence; `None` unless `step` is above 0, at most 19 decimal places separate it from `start`, and
+    /// both have at most 30 decimal places.
     pub fn new(start: &Decimal, step: &Decimal) -> Option<Self> {
         let unit = start.power.min(step.power);
         if step.sign() != 1 || unit < Self::FINEST {
@@ -108,12 +108,12 @@ impl Steps {
         Some(Self { unit, step, start: start.remainder(unit, step)? })
     }
 
-    /// Whether `value` is one of them.
+    /// Whether `value` is in the sequence.
     pub fn contains(&self, value: &Decimal) -> bool {
         value.remainder(self.unit, self.step) == Some(self.start)
     }
 
-    /// Whether 0 is one of them, so that they are the multiples of the step.
+    /// Whether 0 is in the sequence, which then is that of the multiples of the step.
     pub fn contains_zero(&self) -> bool {
         self.start == 0
     }

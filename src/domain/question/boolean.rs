@@ -1,4 +1,4 @@
-//! `boolean` and `consent`: yes or no, and yes alone.
+//! `boolean` and `consent`: yes or no, and agreement.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
@@ -8,7 +8,7 @@ use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty, lab
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Yes or no, which may be called otherwise.
+/// Rules of `boolean`: true or false, which may have labels.
 #[derive(Debug, Clone)]
 pub(super) struct Boolean;
 
@@ -47,7 +47,7 @@ impl Rules for Boolean {
     }
 }
 
-/// Agreement to a text. Whoever does not agree has not answered.
+/// Rules of `consent`: agreement to a text. `false` counts as no answer.
 #[derive(Debug, Clone)]
 pub(super) struct Consent;
 

@@ -1,4 +1,4 @@
-//! `single_choice`, `multiple_choice` and `ranking`: one of some options, several of them, and an order of them.
+//! `single_choice`, `multiple_choice` and `ranking`: one option, several options, and options in order.
 
 use std::mem::replace;
 
@@ -35,30 +35,30 @@ impl ChoiceSet {
         &self.options
     }
 
-    /// The values of the options, if `rule` is that an answer must be one of them.
+    /// The values of the options, if `rule` is [`Rule::NotAnOption`].
     pub(super) fn allowed_values(&self, rule: Rule) -> Vec<&str> {
         if rule == Rule::NotAnOption { self.options.values().collect() } else { Vec::new() }
     }
 
-    /// How many can be chosen at once.
+    /// Maximum number of different items in an answer.
     pub(super) fn len(&self) -> usize {
         self.options.len() + usize::from(self.takes_other)
     }
 
-    /// The place of the option that `answer` chooses; other words come after all.
+    /// Returns the index of the option that `answer` chooses; free text has the index after the last.
     pub(super) fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
         match answer {
             Value::Object(members) if self.takes_other => match members.as_slice() {
                 [(name, Value::String(text))] if name == "other" && !text.trim().is_empty() => {
                     one_line(&members[0].1).map(|_| self.options.len())
                 }
-                _ => Err(AnswerError::new(Rule::TypeMismatch, "Enter other words as {\"other\": \"text\"}")),
+                _ => Err(AnswerError::new(Rule::TypeMismatch, "Enter other text as {\"other\": \"text\"}")),
             },
             _ => self.options.choose(answer),
         }
     }
 
-    /// Reports what is wrong with a list of some of them, of which none may come twice.
+    /// Checks a list of choices without duplicates, of `fewest` to `most` items.
     pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<AnswerError> {
         let Some(items) = answer.as_array() else {
             return vec![AnswerError::new(
@@ -69,16 +69,16 @@ impl ChoiceSet {
         let count = items.len();
         let mut errors = Vec::new();
         if count < fewest {
-            errors.push(AnswerError::new(Rule::TooFew, format!("Choose {fewest} at least, not {count}")));
+            errors.push(AnswerError::new(Rule::TooFew, format!("Choose at least {fewest}, not {count}")));
         }
         if count > most {
-            errors.push(AnswerError::new(Rule::TooMany, format!("Choose {most} at most, not {count}")));
+            errors.push(AnswerError::new(Rule::TooMany, format!("Choose at most {most}, not {count}")));
         }
         self.check_items(items, &mut errors);
         errors
     }
 
-    /// Ends as soon as there are more errors than are listed: there may be very many items.
+    /// Checks each item; stops once there are more errors than are reported, since there may be very many items.
     fn check_items(&self, items: &[Value], errors: &mut Vec<AnswerError>) {
         let mut chosen = vec![false; self.options.len() + 1];
         for (index, item) in items.iter().enumerate() {
@@ -87,7 +87,7 @@ impl ChoiceSet {
             }
             let error = match self.choose(item) {
                 Ok(place) if !replace(&mut chosen[place], true) => continue,
-                Ok(_) => AnswerError::new(Rule::DuplicateOption, "This is chosen already"),
+                Ok(_) => AnswerError::new(Rule::DuplicateOption, "This is already chosen"),
                 Err(error) => error,
             };
             errors.push(error.within(&index.to_string()));
@@ -101,7 +101,7 @@ impl ChoiceSet {
         }
     }
 
-    /// The schema of a list of some of them.
+    /// The schema of a list of choices without duplicates.
     pub(super) fn list_schema(&self, fewest: usize, most: usize) -> Value {
         let count = |count: usize| Value::from(count as i64);
         let is_other = object([("type", Some("object".into()))]);
@@ -132,7 +132,7 @@ fn other_schema() -> Value {
     ])
 }
 
-/// One of the options.
+/// Rules of `single_choice`.
 #[derive(Debug, Clone)]
 pub(super) struct SingleChoice {
     choices: ChoiceSet,
@@ -181,7 +181,7 @@ impl Rules for SingleChoice {
     }
 }
 
-/// Several of the options, none twice; of a ranking in order, the most preferred first.
+/// Rules of `multiple_choice` and `ranking`: a list without duplicates; a ranking has the most preferred first.
 #[derive(Debug, Clone)]
 pub(super) struct MultipleChoice {
     choices: ChoiceSet,
@@ -193,7 +193,7 @@ pub(super) struct MultipleChoice {
 impl MultipleChoice {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let choices = ChoiceSet::read(fields, limits);
-        // If the options have a error of their own, nobody can say how many there are.
+        // If the options are not valid, their number is unknown.
         let most = if choices.options.len() == 0 { limits.options } else { choices.len() };
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let min_selected = fields.integer("min_selected", 0..=most);

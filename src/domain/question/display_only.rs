@@ -1,17 +1,17 @@
-//! `statement` and `page`: shown between questions, and not asked.
+//! `statement` and `page`: displayed between questions, without an answer.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::violation::Rule;
 
-/// A text to read, or the beginning of a page. Takes no answer.
+/// Rules of `statement` and `page`, which accept no answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DisplayOnly;
 
 impl Rules for DisplayOnly {
     fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        vec![AnswerError::new(Rule::NotAnswerable, "This is not asked and takes no answer")]
+        vec![AnswerError::new(Rule::NotAnswerable, "This is only shown and takes no answer")]
     }
 
     fn schema(&self) -> Value {

@@ -1,4 +1,4 @@
-//! `hidden`: a value that comes along with the answers, for instance from the address of a page.
+//! `hidden`: a value sent with the answers but not entered, for instance from the URL of a page.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
@@ -8,10 +8,10 @@ use crate::domain::question::{AnswerError, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Characters a default may have: it is kept with every submission.
+/// Maximum characters of a default: it is stored with every submission.
 const MAX_DEFAULT: usize = 1_000;
 
-/// A text, a number or a boolean that nobody is asked for.
+/// Rules of `hidden`: a text, a number or a boolean.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hidden {
     default: Option<Value>,
@@ -21,7 +21,7 @@ impl Hidden {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         let default = fields.value("default").cloned();
         if default.as_ref().and_then(Value::as_str).is_some_and(|text| text.chars().count() > MAX_DEFAULT) {
-            let message = format!("`default` may have {MAX_DEFAULT} characters at most");
+            let message = format!("`default` must have at most {MAX_DEFAULT} characters");
             fields.refuse("default", Rule::TooLong, message);
         }
         let error = default.as_ref().and_then(|value| match is_empty(value) {

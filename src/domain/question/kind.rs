@@ -1,4 +1,4 @@
-//! The kinds of question: their names, and the rules of each.
+//! The types of question: their names, and the rules of each.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Rule;
 
-/// The kind of a question, with its settings. In JSON it is the member `type`. Cheap to clone.
+/// The type of a question with its settings: `type` in JSON. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct QuestionKind {
     name: &'static str,
     rules: Arc<dyn Rules>,
 }
 
-/// Reads the settings of a kind of question, within the budget.
+/// Parses the settings of a type of question, within the budget.
 type ReadSettings = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
 
-/// The kind that begins a page.
+/// The type that starts a page.
 const PAGE: &str = "page";
 
-/// All kinds.
+/// All types of question.
 const KINDS: [(&str, ReadSettings); 20] = [
     ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
     ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
@@ -59,7 +59,7 @@ const KINDS: [(&str, ReadSettings); 20] = [
 ];
 
 impl QuestionKind {
-    /// The names of all kinds.
+    /// The names of all types.
     pub const NAMES: [&str; KINDS.len()] = {
         let (mut names, mut index) = ([""; KINDS.len()], 0);
         while index < names.len() {
@@ -69,14 +69,13 @@ impl QuestionKind {
         names
     };
 
-    /// Reads the settings of the kind called `name`, within `budget`; `None` if there is no such kind.
+    /// Parses the settings of the type `name`, within `budget`; `None` if there is no such type.
     pub fn read(name: &str, fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Self> {
         let (name, read) = KINDS.iter().find(|(known, _)| *known == name)?;
         Some(Self { name, rules: read(fields, budget) })
     }
 
-    /// The kind called `name` as it is without settings, and the names of those that it must have; `None` if there is
-    /// no such kind.
+    /// Returns the type `name` without settings, and the names of its required settings; `None` if there is no such type.
     pub fn without_settings(name: &str) -> Option<(Self, Vec<String>)> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
@@ -85,7 +84,8 @@ impl QuestionKind {
         Some((kind, missing.map(|violation| violation.last_step()).collect()))
     }
 
-    /// The kind called `name` with the settings that it must have, for documentation; `None` if there is no such kind.
+    /// Returns the type `name` with sample values for its required settings, for documentation; `None` if there is no
+    /// such type.
     pub fn example(name: &str) -> Option<Self> {
         const SETTINGS: &str =
             r#"{"options":["red","green"],"rows":["taste","price"],"columns":["good","bad"]}"#;
@@ -94,7 +94,7 @@ impl QuestionKind {
         Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))
     }
 
-    /// The names of the settings of the kind called `name`; none if there is no such kind.
+    /// Returns the names of the settings of the type `name`; empty if there is no such type.
     pub fn settings(name: &str) -> Vec<&'static str> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let Some(mut fields) = Fields::open(&nothing, "", name, &mut violations) else { return Vec::new() };
@@ -102,22 +102,22 @@ impl QuestionKind {
         fields.expected().to_vec()
     }
 
-    /// Whether it begins a page, which decides for all questions up to the next.
+    /// Whether the question starts a page; its `show_if` applies to all questions up to the next page.
     pub fn begins_page(&self) -> bool {
         self.name == PAGE
     }
 
-    /// Whether its answer is a list, which people give item by item.
+    /// Whether the answer is a list.
     pub fn answer_is_list(&self) -> bool {
         matches!(self.rules().example(), Value::Array(_))
     }
 
-    /// The kind's name.
+    /// The name of the type.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The kind's rules.
+    /// The rules of the type.
     pub fn rules(&self) -> &dyn Rules {
         &*self.rules
     }

@@ -1,10 +1,10 @@
-//! `labels`: what stands beside some of the values that can be chosen.
+//! `labels`: texts displayed beside values.
 
 use crate::domain::json::Value;
 use crate::domain::validation::fields::{Fields, control_character, quoted};
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
-/// Reports what is wrong with `labels`, an object from some of `values` to texts.
+/// Checks `labels`, an object from some of `values` to texts.
 pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
     let Some(value) = fields.value("labels") else { return };
     let Value::Object(labels) = value else {

@@ -1,4 +1,4 @@
-//! `matrix`: the same columns to choose from in each of some rows.
+//! `matrix`: a choice among the same columns for each row.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
@@ -11,14 +11,14 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
-/// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
+/// Rules of `matrix`: an object from rows to one column, or to several. An empty cell counts as missing.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix {
     rows: OptionList,
     columns: ChoiceSet,
     takes_several: bool,
-    /// Whether an answer must have each of the `rows`.
-    needed: Vec<bool>,
+    /// For each row, whether it is required.
+    required: Vec<bool>,
 }
 
 impl Matrix {
@@ -26,8 +26,8 @@ impl Matrix {
         let rows = OptionList::read(fields, "rows", limits);
         let columns = ChoiceSet::without_other(OptionList::read(fields, "columns", limits));
         let takes_several = fields.flag("multiple").unwrap_or(false);
-        let needed = read_required(fields, &rows);
-        Self { rows, columns, takes_several, needed }
+        let required = read_required(fields, &rows);
+        Self { rows, columns, takes_several, required }
     }
 
     fn check_cell(&self, value: &Value) -> Vec<AnswerError> {
@@ -37,10 +37,10 @@ impl Matrix {
         }
     }
 
-    /// The rows that must have an answer and are not among the `answered`.
+    /// Returns an error for each required row that is not `answered`.
     fn missing<'a>(&'a self, answered: &'a [bool]) -> impl Iterator<Item = AnswerError> + 'a {
-        let rows = self.rows.values().zip(self.needed.iter().zip(answered));
-        rows.filter(|(_, (is_needed, is_answered))| **is_needed && !**is_answered).map(|(row, _)| {
+        let rows = self.rows.values().zip(self.required.iter().zip(answered));
+        rows.filter(|(_, (is_required, is_answered))| **is_required && !**is_answered).map(|(row, _)| {
             AnswerError::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row)
         })
     }
@@ -53,15 +53,15 @@ impl Matrix {
     }
 }
 
-/// Reads `required_rows`, true for all or a list of some: whether each of the `rows` is.
+/// Parses `required_rows`, true or a list of rows; returns for each of the `rows` whether it is required.
 fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
     if let Some(Value::Bool(all)) = fields.value("required_rows") {
         return vec![*all; rows.len()];
     }
-    let mut needed = vec![false; rows.len()];
+    let mut required = vec![false; rows.len()];
     for (index, row) in fields.texts("required_rows", 300).into_iter().flatten().enumerate() {
         if let Some(place) = rows.position(&row) {
-            needed[place] = true;
+            required[place] = true;
             continue;
         }
         let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
@@ -70,7 +70,7 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
         let is_compared = fields.violations().len() < MAX_COMPARED;
         fields.report(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
     }
-    needed
+    required
 }
 
 impl Rules for Matrix {
@@ -100,7 +100,7 @@ impl Rules for Matrix {
         errors
     }
 
-    /// Once anything is sent, the rows that are needed are.
+    /// Checks required rows as soon as an answer has any row.
     fn check_empty(&self, answer: &Value) -> Vec<AnswerError> {
         match answer {
             Value::Object(members) if !members.is_empty() => self.check(answer, None),
@@ -108,7 +108,7 @@ impl Rules for Matrix {
         }
     }
 
-    /// Also if no row has an answer.
+    /// An object whose cells are all empty counts as no answer, too.
     fn is_empty(&self, answer: &Value) -> bool {
         match answer {
             Value::Object(members) => {
@@ -120,9 +120,9 @@ impl Rules for Matrix {
 
     fn schema(&self) -> Value {
         let rows = self.rows.values().map(|row| (row.to_owned(), self.cell_schema()));
-        let needed = self.rows.values().zip(&self.needed).filter(|(_, is_needed)| **is_needed);
-        let needed: Vec<_> = needed.map(|(row, _)| row).collect();
-        let mut schema = object_schema(rows.collect(), &needed, false);
+        let required = self.rows.values().zip(&self.required).filter(|(_, is_required)| **is_required);
+        let required: Vec<_> = required.map(|(row, _)| row).collect();
+        let mut schema = object_schema(rows.collect(), &required, false);
         schema.push(("minProperties".to_owned(), 1.into()));
         Value::Object(schema)
     }
