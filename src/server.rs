@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use crate::app::{App, Maintained, add_operator_key, bootstrap};
+use crate::app::{App, MaintenanceOutcome, add_operator_key, bootstrap};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
@@ -92,11 +92,11 @@ async fn keep_up(app: &App, trash_days: u32) {
     loop {
         hourly.tick().await;
         match app.maintain(trash_days).await {
-            Ok(Maintained::Erased(0)) => {}
-            Ok(Maintained::Erased(count)) => {
+            Ok(MaintenanceOutcome::Erased(0)) => {}
+            Ok(MaintenanceOutcome::Erased(count)) => {
                 tracing::info!(count, "erased what was in the trash for {trash_days} days");
             }
-            Ok(Maintained::Waiting { millis }) => {
+            Ok(MaintenanceOutcome::Waiting { millis }) => {
                 let hours = millis / 3_600_000;
                 tracing::warn!(hours, "the clock is more than a day ahead of the last run; the trash waits");
             }

@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 
 use super::schema;
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Shut, accepting};
+use crate::domain::form::admission::{AcceptingReason, accepting};
 use crate::domain::form::settings::Settings;
-use crate::domain::form::{Form, Status, Version, WrittenVersion};
+use crate::domain::form::{Form, FormStatus, StoredVersion, Version};
 use crate::domain::open_enum::OpenEnum;
 use crate::id::FormId;
 
@@ -28,7 +28,7 @@ pub struct FormCreated {
     #[schema(value_type = String)]
     pub slug: Option<String>,
     #[schema(schema_with = schema::form_status)]
-    pub status: OpenEnum<Status>,
+    pub status: OpenEnum<FormStatus>,
     #[schema(schema_with = schema::questions)]
     pub questions: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Settings::is_empty", deserialize_with = "known_settings")]
@@ -51,10 +51,10 @@ pub struct FormEntry {
     #[schema(value_type = String)]
     pub slug: Option<String>,
     #[schema(schema_with = schema::form_status)]
-    pub status: OpenEnum<Status>,
+    pub status: OpenEnum<FormStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::accepting_reason)]
-    pub accepting_reason: Option<OpenEnum<Shut>>,
+    pub accepting_reason: Option<OpenEnum<AcceptingReason>>,
     /// The number of submissions, without those in the trash.
     pub response_count: u64,
     /// When it was created.
@@ -111,14 +111,14 @@ pub struct FormDetail {
     #[schema(value_type = String)]
     pub slug: Option<String>,
     #[schema(schema_with = schema::form_status)]
-    pub status: OpenEnum<Status>,
+    pub status: OpenEnum<FormStatus>,
     /// The number of the questions' version, from 1.
     pub version: u32,
     /// Whether the form accepts answers now.
     pub accepting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::accepting_reason)]
-    pub accepting_reason: Option<OpenEnum<Shut>>,
+    pub accepting_reason: Option<OpenEnum<AcceptingReason>>,
     #[schema(schema_with = schema::questions)]
     pub questions: Box<RawValue>,
     #[serde(deserialize_with = "known_settings")]
@@ -175,7 +175,7 @@ impl FormEntry {
     /// `form` with its number of submissions, at the time `now`.
     pub fn new(form: &Form, response_count: u64, now: Timestamp) -> Self {
         // That a draft takes no answers is what its status says.
-        let reason = accepting(form, response_count, now).err().filter(|why| *why != Shut::Draft);
+        let reason = accepting(form, response_count, now).err().filter(|why| *why != AcceptingReason::Draft);
         Self {
             id: form.id,
             title: form.title.clone(),
@@ -190,15 +190,15 @@ impl FormEntry {
     }
 }
 
-impl From<WrittenVersion> for VersionView {
-    fn from(WrittenVersion { number, created_at, questions }: WrittenVersion) -> Self {
+impl From<StoredVersion> for VersionView {
+    fn from(StoredVersion { number, created_at, questions }: StoredVersion) -> Self {
         Self { version: number, created_at, questions }
     }
 }
 
 impl FormDetail {
     /// `form` with its questions and its number of submissions, at the time `now`.
-    pub fn new(form: &Form, version: WrittenVersion, response_count: u64, now: Timestamp) -> Self {
+    pub fn new(form: &Form, version: StoredVersion, response_count: u64, now: Timestamp) -> Self {
         let reason = accepting(form, response_count, now).err();
         Self {
             id: form.id,

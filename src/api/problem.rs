@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::schema;
-use crate::domain::form::admission::Shut;
+use crate::domain::form::admission::AcceptingReason;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::violation::{Rule, Violation};
 
@@ -146,14 +146,14 @@ impl Code {
     }
 }
 
-impl From<Shut> for Code {
-    fn from(why: Shut) -> Self {
+impl From<AcceptingReason> for Code {
+    fn from(why: AcceptingReason) -> Self {
         match why {
-            Shut::Draft => Self::FormNotPublished,
-            Shut::Closed => Self::FormClosed,
-            Shut::NotOpenYet => Self::FormNotOpenYet,
-            Shut::Expired => Self::FormExpired,
-            Shut::Full => Self::FormFull,
+            AcceptingReason::Draft => Self::FormNotPublished,
+            AcceptingReason::Closed => Self::FormClosed,
+            AcceptingReason::NotOpenYet => Self::FormNotOpenYet,
+            AcceptingReason::Expired => Self::FormExpired,
+            AcceptingReason::Full => Self::FormFull,
         }
     }
 }

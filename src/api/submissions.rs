@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::open_enum::OpenEnum;
-use crate::domain::submission::{Replaced, Sent, Submission, SubmissionStatus};
+use crate::domain::submission::{ReplacedState, Submission, SubmissionStatus, SubmittedAnswers};
 use crate::id::{FormId, SubmissionId};
 
 /// A submission that was created.
@@ -98,12 +98,12 @@ pub struct HistoryList {
 // believe it, and nothing else in them needs escaping.
 
 /// Bytes that the other members take at most.
-const ROOM: usize = 256;
+const MEMBER_OVERHEAD: usize = 256;
 
 impl SubmissionBody {
     /// The JSON of what storing `submission` answers.
     pub fn json(submission: &Submission) -> String {
-        let mut text = String::with_capacity(submission.size() + ROOM);
+        let mut text = String::with_capacity(submission.size() + MEMBER_OVERHEAD);
         push_members(&mut text, submission);
         push_json(&mut text, "metadata", submission.metadata.as_deref());
         text.push('}');
@@ -113,9 +113,9 @@ impl SubmissionBody {
 
 impl SubmissionBody {
     /// The JSON of a dry run: the submission to `form` that `sent` would become at the time `now`, with an id of zeros.
-    pub fn dry_run_json(form: FormId, sent: &Sent, now: Timestamp) -> String {
+    pub fn dry_run_json(form: FormId, sent: &SubmittedAnswers, now: Timestamp) -> String {
         let (answers, mut text) =
-            (sent.answers.text(), String::with_capacity(sent.answers.text().len() + ROOM));
+            (sent.answers.text(), String::with_capacity(sent.answers.text().len() + MEMBER_OVERHEAD));
         push_head(&mut text, SubmissionId::ZERO, form, SubmissionStatus::Completed, answers, now);
         push_json(&mut text, "metadata", sent.metadata.as_deref());
         text.push('}');
@@ -126,7 +126,7 @@ impl SubmissionBody {
 impl SubmissionDetail {
     /// The JSON of `submission`, whole.
     pub fn json(submission: &Submission) -> String {
-        let mut text = String::with_capacity(submission.size() + ROOM);
+        let mut text = String::with_capacity(submission.size() + MEMBER_OVERHEAD);
         push_detail(&mut text, submission);
         text
     }
@@ -135,8 +135,8 @@ impl SubmissionDetail {
 impl SubmissionList {
     /// The JSON of a page.
     pub fn json(submissions: &[Submission], next_cursor: Option<&str>, total: Option<u64>) -> String {
-        let room: usize = submissions.iter().map(|submission| submission.size() + ROOM).sum();
-        let mut text = String::with_capacity(room + ROOM);
+        let room: usize = submissions.iter().map(|submission| submission.size() + MEMBER_OVERHEAD).sum();
+        let mut text = String::with_capacity(room + MEMBER_OVERHEAD);
         text.push_str(r#"{"submissions":["#);
         for (place, submission) in submissions.iter().enumerate() {
             if place > 0 {
@@ -158,10 +158,10 @@ impl SubmissionList {
 
 impl HistoryList {
     /// The JSON of a page.
-    pub fn json(history: &[Replaced]) -> String {
+    pub fn json(history: &[ReplacedState]) -> String {
         let mut text = r#"{"history":["#.to_owned();
         for (place, replaced) in history.iter().enumerate() {
-            let Replaced { answers, metadata, replaced_at, .. } = replaced;
+            let ReplacedState { answers, metadata, replaced_at, .. } = replaced;
             text.push_str(if place > 0 { "," } else { "" });
             push(&mut text, format_args!(r#"{{"answers":{answers}"#));
             push_json(&mut text, "metadata", metadata.as_deref());
@@ -222,16 +222,16 @@ fn push(text: &mut String, more: fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::submission::{self, Edited};
+    use crate::domain::submission::{self, EditInfo};
     use crate::domain::validation::limits::Limits;
 
-    fn again<T: Serialize + serde::de::DeserializeOwned>(text: &str) {
+    fn assert_round_trip<T: Serialize + serde::de::DeserializeOwned>(text: &str) {
         let read: T = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 
     #[test]
-    fn what_is_written_is_what_is_declared() {
+    fn handwritten_json_matches_the_declared_types() {
         let plain = Submission {
             id: SubmissionId::from_bytes([7; 16]),
             form: FormId::from_bytes([0, 1, 2, 3, 4, 5, 6, 7]),
@@ -244,34 +244,34 @@ mod tests {
         };
         let full = Submission {
             metadata: Some(r#"{ "source": "web" }"#.into()),
-            edited: Some(Edited { at: Timestamp::from_millis(5), count: 1 }),
+            edited: Some(EditInfo { at: Timestamp::from_millis(5), count: 1 }),
             deleted_at: Some(Timestamp::from_millis(6)),
             ..plain.clone()
         };
         for submission in [&plain, &full] {
-            again::<SubmissionBody>(&SubmissionBody::json(submission));
-            again::<SubmissionDetail>(&SubmissionDetail::json(submission));
+            assert_round_trip::<SubmissionBody>(&SubmissionBody::json(submission));
+            assert_round_trip::<SubmissionDetail>(&SubmissionDetail::json(submission));
         }
         let two = vec![plain.clone(), full.clone()];
         for (submissions, cursor, total) in [(vec![], None, None), (two, Some("c"), Some(7))] {
-            again::<SubmissionList>(&SubmissionList::json(&submissions, cursor, total));
+            assert_round_trip::<SubmissionList>(&SubmissionList::json(&submissions, cursor, total));
         }
         for body in [r#"{"answers":{"q1" : 1.0}}"#, r#"{"answers":{},"metadata":{ "a":"b"}}"#] {
             let sent = submission::read(body, &Limits::default()).unwrap();
-            again::<SubmissionBody>(&SubmissionBody::dry_run_json(
+            assert_round_trip::<SubmissionBody>(&SubmissionBody::dry_run_json(
                 plain.form,
                 &sent,
                 Timestamp::from_millis(8),
             ));
         }
-        let replaced = [plain, full].map(|submission| Replaced {
+        let replaced = [plain, full].map(|submission| ReplacedState {
             number: 0,
             answers: submission.answers,
             metadata: submission.metadata,
             replaced_at: Timestamp::from_millis(7),
         });
         for count in 0..=2 {
-            again::<HistoryList>(&HistoryList::json(&replaced[..count]));
+            assert_round_trip::<HistoryList>(&HistoryList::json(&replaced[..count]));
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Cursors {
 
 impl Cursors {
     /// Bytes of the signature: enough that guessing one is hopeless for what it guards, a place in one's own list.
-    const TAG: usize = 8;
+    const TAG_LENGTH: usize = 8;
 
     /// Signs positions in `list` with `key`.
     pub(super) fn new(key: &[u8; 32], list: String) -> Self {
@@ -36,16 +36,16 @@ impl Cursors {
 
     fn position<const N: usize>(&self, text: &str) -> Option<[u8; N]> {
         let mut position = from_hex(text)?;
-        let tag = position.split_off(position.len().checked_sub(Self::TAG)?);
+        let tag = position.split_off(position.len().checked_sub(Self::TAG_LENGTH)?);
         if self.sign(&position) == *tag { position.try_into().ok() } else { None }
     }
 
-    fn sign(&self, position: &[u8]) -> [u8; Self::TAG] {
+    fn sign(&self, position: &[u8]) -> [u8; Self::TAG_LENGTH] {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(self.list.as_bytes());
         context.update(&[0]);
         context.update(position);
-        context.sign().as_ref()[..Self::TAG].try_into().expect("an HMAC-SHA-256 has 32 bytes")
+        context.sign().as_ref()[..Self::TAG_LENGTH].try_into().expect("an HMAC-SHA-256 has 32 bytes")
     }
 }
 

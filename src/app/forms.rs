@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{App, AppError, Attempt, Current, ListPage, What, no_form, require, settled};
+use super::{
+    App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
+};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Refusal, Shut};
-use crate::domain::form::definition::{Change, Definition};
+use crate::domain::form::admission::{AcceptingReason, Refusal};
+use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{EditedForm, Form, Retired, Version, WrittenVersion};
+use crate::domain::form::{EditedForm, Form, RetiredIds, StoredVersion, Version};
 use crate::domain::json::{self, Value};
-use crate::domain::revision::Expected;
+use crate::domain::revision::ExpectedRevision;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
@@ -18,10 +20,10 @@ use crate::store::{FormRows, FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE
 
 /// Which part of which list of forms.
 #[derive(Debug, Clone)]
-pub struct FormsWanted {
+pub struct FormListRequest {
     pub filter: FormFilter,
     /// Only those that do not accept answers for this reason.
-    pub accepting_reason: Option<Shut>,
+    pub accepting_reason: Option<AcceptingReason>,
     pub cursor: Option<String>,
     /// How many at most.
     pub limit: usize,
@@ -33,7 +35,7 @@ pub struct FormsWanted {
 #[derive(Debug, Clone)]
 pub struct FormView {
     pub form: Arc<Form>,
-    pub version: WrittenVersion,
+    pub version: StoredVersion,
     /// How many submissions it has.
     pub responses: u64,
 }
@@ -43,10 +45,10 @@ pub struct FormView {
 const TRIES: usize = 3;
 
 /// A form after an edit, and its new questions as they are written.
-type WrittenEdit = (EditedForm, Option<WrittenVersion>);
+type WrittenEdit = (EditedForm, Option<StoredVersion>);
 
 /// A form that is not stored yet, with its questions, compiled and as they are written.
-type Draft = (Form, Version, WrittenVersion);
+type Draft = (Form, Version, StoredVersion);
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -69,11 +71,11 @@ impl App {
     pub async fn create_form(
         &self,
         caller: &Caller,
-        attempt: Attempt<'_>,
+        request: IdempotentRequest<'_>,
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
-        require(caller, Scope::Write)?;
-        let (mut form, mut version, written) = self.draft(caller, attempt.body).await?;
-        let retry = attempt.retry(caller, Operation::CreateForm);
+        require_scope(caller, Scope::Write)?;
+        let (mut form, mut version, written) = self.draft(caller, request.body).await?;
+        let retry = request.idempotency_key(caller, Operation::CreateForm);
         for _ in 0..TRIES {
             let new = NewForm { form: form.clone(), version: written.clone(), retry };
             let step = self.store.insert_form(new).await?;
@@ -82,12 +84,12 @@ impl App {
                 form.id = FormId::draw(self.random());
                 continue;
             }
-            let ((id, made_at), replayed) = settled(step, What::Form(form.id.to_string()))?;
+            let ((id, made_at), replayed) = into_result(step, Resource::Form(form.id.to_string()))?;
             // The same body makes the same form, so a replay needs no more than what was given to it.
             (form.id, form.created_at, form.updated_at, version.created_at) = (id, made_at, made_at, made_at);
             let version = Arc::new(version);
             if !replayed {
-                self.cache_version(form.id, Arc::clone(&version), attempt.body.len());
+                self.cache_version(form.id, Arc::clone(&version), request.body.len());
             }
             return Ok((form, version, replayed));
         }
@@ -99,7 +101,7 @@ impl App {
         let (id, workspace, now) = (FormId::draw(self.random()), caller.workspace, self.now());
         let read = move |value: &Value, limits: &Limits| {
             let (form, version) = Form::create(id, workspace, Definition::read(value, limits)?, now);
-            let written = version.written();
+            let written = version.to_stored();
             Ok((form, version, written))
         };
         self.read_definition(caller, body, read).await
@@ -107,7 +109,7 @@ impl App {
 
     /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
-        require(caller, Scope::Write)?;
+        require_scope(caller, Scope::Write)?;
         let (form, version, _) = self.draft(caller, body).await?;
         self.refuse_taken_slug(caller.workspace, form.slug.as_deref()).await?;
         Ok((form, version))
@@ -115,26 +117,26 @@ impl App {
 
     /// The form with its questions and its number of submissions.
     pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<FormView, AppError> {
-        require_sight(caller)?;
+        require_form_access(caller)?;
         let found = self.form(caller, form).await?;
         let version = self.written_version(&found).await?;
         self.view(found, version).await
     }
 
-    async fn view(&self, form: Arc<Form>, version: WrittenVersion) -> Result<FormView, AppError> {
+    async fn view(&self, form: Arc<Form>, version: StoredVersion) -> Result<FormView, AppError> {
         let responses = self.store.count_submissions(form.workspace, form.id).await?;
         Ok(FormView { form, version, responses })
     }
 
     /// The present version of a form outside the trash, as it is written.
-    async fn written_version(&self, form: &Form) -> Result<WrittenVersion, AppError> {
+    async fn written_version(&self, form: &Form) -> Result<StoredVersion, AppError> {
         let found = self.store.find_version(form.workspace, form.id, form.version).await?;
         found.ok_or_else(|| no_form(&form.id.to_string()))
     }
 
     /// The text of the JSON Schema of the form's answers.
     pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, AppError> {
-        require_sight(caller)?;
+        require_form_access(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
         let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
         self.run_job(caller, write).await
@@ -144,15 +146,15 @@ impl App {
     pub async fn list_forms(
         &self,
         caller: &Caller,
-        wanted: FormsWanted,
+        request: FormListRequest,
     ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
-        require(caller, Scope::Read)?;
-        let FormsWanted { mut filter, accepting_reason, cursor, limit, count } = wanted;
+        require_scope(caller, Scope::Read)?;
+        let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
         let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
         filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
         let cursors = self.cursors(list).await?;
         let after = cursors.read(cursor.as_deref())?.map(form_position);
-        let _permit = match filter.takes_all() && !count {
+        let _permit = match filter.matches_all() && !count {
             true => None,
             false => Some(self.job_permit(caller).await?),
         };
@@ -162,7 +164,7 @@ impl App {
         let is_cut = forms.len() > length;
         forms.truncate(length);
         let last = match is_cut {
-            true => forms.last().map(|(last, _)| (filter.moment(last), last.id)),
+            true => forms.last().map(|(last, _)| (filter.sort_key(last), last.id)),
             false => stopped_at,
         };
         let next = last.map(|(moment, id)| {
@@ -182,12 +184,12 @@ impl App {
         caller: &Caller,
         form: &str,
         body: &str,
-        expected: Expected,
+        expected: ExpectedRevision,
         dry_run: bool,
     ) -> Result<FormView, AppError> {
-        require(caller, Scope::Write)?;
+        require_scope(caller, Scope::Write)?;
         let id = self.form(caller, form).await?.id;
-        let change = Arc::new(self.read_definition(caller, body, Change::read).await?);
+        let change = Arc::new(self.read_definition(caller, body, FormPatch::read).await?);
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
@@ -204,7 +206,7 @@ impl App {
                 Some(edited) => self.replace_form(&current.form, edited).await?,
             };
             if !matches!(step, Step::Recheck) {
-                let (form, _) = settled(step, What::Form(form.to_owned()))?;
+                let (form, _) = into_result(step, Resource::Form(form.to_owned()))?;
                 return self.view(form, version).await;
             }
         }
@@ -216,17 +218,17 @@ impl App {
         &self,
         caller: &Caller,
         current: &Current,
-        change: Arc<Change>,
+        change: Arc<FormPatch>,
     ) -> Result<Option<WrittenEdit>, AppError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
-            None => Retired::new(),
+            None => RetiredIds::new(),
         };
         let (Current { form, version }, now) = (current.clone(), self.now());
         let work = move || {
             let edited = form.change(&version, &retired, &change, now).map_err(AppError::Refused)?;
             Ok(edited.map(|edited| {
-                let written = edited.version.as_ref().map(Version::written);
+                let written = edited.version.as_ref().map(Version::to_stored);
                 (edited, written)
             }))
         };
@@ -269,16 +271,16 @@ impl App {
         caller: &Caller,
         form: &str,
         purge: bool,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<(), AppError> {
-        require(caller, if purge { Scope::Admin } else { Scope::Write })?;
+        require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let id = self.form_id(caller, form).await?;
         let step = if purge {
             self.store.purge_form(caller.workspace, id, expected).await?
         } else {
             self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        settled(step, What::Form(form.to_owned())).map(drop)
+        into_result(step, Resource::Form(form.to_owned())).map(drop)
     }
 
     /// Takes the form out of the trash again: the form and when that was. True if an earlier attempt had done it.
@@ -286,13 +288,13 @@ impl App {
         &self,
         caller: &Caller,
         form: &str,
-        attempt: Attempt<'_>,
+        request: IdempotentRequest<'_>,
     ) -> Result<(FormView, Timestamp, bool), AppError> {
-        require(caller, Scope::Write)?;
+        require_scope(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
-        let retry = attempt.retry(caller, Operation::RestoreForm(id));
+        let retry = request.idempotency_key(caller, Operation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
-        let (restored, replayed) = settled(step, What::Form(form.to_owned()))?;
+        let (restored, replayed) = into_result(step, Resource::Form(form.to_owned()))?;
         let Restored { form, version, responses, at } = restored;
         Ok((FormView { form, version, responses }, at, replayed))
     }
@@ -304,8 +306,8 @@ impl App {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<WrittenVersion>, AppError> {
-        require(caller, Scope::Read)?;
+    ) -> Result<ListPage<StoredVersion>, AppError> {
+        require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         let cursors = self.cursors(format!("versions {} {id}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
@@ -322,8 +324,8 @@ impl App {
         caller: &Caller,
         form: &str,
         number: &str,
-    ) -> Result<WrittenVersion, AppError> {
-        require(caller, Scope::Read)?;
+    ) -> Result<StoredVersion, AppError> {
+        require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         // In one spelling only: `+1` and `01` name nothing.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
@@ -331,7 +333,7 @@ impl App {
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
         let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
-        version.ok_or_else(|| AppError::NotFound(What::Version(number.to_owned())))
+        version.ok_or_else(|| AppError::NotFound(Resource::Version(number.to_owned())))
     }
 }
 
@@ -347,8 +349,8 @@ fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
 }
 
 /// Whoever may answer a form may see what it asks.
-fn require_sight(caller: &Caller) -> Result<(), AppError> {
-    if caller.may(Scope::Submit) { Ok(()) } else { require(caller, Scope::Read) }
+fn require_form_access(caller: &Caller) -> Result<(), AppError> {
+    if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
 }
 
 /// The moment and the id of the form at `position`.

@@ -14,7 +14,7 @@ impl App {
         let known = self.store.find_key(given.id()).await?;
         let valid = known.filter(|key| given.matches(&key.hash));
         let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));
-        valid.map(Caller::proved).ok_or(AppError::Unauthenticated)
+        valid.map(Caller::authenticated).ok_or(AppError::Unauthenticated)
     }
 
     /// The caller's workspace.

@@ -6,9 +6,9 @@
 mod cursor;
 mod forms;
 mod keys;
-mod submission_life;
+mod maintenance;
+mod manage_submissions;
 mod submissions;
-mod upkeep;
 mod versions;
 
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{Operation, Retry, Step, Store, StoreError};
 
-pub use forms::{FormView, FormsWanted};
+pub use forms::{FormListRequest, FormView};
 pub use keys::{add_operator_key, bootstrap};
-pub use submissions::{Accepted, SubmissionsWanted, Tried};
-pub use upkeep::Maintained;
+pub use maintenance::MaintenanceOutcome;
+pub use submissions::{Accepted, DryRunSubmission, SubmissionListRequest};
 
 /// Everything a use case needs.
 pub struct App {
@@ -78,7 +78,7 @@ pub enum AppError {
     Forbidden(Scope),
     /// There is no such object in the caller's workspace.
     #[error("no {0}")]
-    NotFound(What),
+    NotFound(Resource),
     /// The body is no JSON.
     #[error("{0}")]
     Malformed(SyntaxError),
@@ -101,13 +101,13 @@ pub enum AppError {
 
 /// What was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum Resource {
     Form(String),
     Submission(String),
     Version(String),
 }
 
-impl std::fmt::Display for What {
+impl std::fmt::Display for Resource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Form(id) => write!(f, "form `{id}`"),
@@ -222,15 +222,15 @@ impl From<PoolError> for AppError {
 
 /// A request that its sender may repeat: the value of `Idempotency-Key`, and the query and body as they came.
 #[derive(Debug, Clone, Copy)]
-pub struct Attempt<'a> {
+pub struct IdempotentRequest<'a> {
     pub idempotency_key: Option<&'a str>,
     pub query: &'a str,
     pub body: &'a str,
 }
 
-impl Attempt<'_> {
+impl IdempotentRequest<'_> {
     /// What the store knows this attempt of `caller` at `operation` by; `None` if it has no idempotency key.
-    fn retry(&self, caller: &Caller, operation: Operation) -> Option<Retry> {
+    fn idempotency_key(&self, caller: &Caller, operation: Operation) -> Option<Retry> {
         let key = xxhash_rust::xxh3::xxh3_128(self.idempotency_key?.as_bytes());
         let mut body = xxhash_rust::xxh3::Xxh3::new();
         body.update(self.query.as_bytes());
@@ -241,7 +241,7 @@ impl Attempt<'_> {
 }
 
 /// What a step gave, and whether an earlier attempt had done it. `missing` is what there is not, if that is so.
-fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
+fn into_result<T>(step: Step<T>, missing: Resource) -> Result<(T, bool), AppError> {
     match step {
         Step::Done(value) => Ok((value, false)),
         Step::Replayed(value) => Ok((value, true)),
@@ -253,9 +253,9 @@ fn settled<T>(step: Step<T>, missing: What) -> Result<(T, bool), AppError> {
 
 /// The form that `text` names is not there.
 fn no_form(text: &str) -> AppError {
-    AppError::NotFound(What::Form(text.to_owned()))
+    AppError::NotFound(Resource::Form(text.to_owned()))
 }
 
-fn require(caller: &Caller, scope: Scope) -> Result<(), AppError> {
-    if caller.may(scope) { Ok(()) } else { Err(AppError::Forbidden(scope)) }
+fn require_scope(caller: &Caller, scope: Scope) -> Result<(), AppError> {
+    if caller.has_scope(scope) { Ok(()) } else { Err(AppError::Forbidden(scope)) }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::cursor::Cursors;
-use super::{App, AppError, Attempt, Current, ListPage, What, no_form, require, settled};
+use super::{
+    App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
+};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Refusal, Shut, accepting};
+use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::form::{Form, Version};
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{self, Sent, Submission, SubmissionStatus, Unreadable};
+use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, SubmittedAnswers};
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -27,17 +29,17 @@ pub struct Accepted {
 
 /// A submission that would be stored.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct DryRunSubmission {
     pub form: FormId,
     /// As it would be kept.
-    pub sent: Sent,
+    pub sent: SubmittedAnswers,
     /// Keys that are no question of the form, and would be left out.
     pub dropped: Vec<String>,
 }
 
 /// Which part of which list of submissions.
 #[derive(Debug, Clone)]
-pub struct SubmissionsWanted {
+pub struct SubmissionListRequest {
     pub query: SubmissionQuery,
     pub order: Order,
     pub cursor: Option<String>,
@@ -53,16 +55,16 @@ impl App {
         &self,
         caller: &Caller,
         form: &str,
-        attempt: Attempt<'_>,
+        request: IdempotentRequest<'_>,
     ) -> Result<Accepted, AppError> {
-        require(caller, Scope::Submit)?;
+        require_scope(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
+            let retry = request.idempotency_key(caller, Operation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
-                return self.replayed(caller, id, &current, attempt.body).await;
+                return self.replayed(caller, id, &current, request.body).await;
             }
-            let (sent, dropped) = self.check(caller, &current, attempt.body).await?;
+            let (sent, dropped) = self.check(caller, &current, request.body).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -75,10 +77,10 @@ impl App {
             if matches!(step, Step::Recheck) {
                 continue;
             }
-            return match settled(step, What::Form(form.to_owned()))? {
-                (id, true) => self.replayed(caller, id, &current, attempt.body).await,
+            return match into_result(step, Resource::Form(form.to_owned()))? {
+                (id, true) => self.replayed(caller, id, &current, request.body).await,
                 (id, false) => {
-                    Ok(Accepted { submission: completed(id, &current, sent), replayed: false, dropped })
+                    Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
                 }
             };
         }
@@ -86,11 +88,16 @@ impl App {
     }
 
     /// Checks the body as storing it would, and stores nothing.
-    pub async fn try_submission(&self, caller: &Caller, form: &str, body: &str) -> Result<Tried, AppError> {
-        require(caller, Scope::Submit)?;
+    pub async fn try_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        body: &str,
+    ) -> Result<DryRunSubmission, AppError> {
+        require_scope(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
         let (sent, dropped) = self.check(caller, &current, body).await?;
-        Ok(Tried { form: current.form.id, sent, dropped })
+        Ok(DryRunSubmission { form: current.form.id, sent, dropped })
     }
 
     /// The submission as it would be stored, and the keys that are left out.
@@ -99,7 +106,7 @@ impl App {
         caller: &Caller,
         current: &Current,
         body: &str,
-    ) -> Result<(Sent, Vec<String>), AppError> {
+    ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
         let form = &current.form;
         // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
@@ -134,9 +141,9 @@ impl App {
         let limits = self.limits;
         let (submission, dropped) = if is_costly(&current.version, body.len()) {
             let body = body.to_owned();
-            self.run_job(caller, move || resend(&current, &body, original, id, &limits)).await?
+            self.run_job(caller, move || rebuild(&current, &body, original, id, &limits)).await?
         } else {
-            resend(&current, body, original, id, &limits)?
+            rebuild(&current, body, original, id, &limits)?
         };
         Ok(Accepted { submission, replayed: true, dropped })
     }
@@ -146,8 +153,8 @@ impl App {
     async fn replay(&self, retry: Option<&Retry>) -> Result<Option<SubmissionId>, AppError> {
         let Some(retry) = retry else { return Ok(None) };
         let earlier = self.store.find_remembered(retry).await?;
-        match earlier.and_then(|earlier| earlier.answer(retry.body, self.now())) {
-            Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.made.to_be_bytes()))),
+        match earlier.and_then(|earlier| earlier.replay(retry.body, self.now())) {
+            Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.result.to_be_bytes()))),
             Some(Err(why)) => Err(AppError::Refused(why)),
             None => Ok(None),
         }
@@ -160,9 +167,9 @@ impl App {
         form: &str,
         id: &str,
     ) -> Result<Submission, AppError> {
-        require(caller, Scope::Read)?;
+        require_scope(caller, Scope::Read)?;
         let form = self.form(caller, form).await?.id;
-        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
+        let missing = || AppError::NotFound(Resource::Submission(id.to_owned()));
         let submission = submission_id(id)?;
         self.store.find_submission(caller.workspace, form, submission).await?.ok_or_else(missing)
     }
@@ -172,11 +179,11 @@ impl App {
         &self,
         caller: &Caller,
         form: &str,
-        wanted: SubmissionsWanted,
+        request: SubmissionListRequest,
     ) -> Result<ListPage<Submission>, AppError> {
-        require(caller, Scope::Read)?;
+        require_scope(caller, Scope::Read)?;
         let found = self.form(caller, form).await?;
-        let SubmissionsWanted { query, order, cursor, limit, count } = wanted;
+        let SubmissionListRequest { query, order, cursor, limit, count } = request;
         let (workspace, id) = (caller.workspace, found.id);
         let cursors = self.cursors(format!("submissions {workspace} {id} {query:?} {order:?}")).await?;
         let filter = self.filter(caller, &found, query).await?;
@@ -217,7 +224,7 @@ impl App {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPage<Submission>, AppError> {
-        require(caller, Scope::Read)?;
+        require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         let cursors = self.cursors(format!("trashed submissions {} {id}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
@@ -233,14 +240,14 @@ fn list_page(page: SubmissionRows, cursors: &Cursors, total: Option<u64>) -> Lis
 
 /// The submission that `id` names.
 pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
-    id.parse().map_err(|_unfit| AppError::NotFound(What::Submission(id.to_owned())))
+    id.parse().map_err(|_unfit| AppError::NotFound(Resource::Submission(id.to_owned())))
 }
 
 /// Why a body cannot be read.
-pub(super) fn unreadable(why: Unreadable) -> AppError {
+pub(super) fn body_error(why: BodyError) -> AppError {
     match why {
-        Unreadable::Syntax(error) => AppError::Malformed(error),
-        Unreadable::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
+        BodyError::Syntax(error) => AppError::Malformed(error),
+        BodyError::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
     }
 }
 
@@ -258,60 +265,65 @@ pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
 fn evaluate(
     current: &Current,
     body: &str,
-    open: Result<(), Shut>,
+    open: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
-) -> Result<(Sent, Vec<String>), AppError> {
-    let sent = submission::read(body, limits).map_err(unreadable)?;
-    open.map_err(|why| AppError::Refused(Refusal::shut(&current.form, why)))?;
-    let (sent, dropped) = kept(current, sent);
-    Ok((fitting(&current.version, sent, limits, now)?, dropped))
+) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
+    let sent = submission::read(body, limits).map_err(body_error)?;
+    open.map_err(|why| AppError::Refused(Refusal::not_accepting(&current.form, why)))?;
+    let (sent, dropped) = without_unknown(current, sent);
+    Ok((validated(&current.version, sent, limits, now)?, dropped))
 }
 
 /// The first answer to the body that made the submission `id`, from its `original` if that is still there.
-fn resend(
+fn rebuild(
     current: &Current,
     body: &str,
     original: Option<Submission>,
     id: SubmissionId,
     limits: &Limits,
 ) -> Result<(Submission, Vec<String>), AppError> {
-    let sent = submission::read(body, limits).map_err(unreadable)?;
+    let sent = submission::read(body, limits).map_err(body_error)?;
     if let Some(original) = original {
         // What the questions of then did not have was left out then.
-        return Ok((original, current.version.sort_out(sent.answers).1));
+        return Ok((original, current.version.split_unknown(sent.answers).1));
     }
-    let (sent, dropped) = kept(current, sent);
+    let (sent, dropped) = without_unknown(current, sent);
     // The form may have changed since: answers that it would refuse now come back without its defaults.
     let at = Timestamp::from_millis(id.millis());
-    let sent = fitting(&current.version, sent.clone(), limits, at).unwrap_or(sent);
-    Ok((completed(id, current, sent), dropped))
+    let sent = validated(&current.version, sent.clone(), limits, at).unwrap_or(sent);
+    Ok((to_submission(id, current, sent), dropped))
 }
 
 /// What the form looks at, and the keys of the answers that it leaves out.
-fn kept(current: &Current, sent: Sent) -> (Sent, Vec<String>) {
+fn without_unknown(current: &Current, sent: SubmittedAnswers) -> (SubmittedAnswers, Vec<String>) {
     match current.form.settings.unknown_answers() {
         UnknownAnswers::Reject => (sent, Vec::new()),
         UnknownAnswers::Drop => {
-            let (answers, dropped) = current.version.sort_out(sent.answers);
-            (Sent { answers, ..sent }, dropped)
+            let (answers, dropped) = current.version.split_unknown(sent.answers);
+            (SubmittedAnswers { answers, ..sent }, dropped)
         }
     }
 }
 
 /// `sent` with what is kept besides it, if it fits the questions.
-fn fitting(version: &Version, mut sent: Sent, limits: &Limits, now: Timestamp) -> Result<Sent, AppError> {
+fn validated(
+    version: &Version,
+    mut sent: SubmittedAnswers,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<SubmittedAnswers, AppError> {
     let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
-        sent.faults.extend(violations);
+        sent.violations.extend(violations);
         Vec::new()
     });
-    if !sent.faults.is_empty() {
-        return Err(AppError::Refused(Refusal::InvalidAnswers(sent.faults)));
+    if !sent.violations.is_empty() {
+        return Err(AppError::Refused(Refusal::InvalidAnswers(sent.violations)));
     }
-    Ok(Sent { answers: sent.answers.with(defaults), ..sent })
+    Ok(SubmittedAnswers { answers: sent.answers.with_defaults(defaults), ..sent })
 }
 
-fn completed(id: SubmissionId, current: &Current, sent: Sent) -> Submission {
+fn to_submission(id: SubmissionId, current: &Current, sent: SubmittedAnswers) -> Submission {
     Submission {
         id,
         form: current.form.id,

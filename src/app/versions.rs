@@ -7,7 +7,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::time::timeout;
 
 use super::{App, AppError, no_form};
-use crate::domain::form::{Form, Version, WrittenVersion};
+use crate::domain::form::{Form, StoredVersion, Version};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::StoreError;
 
@@ -15,10 +15,10 @@ use crate::store::StoreError;
 const CAPACITY: u64 = 64 << 20;
 
 /// Versions expected; the cache grows past it.
-const EXPECTED: usize = 1_000;
+const EXPECTED_VERSIONS: usize = 1_000;
 
 /// Bytes that questions take in memory for each byte of their text: 14 were measured where options are short.
-const GROWTH: usize = 16;
+const MEMORY_PER_TEXT_BYTE: usize = 16;
 
 type Key = (FormId, u32);
 
@@ -44,7 +44,7 @@ impl Default for VersionCache {
     fn default() -> Self {
         let mut options = OptionsBuilder::new();
         // One shard: each has its part of the capacity, and a large version must fit whatever the number of processors.
-        options.estimated_items_capacity(EXPECTED).weight_capacity(CAPACITY).shards(1);
+        options.estimated_items_capacity(EXPECTED_VERSIONS).weight_capacity(CAPACITY).shards(1);
         let options = options.build().expect("the capacities are given");
         Self(Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
@@ -82,12 +82,12 @@ impl App {
 
 impl Compiled {
     fn new(version: Arc<Version>, text_bytes: usize) -> Self {
-        let bytes = text_bytes * GROWTH + version.pattern_bytes();
+        let bytes = text_bytes * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
         Self { version, bytes }
     }
 }
 
-fn compile(written: &WrittenVersion) -> Result<Compiled, AppError> {
+fn compile(written: &StoredVersion) -> Result<Compiled, AppError> {
     let unreadable = || StoreError::Undecodable(format!("the questions of version {}", written.number));
     let version = written.read().ok_or_else(unreadable)?;
     Ok(Compiled::new(Arc::new(version), written.questions.get().len()))

@@ -1,7 +1,7 @@
 //! The rules: what a form is, what an answer must be, who may do what.
 //!
-//! Pure code of plain values: no clock, no input or output, nothing asynchronous, no store and no HTTP. Whatever a
-//! rule needs (the time, an id, a count) is handed in, so each can be tested by a table.
+//! Pure functions of plain values: no clock, no I/O, no async, no store and no HTTP. The time, ids and counts are
+//! parameters, so each rule can be tested by a table.
 
 pub mod condition;
 pub mod form;

@@ -1,4 +1,4 @@
-//! Names on the wire whose set may grow: a client accepts those that it does not know.
+//! Enums on the wire that later servers may extend: a client accepts unknown names.
 
 use std::fmt;
 

@@ -1,22 +1,26 @@
-//! Which revision of a form or a submission a change was made for, so that nobody overwrites what they have not seen.
+//! Optimistic concurrency: a change names the revision of the form or submission that it was based on (`If-Match`,
+//! RFC 9110 §13.1.1).
 
 use crate::domain::form::admission::Refusal;
 
-/// The revisions that a change may meet.
+/// The revisions that a change may be applied to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Expected {
-    /// Whatever has become of it.
+pub enum ExpectedRevision {
+    /// Any revision.
     #[default]
     Any,
-    /// One of these.
+    /// One of these revisions.
     OneOf(Vec<u64>),
 }
 
-impl Expected {
-    /// Refuses what has moved on, to `revision`.
+impl ExpectedRevision {
+    /// Checks `revision`, the current one.
+    ///
+    /// # Errors
+    /// [`Refusal::PreconditionFailed`] if it is not among the expected ones.
     pub fn check(&self, revision: u64) -> Result<(), Refusal> {
         match self {
-            Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::Moved),
+            Self::OneOf(revisions) if !revisions.contains(&revision) => Err(Refusal::PreconditionFailed),
             Self::Any | Self::OneOf(_) => Ok(()),
         }
     }

@@ -1,17 +1,17 @@
-//! The trash: what goes into it, what comes back, and what has lain there for too long.
+//! The trash of forms: moving there, restoring, and erasing after the retention period.
 
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::Form;
-use crate::domain::form::admission::{Refusal, Shut};
+use crate::domain::form::admission::{AcceptingReason, Refusal};
 
-/// What went to the trash before this moment is to be erased at `now`, if it stays for `days`.
-pub fn horizon(now: Timestamp, days: u32) -> Timestamp {
+/// Returns the retention limit at `now`: objects deleted before it have been in the trash for more than `days`.
+pub fn cutoff(now: Timestamp, days: u32) -> Timestamp {
     Timestamp::from_millis(now.millis() - i64::from(days) * DAY_MILLIS)
 }
 
-/// When maintenance ran last, and how long the trash must still be left alone because the clock had jumped ahead.
+/// The time of the last maintenance, and how long erasing is still paused after a jump of the clock.
 ///
-/// One start with a clock that is a month ahead would erase for good what its owner still wants back.
+/// Without the pause, one start with a clock that is a month ahead would erase the whole trash for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockRecord {
     pub last: Timestamp,
@@ -36,12 +36,15 @@ impl ClockRecord {
 const HOUR_MILLIS: i64 = 60 * 60 * 1_000;
 
 impl Form {
-    /// The form as it lies in the trash from `now` on.
+    /// Returns the form, moved to the trash at `now`.
     pub fn trashed(&self, now: Timestamp) -> Self {
         Self { deleted_at: Some(now), revision: self.revision + 1, ..self.clone() }
     }
 
-    /// The form as it was before it went to the trash. Refuses one that is not there.
+    /// Returns the form, taken out of the trash.
+    ///
+    /// # Errors
+    /// [`Refusal::NotInTrash`] if it is not there.
     pub fn restored(&self) -> Result<Self, Refusal> {
         match self.deleted_at {
             Some(_) => Ok(Self { deleted_at: None, revision: self.revision + 1, ..self.clone() }),
@@ -49,16 +52,17 @@ impl Form {
         }
     }
 
-    /// Whether it went to the trash before `horizon`.
-    pub fn is_due(&self, horizon: Timestamp) -> bool {
-        self.deleted_at.is_some_and(|deleted| deleted < horizon)
+    /// Whether the form was moved to the trash before `cutoff`.
+    pub fn is_due(&self, cutoff: Timestamp) -> bool {
+        self.deleted_at.is_some_and(|deleted| deleted < cutoff)
     }
 
-    /// Refuses to take a submission back among the `responses` it has, where `max_responses` leaves no room. Whether new
-    /// ones are taken does not matter: this one was.
-    pub fn seat(&self, responses: u64) -> Result<(), Refusal> {
+    /// Checks that `max_responses` leaves room to restore a submission, beside the `responses` that the form has.
+    ///
+    /// Only the capacity counts: a closed or expired form accepted this submission earlier.
+    pub fn check_capacity(&self, responses: u64) -> Result<(), Refusal> {
         match self.settings.max_responses {
-            Some(most) if responses >= most => Err(Refusal::shut(self, Shut::Full)),
+            Some(most) if responses >= most => Err(Refusal::not_accepting(self, AcceptingReason::Full)),
             Some(_) | None => Ok(()),
         }
     }

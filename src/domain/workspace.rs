@@ -1,4 +1,4 @@
-//! Workspaces, the keys that open them, and what each key may do.
+//! Workspaces, their API keys, and the scopes of a key.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
 
-/// Owner of forms and keys: nothing of one workspace is visible from another.
+/// Owner of forms and keys. The unit of tenancy: nothing in one workspace is visible from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
     pub id: WorkspaceId,
@@ -18,7 +18,7 @@ pub struct Workspace {
     pub created_at: Timestamp,
 }
 
-/// What a key may do.
+/// Permission of an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -46,7 +46,7 @@ impl Scope {
         }
     }
 
-    /// Whether a key with this scope may do what asks for `needed`.
+    /// Whether this scope grants everything that `needed` grants.
     pub fn includes(self, needed: Self) -> bool {
         match self {
             Self::Admin => needed != Self::Operator,
@@ -62,22 +62,22 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A credential of a workspace. The secret itself is not kept, only its hash.
+/// A credential of a workspace. Only the hash of the secret is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
     pub id: KeyId,
     pub workspace: WorkspaceId,
     pub name: String,
-    /// SHA-256 of the key's whole text.
+    /// SHA-256 of the full text of the key.
     pub hash: [u8; 32],
     pub scopes: Vec<Scope>,
     pub created_at: Timestamp,
-    /// From then on the key opens nothing.
+    /// When the key stops being valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
-/// Who sends a request: a key that was proved, and so what it may do.
+/// The authenticated sender of a request, identified by its API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller(Arc<ApiKey>);
 
@@ -90,13 +90,13 @@ impl Deref for Caller {
 }
 
 impl Caller {
-    /// Who has shown `key`.
-    pub fn proved(key: Arc<ApiKey>) -> Self {
+    /// Creates the caller for `key`, whose secret was verified.
+    pub fn authenticated(key: Arc<ApiKey>) -> Self {
         Self(key)
     }
 
     /// Whether one of the key's scopes includes `needed`.
-    pub fn may(&self, needed: Scope) -> bool {
+    pub fn has_scope(&self, needed: Scope) -> bool {
         self.scopes.iter().any(|scope| scope.includes(needed))
     }
 }

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::Remembered;
+use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, Retired, WrittenVersion};
-use crate::domain::revision::Expected;
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
+use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
-use crate::domain::submission::{Replaced, Submission};
+use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -84,10 +84,10 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<WrittenVersion>, StoreError>;
+    ) -> Result<Option<StoredVersion>, StoreError>;
 
     /// The ids of questions that were removed from a form outside the trash.
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<Retired, StoreError>;
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds, StoreError>;
 
     /// A page of versions, newest first, from the first one below `before` on: `limit` at most, at least one if there
     /// is any, and fewer where they are large. `None` if there is no such form outside the trash.
@@ -97,7 +97,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<WrittenVersion>>, StoreError>;
+    ) -> Result<Option<Page<StoredVersion>>, StoreError>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError>;
@@ -107,7 +107,7 @@ pub trait Forms: Send + Sync {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        expected: Expected,
+        expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
@@ -126,7 +126,7 @@ pub trait Forms: Send + Sync {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<Step<()>, StoreError>;
 }
 
@@ -134,7 +134,7 @@ pub trait Forms: Send + Sync {
 #[async_trait]
 pub trait Submissions: Send + Sync {
     /// What an earlier request with this idempotency key did, also if that has expired.
-    async fn find_remembered(&self, retry: &Retry) -> Result<Option<Remembered>, StoreError>;
+    async fn find_remembered(&self, retry: &Retry) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) lets it in.
     async fn accept_submission(
@@ -205,7 +205,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<Replaced>>, StoreError>;
+    ) -> Result<Option<Page<ReplacedState>>, StoreError>;
 
     /// Makes an edit and keeps what it replaces, if the submission has not been edited since.
     async fn edit_submission(
@@ -221,7 +221,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        expected: Expected,
+        expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError>;
 
@@ -243,7 +243,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<Step<()>, StoreError>;
 }
 
@@ -294,8 +294,8 @@ pub trait Upkeep: Send + Sync {
     /// Notes it for the next time.
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
 
-    /// Erases the forms and the submissions that went to the trash before `horizon`: how many.
-    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError>;
+    /// Erases the forms and the submissions that went to the trash before `cutoff`: how many.
+    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError>;
 
     /// Begins to erase the records of idempotency keys that have expired at `now`, in the background.
     fn erase_expired_keys(&self, now: Timestamp);

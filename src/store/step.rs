@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
-use crate::domain::form::{Form, Retired, WrittenVersion};
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::submission::Submission;
-use crate::domain::submission::edit::Edit;
+use crate::domain::submission::edit::EditedContent;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 
@@ -43,7 +43,7 @@ impl<T> Step<T> {
 pub struct Restored {
     pub form: Arc<Form>,
     /// Its questions.
-    pub version: WrittenVersion,
+    pub version: StoredVersion,
     /// How many submissions it had then.
     pub responses: u64,
     /// When that was.
@@ -101,7 +101,7 @@ pub enum Operation {
 pub struct NewForm {
     pub form: Form,
     /// Its questions.
-    pub version: WrittenVersion,
+    pub version: StoredVersion,
     pub retry: Option<Retry>,
 }
 
@@ -112,9 +112,9 @@ pub struct FormUpdate {
     pub seen_revision: u64,
     pub form: Form,
     /// The new questions, if they changed.
-    pub version: Option<WrittenVersion>,
+    pub version: Option<StoredVersion>,
     /// All ids of removed questions, if they are more now.
-    pub retired: Option<Retired>,
+    pub retired: Option<RetiredIds>,
 }
 
 /// Answers that were checked against a form and are to be stored.
@@ -138,5 +138,5 @@ pub struct CheckedEdit {
     pub submission: SubmissionId,
     /// How often the submission had been edited when this was checked.
     pub seen_edits: u32,
-    pub edit: Edit,
+    pub edit: EditedContent,
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use forms::api::Code;
 use forms::cli::output::exit::Exit;
 use forms::domain::json;
-use forms::domain::question::Kind;
+use forms::domain::question::QuestionKind;
 use forms::domain::validation::budget::Budget;
 use forms::domain::validation::fields::Fields;
 use forms::domain::validation::limits::Limits;
@@ -47,7 +47,7 @@ fn rules() -> String {
 }
 
 fn questions() -> String {
-    let rows = Kind::NAMES.iter().map(|name| {
+    let rows = QuestionKind::NAMES.iter().map(|name| {
         let (kind, settings) = read_plain(name);
         let rules = kind.rules();
         let settings: Vec<_> = settings.iter().map(|setting| format!("`{setting}`")).collect();
@@ -57,11 +57,11 @@ fn questions() -> String {
 }
 
 /// A question of the kind `name` with only the settings it must have, and the names of those it could have.
-fn read_plain(name: &str) -> (Kind, Vec<String>) {
+fn read_plain(name: &str) -> (QuestionKind, Vec<String>) {
     let mut violations = Vec::new();
     let settings = json::parse(&format!("{{{},\"unknown\":null}}", least_settings(name))).unwrap();
     let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
-    let kind = Kind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
+    let kind = QuestionKind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
     fields.close(&["type"]);
     (kind, violations.remove(1).allowed)
 }

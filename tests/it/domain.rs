@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
-use forms::domain::form::admission::{Refusal, Remembered, Seen, Shut, Verdict, admit};
-use forms::domain::form::definition::{Change, Definition};
-use forms::domain::form::{EditedForm, Form, Retired, Status, Version};
+use forms::domain::form::admission::{
+    AcceptingReason, Admission, AdmissionInput, IdempotencyRecord, Refusal, admit,
+};
+use forms::domain::form::definition::{Definition, FormPatch};
+use forms::domain::form::{EditedForm, Form, FormStatus, RetiredIds, Version};
 use forms::domain::json::{self, Value};
-use forms::domain::submission::{self, Unreadable};
+use forms::domain::submission::{self, BodyError};
 use forms::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use forms::domain::validation::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
@@ -185,8 +187,8 @@ fn ids(version: &Version) -> Vec<&str> {
 }
 
 fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
-    let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-    form.change(version, &Retired::new(), &change, at(2_000))
+    let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
+    form.change(version, &RetiredIds::new(), &change, at(2_000))
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
@@ -211,7 +213,7 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
     assert_eq!((form.version, form.revision, version.number), (2, 2, 2));
     let back =
         r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#;
-    let back = Change::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
+    let back = FormPatch::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
     let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &retired, &back, at(2_000))
     else {
         panic!("they came back")
@@ -226,8 +228,8 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
 fn a_form_remembers_so_many_removed_questions_and_no_more() {
     let (form, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
-    let other = Change::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
-    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<Retired>();
+    let other = FormPatch::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
+    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<RetiredIds>();
     let Some(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap() else {
         panic!("a question has gone")
     };
@@ -240,7 +242,7 @@ fn a_form_remembers_so_many_removed_questions_and_no_more() {
     assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 may be");
     assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
-    let more = Change::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
+    let more = FormPatch::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
     assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "questions may still be added");
 }
 
@@ -258,11 +260,11 @@ fn a_change_moves_only_what_it_changes() {
         assert!(matches!(change(&draft, &version, same), Ok(None)), "{same}");
     }
     let (published, _) = changed(&draft, &version, r#"{"status":"published","description":null}"#);
-    assert_eq!((published.status, published.revision, published.version), (Status::Published, 2, 1));
+    assert_eq!((published.status, published.revision, published.version), (FormStatus::Published, 2, 1));
     assert_eq!((published.published_at, published.updated_at), (Some(at(2_000)), at(2_000)));
     assert_eq!((published.created_at, published.description.as_deref()), (at(1_000), None));
     let (back, _) = changed(&published, &version, r#"{"status":"draft"}"#);
-    assert_eq!((back.status, back.published_at), (Status::Draft, Some(at(2_000))));
+    assert_eq!((back.status, back.published_at), (FormStatus::Draft, Some(at(2_000))));
 }
 
 #[test]
@@ -277,7 +279,7 @@ fn a_form_without_questions_is_a_fine_draft_but_not_published() {
 #[test]
 fn a_change_reports_every_problem_at_its_place() {
     let body = r#"{"title":null,"status":"open","questions":[{"type":"x","title":"T"}],"created_at":"x","nope":1,"description":7}"#;
-    let violations = Change::read(&json::parse(body).unwrap(), &Limits::default()).unwrap_err();
+    let violations = FormPatch::read(&json::parse(body).unwrap(), &Limits::default()).unwrap_err();
     let mut found = places(&violations);
     found.sort_unstable();
     assert_eq!(
@@ -315,28 +317,32 @@ fn a_submission_keeps_its_answers_to_the_letter() {
         (r#"{"answer":{}}"#, &[("unknown_field", "/answer"), ("missing_field", "/answers")]),
     ] {
         let violations = match submission::read(body, &Limits::default()) {
-            Ok(sent) => sent.faults,
-            Err(Unreadable::Shape(violations)) => violations,
-            Err(Unreadable::Syntax(error)) => panic!("{body}: {error}"),
+            Ok(sent) => sent.violations,
+            Err(BodyError::Shape(violations)) => violations,
+            Err(BodyError::Syntax(error)) => panic!("{body}: {error}"),
         };
         assert_eq!(places(&violations), expected, "{body}");
     }
-    assert!(matches!(submission::read("{\"answers\":{}", &Limits::default()), Err(Unreadable::Syntax(_))));
+    assert!(matches!(submission::read("{\"answers\":{}", &Limits::default()), Err(BodyError::Syntax(_))));
 }
 
 #[test]
 fn admission_meets_earlier_success_first_and_moved_forms_before_their_state() {
     let (draft, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let (open, _) = changed(&draft, &version, r#"{"status":"published"}"#);
-    let earlier = Remembered { body: 5, made: 42, at: at(0) };
+    let earlier = IdempotencyRecord { body: 5, result: 42, at: at(0) };
     let day = 24 * 60 * 60 * 1_000;
-    let seen = |form, checked_revision, earlier| Seen { form, responses: 0, checked_revision, earlier };
-    assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Verdict::Store));
-    assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Verdict::Recheck));
-    assert_eq!(admit(&seen(&draft, 1, None), at(0)), Err(Refusal::Shut { why: Shut::Draft, message: None }));
-    assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Verdict::Replay(earlier)));
+    let seen =
+        |form, checked_revision, earlier| AdmissionInput { form, responses: 0, checked_revision, earlier };
+    assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Admission::Store));
+    assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Admission::Recheck));
+    assert_eq!(
+        admit(&seen(&draft, 1, None), at(0)),
+        Err(Refusal::NotAccepting { reason: AcceptingReason::Draft, message: None })
+    );
+    assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Admission::Replay(earlier)));
     assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
-    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Verdict::Store));
+    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Admission::Store));
 }
 
 #[test]
@@ -350,7 +356,7 @@ fn scopes_include_what_lies_below_them() {
         (Operator, &[Operator]),
     ];
     for (scope, allowed) in table {
-        let caller = Caller::proved(Arc::new(ApiKey {
+        let caller = Caller::authenticated(Arc::new(ApiKey {
             id: "key_00000000".parse().unwrap(),
             workspace: WorkspaceId::from_bytes([0; 8]),
             name: String::new(),
@@ -360,7 +366,7 @@ fn scopes_include_what_lies_below_them() {
             expires_at: None,
         }));
         for needed in [Read, Submit, Write, Admin, Operator] {
-            assert_eq!(caller.may(needed), allowed.contains(&needed), "{scope} for {needed}");
+            assert_eq!(caller.has_scope(needed), allowed.contains(&needed), "{scope} for {needed}");
         }
     }
 }

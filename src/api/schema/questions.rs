@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Schemas, nullable};
-use crate::domain::question::Kind;
+use crate::domain::question::QuestionKind;
 
 /// How the schemas of a type of question differ between requests and responses.
 struct Direction {
@@ -31,7 +31,7 @@ pub(super) fn add(schemas: &mut Schemas) {
     let texts = serde_json::from_str(include_str!("questions.json")).expect("questions.json is JSON");
     for direction in &DIRECTIONS {
         let (mut members, mut mapping) = (Vec::new(), Map::new());
-        for kind in Kind::NAMES {
+        for kind in QuestionKind::NAMES {
             let name = format!("{}{}Question", direction.prefix, pascal(kind));
             let path = format!("#/components/schemas/{name}");
             members.push(json!({ "$ref": path }));
@@ -49,7 +49,7 @@ pub(super) fn add(schemas: &mut Schemas) {
 
 /// The schema of a question of the type `kind`.
 fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
-    let Some((bare, needed)) = Kind::bare(kind) else { return Value::Null };
+    let Some((bare, needed)) = QuestionKind::without_settings(kind) else { return Value::Null };
     let (rules, common) = (bare.rules(), &texts["common"]);
     let mut properties = Map::new();
     properties.insert("type".to_owned(), json!({ "type": "string", "const": kind }));
@@ -57,7 +57,7 @@ fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
     for name in ["id", "title", "description", "show_if"].iter().chain(answerable) {
         properties.insert((*name).to_owned(), common[*name].clone());
     }
-    for name in Kind::settings(kind) {
+    for name in QuestionKind::settings(kind) {
         let own = &texts["settings"][format!("{kind}.{name}")];
         let schema = if own.is_null() { &texts["settings"][name] } else { own };
         properties.insert(name.to_owned(), schema.clone());

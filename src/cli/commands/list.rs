@@ -14,8 +14,8 @@ use crate::cli::output::render_error;
 use crate::cli::output::table::Cell;
 use crate::client::{ClientError, FormQuery, Received};
 use crate::clock::Timestamp;
-use crate::domain::form::Status;
-use crate::domain::form::admission::Shut;
+use crate::domain::form::FormStatus;
+use crate::domain::form::admission::AcceptingReason;
 use crate::domain::json::Value;
 use crate::domain::validation::violation::Violation;
 
@@ -57,15 +57,16 @@ pub struct List {
 #[derive(Debug, Clone)]
 struct Wanted(String);
 
-const STATUSES: [Status; 2] = [Status::Draft, Status::Published];
-const REASONS: [Shut; 4] = [Shut::Closed, Shut::Full, Shut::Expired, Shut::NotOpenYet];
+const STATUSES: [FormStatus; 2] = [FormStatus::Draft, FormStatus::Published];
+const REASONS: [AcceptingReason; 4] =
+    [AcceptingReason::Closed, AcceptingReason::Full, AcceptingReason::Expired, AcceptingReason::NotOpenYet];
 
 impl Wanted {
     fn parse(text: &str) -> Self {
         Self(text.trim().to_lowercase().replace([' ', '-'], "_"))
     }
 
-    fn reason(&self) -> Option<Shut> {
+    fn reason(&self) -> Option<AcceptingReason> {
         REASONS.into_iter().find(|reason| reason.name() == self.0)
     }
 
@@ -83,7 +84,7 @@ impl Wanted {
         let is_status = |violation: &&Violation| violation.pointer == "/status";
         let Some(refused) = problem.errors.iter().find(is_status) else { return error };
         let mut names: Vec<_> =
-            STATUSES.map(Status::name).into_iter().chain(REASONS.map(Shut::name)).collect();
+            STATUSES.map(FormStatus::name).into_iter().chain(REASONS.map(AcceptingReason::name)).collect();
         let newer: Vec<_> =
             refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
         names.extend(newer);
@@ -173,8 +174,8 @@ fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
 /// Green for a form that takes answers, yellow for a draft, red for one that takes none any more or yet.
 fn colour(form: &FormEntry) -> u8 {
     match (form.status.known(), &form.accepting_reason) {
-        (Some(Status::Published), None) => 32,
-        (Some(Status::Published), Some(_)) => 31,
-        (Some(Status::Draft) | None, _) => 33,
+        (Some(FormStatus::Published), None) => 32,
+        (Some(FormStatus::Published), Some(_)) => 31,
+        (Some(FormStatus::Draft) | None, _) => 33,
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::input::answers;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state;
-use crate::domain::form::Status;
+use crate::domain::form::FormStatus;
 
 /// Open forms for answers
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ impl Run for Publish {
 impl Publish {
     /// Publishes the forms, those too that were closed.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
-        let patch = json!({"status": Status::Published, "settings": {"closed": null}});
+        let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
         change(session, &self.forms, &patch, self.dry_run).await
     }
 }
@@ -100,7 +100,7 @@ impl Run for Unpublish {
 impl Unpublish {
     /// Takes the forms back to draft.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"status": Status::Draft}), self.dry_run).await
+        change(session, &self.forms, &json!({"status": FormStatus::Draft}), self.dry_run).await
     }
 }
 

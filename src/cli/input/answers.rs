@@ -16,7 +16,7 @@ use crate::domain::form::Version;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::open_enum::OpenEnum;
-use crate::domain::question::{Kind, Question, QuestionDraft};
+use crate::domain::question::{Question, QuestionDraft, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
@@ -142,7 +142,7 @@ pub fn fit(form: &FormDetail, written: &Written, now: Timestamp, again: &str) ->
 /// Everything about `answers` that the form's rules refuse.
 fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object, now: Timestamp) -> Vec<Violation> {
     let version = Version::new(form.version, form.created_at, questions);
-    version.check(answers, &Limits::BOUNDLESS, now).err().unwrap_or_default()
+    version.check(answers, &Limits::UNLIMITED, now).err().unwrap_or_default()
 }
 
 /// What was given, together for each key, in the order of the first.
@@ -190,20 +190,20 @@ pub fn ids(questions: &[Value]) -> Vec<String> {
 
 /// Those of a type that this version knows: the server checks the rest.
 pub fn known(questions: &[Value]) -> Vec<Question> {
-    let mut budget = Budget::new(&Limits::BOUNDLESS);
+    let mut budget = Budget::new(&Limits::UNLIMITED);
     let read = |(place, question): (usize, &Value)| {
-        QuestionDraft::read(question, "", place, &mut budget, &mut Vec::new())?.kept()
+        QuestionDraft::read(question, "", place, &mut budget, &mut Vec::new())?.into_question()
     };
     questions.iter().enumerate().filter_map(read).collect()
 }
 
 /// The answer that `values` make for a question of this kind; `None` is one that this version does not know.
-fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, CliError> {
-    let several = kind.is_some_and(Kind::answer_is_list);
+fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&Input]) -> Result<Value, CliError> {
+    let several = kind.is_some_and(QuestionKind::answer_is_list);
     match values {
         [Input::Json(value)] => Ok(value.clone()),
         [Input::Text(text)] if !several => {
-            Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().entered(text)))
+            Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().parse_text(text)))
         }
         values if several => {
             let text = |value: &&Input| match value {
@@ -223,7 +223,7 @@ fn convert(key: &str, kind: Option<&Kind>, values: &[&Input]) -> Result<Value, C
 fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
     let message = format!("`{key}` is not a question of \"{}\"", form.title);
     let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-    let violation = violation.about(key).allowing(key, ids.iter().map(String::as_str));
+    let violation = violation.question(key).allowed(key, ids.iter().map(String::as_str));
     Finding::of(&violation).help(Some(instead(ids, key)))
 }
 

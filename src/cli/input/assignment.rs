@@ -62,7 +62,7 @@ impl Setting {
 
     /// Whether the member has a value of another type than it takes.
     fn is_mistyped(&self, form: &Value) -> bool {
-        let violations = Definition::read(form, &Limits::BOUNDLESS).err().unwrap_or_default();
+        let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
         let pointer = self.pointer(form);
         violations.iter().any(|found| found.code == Rule::TypeMismatch && found.pointer == pointer)
     }

@@ -13,7 +13,7 @@ use crate::api::{Code, Problem};
 use crate::cli::output::exit::Exit;
 use crate::cli::output::humanize::counted;
 use crate::cli::output::{visible, visible_lines};
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Violation};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Violation};
 
 /// Columns of a snippet, at least and at most: in fewer, the renderer cuts away what it points at.
 const SNIPPET_WIDTH: (usize, usize) = (60, 140);
@@ -170,13 +170,13 @@ impl Report {
             place(one).is_some() && place(one) == place(other) && one.message == other.message
         });
         let summary = match findings.len() {
-            count @ ..=MOST_VIOLATIONS => format!("{file}: {} found", counted(count, "problem")),
+            count @ ..=MAX_VIOLATIONS => format!("{file}: {} found", counted(count, "problem")),
             // Of very many, not all are looked for.
             _ => format!(
-                "{file}: more than {MOST_VIOLATIONS} problems found, the first {MOST_VIOLATIONS} are shown"
+                "{file}: more than {MAX_VIOLATIONS} problems found, the first {MAX_VIOLATIONS} are shown"
             ),
         };
-        findings.truncate(MOST_VIOLATIONS);
+        findings.truncate(MAX_VIOLATIONS);
         Self { findings, summary: Some(summary), problem: Problem::new(Code::ValidationFailed) }
     }
 

@@ -6,7 +6,7 @@ use crate::cli::output::humanize::counted;
 use crate::cli::output::shell_quote::quoted;
 use crate::client::ClientError;
 use crate::clock::Timestamp;
-use crate::domain::form::admission::Shut;
+use crate::domain::form::admission::AcceptingReason;
 use crate::domain::open_enum::OpenEnum;
 
 /// Whether the form takes answers, and why not.
@@ -15,11 +15,15 @@ pub fn state(form: &FormDetail) -> String {
     let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
     let Some(reason) = &form.accepting_reason else { return "is published: it takes answers".to_owned() };
     match reason {
-        OpenEnum::Known(Shut::Draft) => "is a draft: it takes no answers".to_owned(),
-        OpenEnum::Known(Shut::Closed) => "is closed: it takes no answers".to_owned(),
-        OpenEnum::Known(Shut::NotOpenYet) => format!("takes answers from {} on", time(settings.opens_at)),
-        OpenEnum::Known(Shut::Expired) => format!("takes no answers since {}", time(settings.closes_at)),
-        OpenEnum::Known(Shut::Full) => {
+        OpenEnum::Known(AcceptingReason::Draft) => "is a draft: it takes no answers".to_owned(),
+        OpenEnum::Known(AcceptingReason::Closed) => "is closed: it takes no answers".to_owned(),
+        OpenEnum::Known(AcceptingReason::NotOpenYet) => {
+            format!("takes answers from {} on", time(settings.opens_at))
+        }
+        OpenEnum::Known(AcceptingReason::Expired) => {
+            format!("takes no answers since {}", time(settings.closes_at))
+        }
+        OpenEnum::Known(AcceptingReason::Full) => {
             let limit = counted(settings.max_responses.unwrap_or_default(), "response");
             format!("has reached its limit of {limit}")
         }
@@ -28,7 +32,7 @@ pub fn state(form: &FormDetail) -> String {
 }
 
 /// The refusal of answers to `form`, which takes none: in its author's words, where there are some.
-pub fn shut(form: &FormDetail, why: Shut, again: &str) -> CliError {
+pub fn shut(form: &FormDetail, why: AcceptingReason, again: &str) -> CliError {
     let plain = || format!("\"{}\" ({}) {}", form.title, form.id, state(form));
     let problem = Problem::new(why.into()).detail(why.message(&form.settings).unwrap_or_else(plain));
     or_opened(ClientError::Problem(Box::new(problem)), &name(form), again)

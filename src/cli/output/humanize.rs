@@ -20,8 +20,8 @@ pub fn said(value: &Value) -> String {
 /// The same of one of a list.
 pub fn said_item(value: &Value) -> String {
     match (value.get("value"), value.get("label")) {
-        (Some(value), Some(label)) => format!("{} {label}", value.said()),
-        _ if matches!(value, Value::String(_)) => value.said(),
+        (Some(value), Some(label)) => format!("{} {label}", value.display_text()),
+        _ if matches!(value, Value::String(_)) => value.display_text(),
         _ => said(value),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::condition::lint::{misfit, not_included};
-use crate::domain::condition::{Asked, Condition, refuse_impossible};
+use crate::domain::condition::lint::{inclusion_error, value_error};
+use crate::domain::condition::{Condition, LintInput, lint_conditions};
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Question, Rules};
 use crate::domain::validation::budget::Budget;
@@ -39,18 +39,18 @@ impl Condition {
     ) -> Result<Self, Vec<Violation>> {
         refuse_many(tests)?;
         let (members, unknown) = write(tests, questions);
-        let mut faults: Vec<_> = unknown.iter().take(FEW).map(|id| unknown_question(id, questions)).collect();
+        let mut errors: Vec<_> = unknown.iter().take(FEW).map(|id| unknown_question(id, questions)).collect();
         if members.is_empty() {
-            return Err(faults);
+            return Err(errors);
         }
         let mut violations = Vec::new();
         let condition = read(members, questions, &mut violations);
-        for fault in violations.into_iter().map(|found| of_parameter(found, tests, questions)) {
-            if faults.len() < FEW && !faults.contains(&fault) {
-                faults.push(fault);
+        for error in violations.into_iter().map(|found| of_parameter(found, tests, questions)) {
+            if errors.len() < FEW && !errors.contains(&error) {
+                errors.push(error);
             }
         }
-        condition.filter(|_| faults.is_empty()).ok_or(faults)
+        condition.filter(|_| errors.is_empty()).ok_or(errors)
     }
 }
 
@@ -76,9 +76,9 @@ fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>
     let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
     let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
     let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME, &mut budget)?;
-    let unconditional = |question| Asked { conditions: Vec::new(), ..Question::asked(question) };
-    let filter = Asked { id: None, kind: None, conditions: vec![(NAME, &condition)] };
-    refuse_impossible(questions.iter().map(unconditional).chain([filter]), violations);
+    let unconditional = |question| LintInput { conditions: Vec::new(), ..Question::lint_input(question) };
+    let filter = LintInput { id: None, kind: None, conditions: vec![(NAME, &condition)] };
+    lint_conditions(questions.iter().map(unconditional).chain([filter]), violations);
     Some(condition)
 }
 
@@ -111,7 +111,7 @@ fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &d
 fn unknown_question(id: &str, questions: &[Question]) -> Violation {
     let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
     let ids = answered(questions).filter_map(|(id, _)| id.map(String::as_str));
-    Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowing(id, ids)
+    Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowed(id, ids)
 }
 
 /// What `text` stands for behind `operator`.
@@ -121,27 +121,27 @@ fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
         ("answered", "false") => false.into(),
         ("in", _) => text.split(',').map(|item| equal(rules, item)).collect(),
         ("eq" | "ne", _) => equal(rules, text),
-        ("includes", _) => chosen(rules, text.into(), text, not_included),
+        ("includes", _) => chosen(rules, text.into(), text, inclusion_error),
         ("answered" | "matches", _) => text.into(),
-        _ => rules.entered(text),
+        _ => rules.parse_text(text),
     }
 }
 
 /// What an answer is to equal.
 fn equal(rules: &dyn Rules, text: &str) -> Value {
-    chosen(rules, rules.entered(text), text, misfit)
+    chosen(rules, rules.parse_text(text), text, value_error)
 }
 
-/// `value`, or `text` as other words than the options, where those are taken and `value` has a fault.
+/// `value`, or `text` as other words than the options, where those are taken and `value` has a error.
 fn chosen(
     rules: &dyn Rules,
     value: Value,
     text: &str,
-    fault: impl Fn(&dyn Rules, &Value) -> Option<String>,
+    error: impl Fn(&dyn Rules, &Value) -> Option<String>,
 ) -> Value {
     let other = || Value::Object(vec![("other".to_owned(), text.into())]);
-    let is_other = rules.takes_other() && fault(rules, &value).is_some();
-    is_other.then(other).filter(|other| fault(rules, other).is_none()).unwrap_or(value)
+    let is_other = rules.takes_other() && error(rules, &value).is_some();
+    is_other.then(other).filter(|other| error(rules, other).is_none()).unwrap_or(value)
 }
 
 /// `violation` of the condition as one of the parameter that it was read from: of `tests`, about `questions`.

@@ -3,19 +3,17 @@
 
 use std::collections::HashMap;
 
-use crate::domain::condition::{About, Answer, Clause, Condition, Test};
+use crate::domain::condition::{Answer, Clause, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
-use crate::domain::question::{Kind, Rules};
+use crate::domain::question::{QuestionKind, Rules};
 use crate::domain::validation::fields::quoted;
-use crate::domain::validation::violation::{
-    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened,
-};
+use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// A question with its conditions, by the members they stand in.
-pub struct Asked<'a> {
+pub struct LintInput<'a> {
     pub id: Option<&'a str>,
     /// `None` if its definition cannot be read. What is asked of it is then not judged.
-    pub kind: Option<&'a Kind>,
+    pub kind: Option<&'a QuestionKind>,
     pub conditions: Vec<(&'static str, &'a Condition)>,
 }
 
@@ -23,8 +21,8 @@ pub struct Asked<'a> {
 ///
 /// Reported are references to anything but earlier questions, a `matches` about long texts, and tests that can never be
 /// true, or by a slip always are. Once there are more violations than are reported, no further ones are looked for.
-pub fn refuse_impossible<'a>(
-    questions: impl IntoIterator<Item = Asked<'a>>,
+pub fn lint_conditions<'a>(
+    questions: impl IntoIterator<Item = LintInput<'a>>,
     violations: &mut Vec<Violation>,
 ) {
     let (mut earlier, mut order, mut compared) = (HashMap::new(), Vec::new(), 0);
@@ -45,7 +43,7 @@ pub fn refuse_impossible<'a>(
 }
 
 struct Linter<'a, 'j> {
-    earlier: &'j HashMap<&'a str, Option<&'a Kind>>,
+    earlier: &'j HashMap<&'a str, Option<&'a QuestionKind>>,
     /// The ids of those questions in their order.
     order: &'j [&'a str],
     /// References that were compared with them.
@@ -60,7 +58,7 @@ impl Linter<'_, '_> {
     fn clauses(&mut self, all: &[Clause]) {
         for clause in all {
             match clause {
-                Clause::Question(about) => self.about(about),
+                Clause::Question(clause) => self.question(clause),
                 Clause::All(conditions) | Clause::Any(conditions) => {
                     conditions.iter().for_each(|all| self.clauses(all));
                 }
@@ -69,51 +67,51 @@ impl Linter<'_, '_> {
         }
     }
 
-    fn about(&mut self, about: &About) {
-        if self.violations.len() > MOST_VIOLATIONS {
+    fn question(&mut self, clause: &QuestionClause) {
+        if self.violations.len() > MAX_VIOLATIONS {
             return;
         }
-        match self.earlier.get(about.question.as_str()) {
+        match self.earlier.get(clause.question.as_str()) {
             Some(Some(kind)) => {
                 let rules = kind.rules();
-                about.tests.iter().for_each(|test| self.test(about, test, rules));
+                clause.tests.iter().for_each(|test| self.test(clause, test, rules));
             }
             Some(None) => {}
-            None => self.refuse_reference(about),
+            None => self.refuse_reference(clause),
         }
     }
 
-    fn refuse_reference(&mut self, about: &About) {
-        let id = shortened(&about.question);
+    fn refuse_reference(&mut self, clause: &QuestionClause) {
+        let id = shortened(&clause.question);
         let message = format!("`{id}` is not an earlier question that takes an answer");
-        let place = format!("{}{}", self.root, about.at);
+        let place = format!("{}{}", self.root, clause.at);
         let violation = Violation::new(place, Rule::UnknownReference, message);
-        self.violations.push(match connective(&id) {
+        self.violations.push(match combinator(&id) {
             Some(meant) => violation.help(format!("write `{meant}`")),
-            None if *self.compared >= MOST_COMPARED => violation,
+            None if *self.compared >= MAX_COMPARED => violation,
             None => {
                 *self.compared += 1;
-                violation.allowing(&about.question, self.order.iter().copied())
+                violation.allowed(&clause.question, self.order.iter().copied())
             }
         });
     }
 
-    fn test(&mut self, about: &About, test: &Test, rules: &dyn Rules) {
-        let at = if about.is_bare { about.at.clone() } else { join(&about.at, test.name()) };
+    fn test(&mut self, clause: &QuestionClause, test: &Test, rules: &dyn Rules) {
+        let at = if clause.is_bare { clause.at.clone() } else { join(&clause.at, test.name()) };
         let at = format!("{}{at}", self.root);
-        if matches!(test, Test::Matches(_)) && is_text(rules) && rules.longest() > self.matched {
-            return self.refuse_long(about, at, rules.longest());
+        if matches!(test, Test::Matches(_)) && is_text(rules) && rules.max_length() > self.matched {
+            return self.refuse_long(clause, at, rules.max_length());
         }
-        let faults = faults(test, rules);
+        let errors = test_errors(test, rules);
         let truth = match test {
-            Test::Ne(_) if !faults.is_empty() => "is always true",
+            Test::Ne(_) if !errors.is_empty() => "is always true",
             _ => "can never be true",
         };
-        for (item, why) in faults {
-            let help =
-                instead(&about.question, test, item, rules).map(|instead| format!("write `{instead}`"));
-            let help = help.or_else(|| unquoted(test, item, rules));
-            let message = format!("this {truth} of `{}`: {why}", about.question);
+        for (item, why) in errors {
+            let help = suggestion(&clause.question, test, item, rules)
+                .map(|suggestion| format!("write `{suggestion}`"));
+            let help = help.or_else(|| quoting_help(test, item, rules));
+            let message = format!("this {truth} of `{}`: {why}", clause.question);
             let item = item.map(|item| format!("/{item}")).unwrap_or_default();
             let violation = Violation::new(format!("{at}{item}"), Rule::ImpossibleCondition, message);
             self.violations.push(Violation { help, ..violation });
@@ -121,9 +119,14 @@ impl Linter<'_, '_> {
     }
 
     /// Reports a `matches` about answers of up to `longest` characters.
-    fn refuse_long(&mut self, About { question, .. }: &About, at: String, longest: usize) {
+    fn refuse_long(
+        &mut self,
+        QuestionClause { question, .. }: &QuestionClause,
+        at: String,
+        max_length: usize,
+    ) {
         let message = format!(
-            "`matches` needs answers of at most {} characters, those to `{question}` may have {longest}",
+            "`matches` needs answers of at most {} characters, those to `{question}` may have {max_length}",
             self.matched
         );
         let help =
@@ -132,23 +135,23 @@ impl Linter<'_, '_> {
     }
 }
 
-/// Why `test` says the same of every answer that `rules` accept, and which of its values is at fault if it has several.
-fn faults(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
-    let fault = match test {
+/// Why `test` says the same of every answer that `rules` accept, and which of its values is at error if it has several.
+fn test_errors(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
+    let error = match test {
         Test::In(values) => {
-            let faults = values.iter().enumerate();
-            let faults = faults.filter_map(|(item, value)| Some((Some(item), misfit(rules, value)?)));
-            return faults.take(MOST_VIOLATIONS + 1).collect();
+            let errors = values.iter().enumerate();
+            let errors = errors.filter_map(|(item, value)| Some((Some(item), value_error(rules, value)?)));
+            return errors.take(MAX_VIOLATIONS + 1).collect();
         }
-        Test::Eq(value) | Test::Ne(value) => misfit(rules, value),
+        Test::Eq(value) | Test::Ne(value) => value_error(rules, value),
         Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {
-            without_order(rules, value).or_else(|| out_of_range(test, value, rules))
+            order_error(rules, value).or_else(|| range_error(test, value, rules))
         }
-        Test::Includes(value) => not_included(rules, value),
+        Test::Includes(value) => inclusion_error(rules, value),
         Test::Matches(_) if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
         Test::Matches(_) | Test::Answered(_) => None,
     };
-    fault.map(|why| (None, why)).into_iter().collect()
+    error.map(|why| (None, why)).into_iter().collect()
 }
 
 fn is_text(rules: &dyn Rules) -> bool {
@@ -156,7 +159,7 @@ fn is_text(rules: &dyn Rules) -> bool {
 }
 
 /// What other languages call `any` and `all`.
-fn connective(id: &str) -> Option<&'static str> {
+fn combinator(id: &str) -> Option<&'static str> {
     match id {
         "or" => Some("any"),
         "and" => Some("all"),
@@ -169,11 +172,11 @@ const FEW: usize = 5;
 
 /// What was meant by `test` of the question `id`, or by its value `item`: an option where the answer is a list, each of
 /// several values, words besides the options.
-fn instead(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
+fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
     let includes = |value: &Value| format!("{{\"{id}\": {{\"includes\": {value}}}}}");
-    let fits = |value: &Value| misfit(rules, value).is_none();
+    let fits = |value: &Value| value_error(rules, value).is_none();
     let is_option =
-        |value: &Value| matches!(rules.example(), Value::Array(_)) && not_included(rules, value).is_none();
+        |value: &Value| matches!(rules.example(), Value::Array(_)) && inclusion_error(rules, value).is_none();
     let other = |value: &Value| Value::Object(vec![("other".to_owned(), value.clone())]);
     let in_other_words = |value: &Value| {
         let words = [value.clone(), other(value)];
@@ -197,32 +200,32 @@ fn instead(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Opt
 }
 
 /// How the value of `test`, or its `item`, is written where the text of it is an answer.
-fn unquoted(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
+fn quoting_help(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
     let value = match test {
         Test::Eq(value) | Test::Ne(value) => value,
         Test::In(values) => values.get(item?)?,
         _ => return None,
     };
-    let is_text_meant = misfit(rules, &Value::String(value.to_string())).is_none();
+    let is_text_meant = value_error(rules, &Value::String(value.to_string())).is_none();
     quoted(value).filter(|_| is_text_meant)
 }
 
 /// Why `value` is not accepted as an answer.
-pub(super) fn misfit(rules: &dyn Rules, value: &Value) -> Option<String> {
-    rules.check(value, None).into_iter().next().map(|fault| fault.message)
+pub(super) fn value_error(rules: &dyn Rules, value: &Value) -> Option<String> {
+    rules.check(value, None).into_iter().next().map(|error| error.message)
 }
 
 /// Why no answer lies before or behind `value`. One that is out of range has its place among them all the same.
-fn without_order(rules: &dyn Rules, value: &Value) -> Option<String> {
+fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     let is_of_another_form = |rule| {
         matches!(rule, Rule::TypeMismatch | Rule::InvalidDate | Rule::InvalidTime | Rule::InvalidDatetime)
     };
-    let mut faults = rules.check(value, None).into_iter();
-    faults.find(|fault| is_of_another_form(fault.rule)).map(|fault| fault.message)
+    let mut errors = rules.check(value, None).into_iter();
+    errors.find(|error| is_of_another_form(error.rule)).map(|error| error.message)
 }
 
 /// Why no answer lies on that side of `value` which `test` asks for.
-fn out_of_range(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
+fn range_error(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
     let [least, greatest] = rules.range();
     let (bound, side) = match test {
         Test::Lt(_) => (least?, "<"),
@@ -230,20 +233,20 @@ fn out_of_range(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String>
         Test::Gt(_) => (greatest?, ">"),
         _ => (greatest?, ">="),
     };
-    let answer = Answer { value: &bound, sense: rules.sense(), longest: rules.longest() };
+    let answer = Answer { value: &bound, value_type: rules.value_type(), max_length: rules.max_length() };
     // The bound is the answer nearest to that side: if it does not hold for that, it does for none.
     let holds = answer.order(value).is_none() || test.holds(Some(answer));
     (!holds).then(|| format!("its answer is {}, never {side} {value}", rules.expects()))
 }
 
 /// Why no answer includes `value`.
-pub(super) fn not_included(rules: &dyn Rules, value: &Value) -> Option<String> {
+pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     match (rules.example(), value) {
         (Value::String(_), Value::String(_)) => None,
         // Only what is wrong with the option itself: a list of one may be too short.
         (Value::Array(_), _) => {
-            let faults = rules.check(&Value::Array(vec![value.clone()]), None);
-            faults.into_iter().find(|fault| !fault.at.is_empty()).map(|fault| fault.message)
+            let errors = rules.check(&Value::Array(vec![value.clone()]), None);
+            errors.into_iter().find(|error| !error.at.is_empty()).map(|error| error.message)
         }
         _ => Some(format!("its answer is {}", rules.expects())),
     }

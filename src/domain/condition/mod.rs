@@ -5,20 +5,20 @@
 
 mod compare;
 mod decision;
+mod describe;
 mod filter;
 mod lint;
 mod read;
-mod words;
 
 use serde::{Serialize, Serializer};
 
 use crate::domain::json::Value;
 use crate::domain::pattern::Pattern;
 
-pub use compare::{Answer, MAX_MOMENT, Sense};
+pub use compare::{Answer, MAX_DATETIME_LENGTH, ValueType};
 pub use decision::Decision;
 pub use filter::FilterKey;
-pub use lint::{Asked, refuse_impossible};
+pub use lint::{LintInput, lint_conditions};
 
 /// A condition, as its author wrote it and ready to be decided.
 #[derive(Debug, Clone)]
@@ -40,12 +40,12 @@ enum Clause {
     All(Vec<Clauses>),
     Any(Vec<Clauses>),
     Not(Clauses),
-    Question(About),
+    Question(QuestionClause),
 }
 
 /// What is asked of the answer to one question.
 #[derive(Debug, Clone)]
-struct About {
+struct QuestionClause {
     question: String,
     /// Where it stands, from the condition on: `/any/0/score`.
     at: String,
@@ -81,16 +81,16 @@ impl Condition {
         lookup: Lookup<'_, '_>,
         refused: &dyn Fn(&str) -> Option<&'a str>,
     ) -> Decision<'a> {
-        decide(&self.all, &|about| {
-            let id = about.question.as_str();
-            Decision { holds: about.holds(lookup(id)), refused: refused(id) }
+        decide(&self.all, &|clause| {
+            let id = clause.question.as_str();
+            Decision { holds: clause.holds(lookup(id)), refused: refused(id) }
         })
     }
 
     /// Prepares the patterns of its own tests for very many answers; those of alternatives stay as they are.
     pub fn prepare(&mut self) {
         let tests = self.all.iter_mut().filter_map(|clause| match clause {
-            Clause::Question(about) => Some(&mut about.tests),
+            Clause::Question(clause) => Some(&mut clause.tests),
             _ => None,
         });
         for test in tests.flatten() {
@@ -101,37 +101,37 @@ impl Condition {
     }
 
     /// Calls `see` for each `includes`, with `None`, and each `matches`, with its pattern.
-    pub fn each_text_search<'a>(&'a self, see: &mut dyn FnMut(Option<&'a Pattern>)) {
-        each_text_search(&self.all, see);
+    pub fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
+        for_each_text_search(&self.all, visit);
     }
 }
 
-fn each_text_search<'a>(clauses: &'a [Clause], see: &mut dyn FnMut(Option<&'a Pattern>)) {
+fn for_each_text_search<'a>(clauses: &'a [Clause], visit: &mut dyn FnMut(Option<&'a Pattern>)) {
     for clause in clauses {
         match clause {
             Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| each_text_search(all, see));
+                conditions.iter().for_each(|all| for_each_text_search(all, visit));
             }
-            Clause::Not(all) => each_text_search(all, see),
-            Clause::Question(About { tests, .. }) => tests.iter().for_each(|test| match test {
-                Test::Includes(_) => see(None),
-                Test::Matches(pattern) => see(Some(pattern)),
+            Clause::Not(all) => for_each_text_search(all, visit),
+            Clause::Question(QuestionClause { tests, .. }) => tests.iter().for_each(|test| match test {
+                Test::Includes(_) => visit(None),
+                Test::Matches(pattern) => visit(Some(pattern)),
                 _ => {}
             }),
         }
     }
 }
 
-fn decide<'a>(all: &[Clause], question: &dyn Fn(&About) -> Decision<'a>) -> Decision<'a> {
+fn decide<'a>(all: &[Clause], question: &dyn Fn(&QuestionClause) -> Decision<'a>) -> Decision<'a> {
     Decision::all(all.iter().map(|clause| match clause {
         Clause::All(conditions) => Decision::all(conditions.iter().map(|all| decide(all, question))),
         Clause::Any(conditions) => Decision::any(conditions.iter().map(|all| decide(all, question))),
         Clause::Not(all) => !decide(all, question),
-        Clause::Question(about) => question(about),
+        Clause::Question(clause) => question(clause),
     }))
 }
 
-impl About {
+impl QuestionClause {
     fn holds(&self, answer: Option<Answer<'_>>) -> bool {
         self.tests.iter().all(|test| test.holds(answer))
     }

@@ -1,6 +1,6 @@
 //! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
 
-use crate::domain::condition::{About, Clause, Clauses, Condition, Test};
+use crate::domain::condition::{Clause, Clauses, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::is_empty;
@@ -15,24 +15,24 @@ impl Condition {
     /// Reads the member `name`, if it is there, within `budget`, and reports every problem.
     pub fn read(fields: &mut Fields<'_, '_>, name: &'static str, budget: &mut Budget) -> Option<Self> {
         let written = fields.value(name)?;
-        let mut reading = Reading { budget, violations: Vec::new(), root: fields.at(name) };
-        let all = reading.clauses(written, "");
-        let Reading { budget, violations, .. } = reading;
+        let mut reader = ConditionReader { budget, violations: Vec::new(), root: fields.pointer_to(name) };
+        let all = reader.clauses(written, "");
+        let ConditionReader { budget, violations, .. } = reader;
         violations.into_iter().for_each(|violation| fields.report(violation));
         Some(Self { written: written.clone(), all, matched: budget.limits().matched })
     }
 }
 
-struct Reading<'b> {
+struct ConditionReader<'b> {
     budget: &'b mut Budget,
     violations: Vec<Violation>,
     /// The pointer to the condition; all others go on from there.
     root: String,
 }
 
-impl Reading<'_> {
+impl ConditionReader<'_> {
     /// `result`, reported at `at` if it is refused.
-    fn granted<T>(&mut self, at: &str, result: Result<T, BudgetError>) -> Option<T> {
+    fn within_budget<T>(&mut self, at: &str, result: Result<T, BudgetError>) -> Option<T> {
         result
             .map_err(|error| {
                 if let BudgetError::Exceeded(rule, message) = error {
@@ -64,7 +64,7 @@ impl Reading<'_> {
             "all" => Clause::All(self.list(key, value, at)),
             "any" => Clause::Any(self.list(key, value, at)),
             "not" => Clause::Not(self.clauses(value, at)),
-            _ => Clause::Question(self.about(key, value, at)),
+            _ => Clause::Question(self.question(key, value, at)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Reading<'_> {
         places.map(|(place, item)| self.clauses(item, &join(at, &place.to_string()))).collect()
     }
 
-    fn about(&mut self, question: &str, value: &Value, at: &str) -> About {
+    fn question(&mut self, question: &str, value: &Value, at: &str) -> QuestionClause {
         let is_bare = !matches!(value, Value::Object(_));
         let tests = match value {
             Value::Object(operators) => {
@@ -98,7 +98,7 @@ impl Reading<'_> {
             Value::Array(_) => self.one_of(value, at).into_iter().collect(),
             _ => self.value(value, at).map(Test::Eq).into_iter().collect(),
         };
-        About { question: question.to_owned(), at: at.to_owned(), is_bare, tests }
+        QuestionClause { question: question.to_owned(), at: at.to_owned(), is_bare, tests }
     }
 
     fn test(&mut self, name: &str, operand: &Value, at: &str) -> Option<Test> {
@@ -112,7 +112,7 @@ impl Reading<'_> {
             "in" => self.one_of(operand, at)?,
             "includes" => {
                 let granted = self.budget.count(Counted::Includes);
-                self.granted(at, granted)?;
+                self.within_budget(at, granted)?;
                 Test::Includes(self.value(operand, at)?)
             }
             "matches" => Test::Matches(self.pattern(operand, at)?),
@@ -127,7 +127,7 @@ impl Reading<'_> {
     fn unknown(&mut self, name: &str, at: &str) {
         let message = format!("unknown operator `{}`", shortened(name));
         let violation = Violation::new(format!("{}{at}", self.root), Rule::UnknownField, message);
-        self.violations.push(violation.allowing(name, OPERATORS));
+        self.violations.push(violation.allowed(name, OPERATORS));
     }
 
     fn value(&mut self, operand: &Value, at: &str) -> Option<Value> {
@@ -138,7 +138,7 @@ impl Reading<'_> {
             return None;
         }
         let granted = self.budget.count(Counted::Values);
-        self.granted(at, granted)?;
+        self.within_budget(at, granted)?;
         Some(operand.clone())
     }
 
@@ -182,8 +182,8 @@ impl Reading<'_> {
             return None;
         };
         let granted = self.budget.count(Counted::Matches);
-        self.granted(at, granted)?;
+        self.within_budget(at, granted)?;
         let compiled = self.budget.compile("matches", text, Anchor::None);
-        self.granted(at, compiled)
+        self.within_budget(at, compiled)
     }
 }

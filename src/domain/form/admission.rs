@@ -1,4 +1,4 @@
-//! The one decision about a new submission, and everything that can stand against it.
+//! The decision to accept a new submission, and every reason to refuse a request.
 
 use std::fmt;
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::settings::Settings;
-use crate::domain::form::{Form, Status};
+use crate::domain::form::{Form, FormStatus};
 use crate::domain::validation::violation::Violation;
 use crate::id::FormId;
 
-/// An expected "no". Nothing has happened, and the caller is told why.
+/// An expected refusal: nothing was changed, and the caller gets the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The form takes no answers now.
-    Shut {
-        why: Shut,
-        /// What its author has to say about that.
+    NotAccepting {
+        reason: AcceptingReason,
+        /// The author's `closed_message`, if it applies.
         message: Option<String>,
     },
-    /// A form that asks for no answer cannot be published.
+    /// A form without a question to answer cannot be published.
     NoQuestions,
-    /// The form or the submission is at another revision than the change was made for.
-    Moved,
-    /// Another form, the `holder`, has the slug.
+    /// The form or submission is at another revision than the change expects.
+    PreconditionFailed,
+    /// The slug belongs to another form, the `holder`.
     SlugTaken { slug: String, holder: FormId },
-    /// What is to be restored is not in the trash.
+    /// The object to restore is not in the trash.
     NotInTrash,
     /// The definition breaks rules.
     InvalidDefinition(Vec<Violation>),
     /// The answers break rules.
     InvalidAnswers(Vec<Violation>),
-    /// The idempotency key came before, with another body.
+    /// The idempotency key was used before, with another body or query.
     KeyReused,
 }
 
-/// Why a form takes no answers now.
+/// Why a form does not accept answers now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shut {
-    /// It is a draft.
+pub enum AcceptingReason {
+    /// The form is a draft.
     Draft,
-    /// It was closed by hand.
+    /// The form was closed by its author.
     Closed,
-    /// `opens_at` is still to come.
+    /// `opens_at` is in the future.
     NotOpenYet,
-    /// `closes_at` is over.
+    /// `closes_at` has passed.
     Expired,
-    /// It has `max_responses`.
+    /// `max_responses` is reached.
     Full,
 }
 
-impl Shut {
+impl AcceptingReason {
     /// All reasons.
     pub const ALL: [Self; 5] = [Self::Draft, Self::Closed, Self::NotOpenYet, Self::Expired, Self::Full];
 
@@ -66,103 +66,106 @@ impl Shut {
         }
     }
 
-    /// What the author of a form with these settings has to say about it. `closed_message` is for those who come too
-    /// late, not for those who come too early.
+    /// Returns the form's `closed_message` if this reason is that the form is closed, expired or full; it is not shown
+    /// before the form opens.
     pub fn message(self, settings: &Settings) -> Option<String> {
-        let is_over = matches!(self, Self::Closed | Self::Expired | Self::Full);
-        settings.closed_message.clone().filter(|_| is_over)
+        let is_closed = matches!(self, Self::Closed | Self::Expired | Self::Full);
+        settings.closed_message.clone().filter(|_| is_closed)
     }
 }
 
-impl fmt::Display for Shut {
+impl fmt::Display for AcceptingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 impl Refusal {
-    /// `form` takes no answers.
-    pub fn shut(form: &Form, why: Shut) -> Self {
-        Self::Shut { why, message: why.message(&form.settings) }
+    /// The refusal that `form` does not accept answers for `reason`.
+    pub fn not_accepting(form: &Form, reason: AcceptingReason) -> Self {
+        Self::NotAccepting { reason, message: reason.message(&form.settings) }
     }
 
-    /// The slug `slug` belongs to the form `holder` already.
+    /// The refusal that `slug` belongs to the form `holder`.
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
         Self::SlugTaken { slug: slug.to_owned(), holder }
     }
 }
 
-/// What an earlier request with the same idempotency key did.
+/// The recorded outcome of a request with an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remembered {
-    /// Hash of its body and query.
+pub struct IdempotencyRecord {
+    /// Hash of the request's body and query.
     pub body: u128,
-    /// The binary form of the id of what it made; shorter ids are padded in front. Of the restore of a submission, how
-    /// often that had been edited.
-    pub made: u128,
-    /// When it did.
+    /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
+    pub result: u128,
+    /// When the request succeeded.
     pub at: Timestamp,
 }
 
-/// How long the success of a request with an idempotency key is remembered.
-pub const MEMORY_MILLIS: i64 = DAY_MILLIS;
+/// Milliseconds for which a record is kept.
+pub const IDEMPOTENCY_RECORD_MILLIS: i64 = DAY_MILLIS;
 
-impl Remembered {
-    /// What to do with a request whose body and query have the hash `body`: `None` if this memory has expired, else
-    /// this memory to answer from, or the refusal of another body.
-    pub fn answer(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
-        let forgotten = now.millis() >= self.at.millis() + MEMORY_MILLIS;
-        (!forgotten).then_some(if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
+impl IdempotencyRecord {
+    /// Matches a repeated request, whose body and query have the hash `body`: the record to answer from, or `None` if it
+    /// has expired.
+    ///
+    /// # Errors
+    /// [`Refusal::KeyReused`] if the body or query differs.
+    pub fn replay(self, body: u128, now: Timestamp) -> Option<Result<Self, Refusal>> {
+        let is_expired = now.millis() >= self.at.millis() + IDEMPOTENCY_RECORD_MILLIS;
+        (!is_expired).then_some(if self.body == body { Ok(self) } else { Err(Refusal::KeyReused) })
     }
 }
 
-/// What the decision about a new submission needs to know.
+/// Input to the decision about a new submission.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// The form as it is now.
+pub struct AdmissionInput<'a> {
+    /// The current form.
     pub form: &'a Form,
-    /// How many submissions it has.
+    /// Number of submissions that the form has.
     pub responses: u64,
-    /// The revision of the form against which the answers were checked.
+    /// The revision of the form that the answers were checked against.
     pub checked_revision: u64,
-    /// The earlier request with the same idempotency key, and the hash of this one's body.
-    pub earlier: Option<(Remembered, u128)>,
+    /// The record under the same idempotency key, and the hash of this request's body and query.
+    pub earlier: Option<(IdempotencyRecord, u128)>,
 }
 
-/// What to do with a submission that nothing stands against.
+/// The decision about a submission that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Admission {
     /// Store it.
     Store,
-    /// It was stored before.
-    Replay(Remembered),
-    /// It was checked against another revision of the form: check again.
+    /// Answer from the record: an earlier request stored it.
+    Replay(IdempotencyRecord),
+    /// Check the answers again: the form has changed since.
     Recheck,
 }
 
-/// Decides about a submission whose answers were checked. An earlier success comes first: the retry of what was
-/// stored meets that, whatever the form has become since.
-pub fn admit(seen: &Seen<'_>, now: Timestamp) -> Result<Verdict, Refusal> {
-    if let Some(answer) = seen.earlier.and_then(|(earlier, body)| earlier.answer(body, now)) {
-        return answer.map(Verdict::Replay);
+/// Decides whether to store a submission whose answers were checked.
+///
+/// The idempotency record is consulted first: a retry replays the earlier success even if the form has closed since.
+pub fn admit(input: &AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Refusal> {
+    if let Some(answer) = input.earlier.and_then(|(earlier, body)| earlier.replay(body, now)) {
+        return answer.map(Admission::Replay);
     }
-    if seen.form.revision != seen.checked_revision {
-        return Ok(Verdict::Recheck);
+    if input.form.revision != input.checked_revision {
+        return Ok(Admission::Recheck);
     }
-    accepting(seen.form, seen.responses, now)
-        .map(|()| Verdict::Store)
-        .map_err(|why| Refusal::shut(seen.form, why))
+    accepting(input.form, input.responses, now)
+        .map(|()| Admission::Store)
+        .map_err(|why| Refusal::not_accepting(input.form, why))
 }
 
-/// Whether `form`, which has `responses` submissions, takes answers at `now`; why not, if not.
-pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), Shut> {
+/// Checks whether `form`, which has `responses` submissions, accepts answers at `now`.
+pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), AcceptingReason> {
     let settings = &form.settings;
     let refusals = [
-        (form.status == Status::Draft, Shut::Draft),
-        (settings.is_closed(), Shut::Closed),
-        (settings.opens_at.is_some_and(|opens| now < opens), Shut::NotOpenYet),
-        (settings.closes_at.is_some_and(|closes| now >= closes), Shut::Expired),
-        (settings.max_responses.is_some_and(|most| responses >= most), Shut::Full),
+        (form.status == FormStatus::Draft, AcceptingReason::Draft),
+        (settings.is_closed(), AcceptingReason::Closed),
+        (settings.opens_at.is_some_and(|opens| now < opens), AcceptingReason::NotOpenYet),
+        (settings.closes_at.is_some_and(|closes| now >= closes), AcceptingReason::Expired),
+        (settings.max_responses.is_some_and(|most| responses >= most), AcceptingReason::Full),
     ];
     refusals.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| Err(why))
 }

@@ -1,19 +1,19 @@
-//! What an author sends: a whole form to create, or the changes to one.
+//! Parsing of what authors send: the definition of a new form, or a patch.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::condition::{Asked, refuse_impossible};
+use crate::domain::condition::{LintInput, lint_conditions};
 use crate::domain::form::settings::Settings;
 use crate::domain::form::slug::is_slug;
-use crate::domain::form::{Status, give_ids};
+use crate::domain::form::{FormStatus, assign_ids};
 use crate::domain::json::Value;
 use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{Rule, Violation, join, shortened, without_violations};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
 
-/// Members of a form that only the server sets.
+/// Members of a form that are set by the server.
 const READ_ONLY: [&str; 8] = [
     "id",
     "version",
@@ -25,7 +25,7 @@ const READ_ONLY: [&str; 8] = [
     "accepting_reason",
 ];
 
-/// A form as its author wrote it.
+/// The definition of a new form.
 #[derive(Debug, Clone)]
 pub struct Definition {
     pub title: String,
@@ -36,14 +36,17 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Reads the body of a create request; all problems are reported.
+    /// Parses the body of a create request.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        without_violations(|violations| Self::read_into(body, limits, violations))
+        collect_violations(|violations| Self::read_into(body, limits, violations))
     }
 
     fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
         let mut fields = Fields::open(body, "", "the form", violations)?;
-        let title = fields.needed_text("title", limits.title);
+        let title = fields.required_text("title", limits.title);
         let description = fields.text("description", MAX_DESCRIPTION);
         let slug = read_slug(&mut fields);
         let questions = fields.value("questions");
@@ -64,30 +67,30 @@ impl Definition {
 
 /// One member of a JSON merge patch (RFC 7396).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Patch<T> {
-    /// Not sent: stays as it is.
+pub enum FieldPatch<T> {
+    /// Not sent: unchanged.
     Keep,
-    /// Sent as `null`: goes.
+    /// Sent as `null`: removed.
     Remove,
-    /// Sent with a value.
+    /// Sent with a value: replaced.
     Set(T),
 }
 
-/// The changes to a form that an author asks for.
+/// A merge patch of a form.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct FormPatch {
     pub title: Option<String>,
-    pub description: Patch<String>,
-    pub slug: Patch<String>,
-    pub status: Option<Status>,
-    /// Replaces all questions; those with the id of a present one are that question.
+    pub description: FieldPatch<String>,
+    pub slug: FieldPatch<String>,
+    pub status: Option<FormStatus>,
+    /// Replaces all questions; one with the id of an existing question replaces that one.
     pub questions: Option<Vec<QuestionDraft>>,
-    /// A merge patch of its own: whether it fits depends on what is set already.
+    /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
 }
 
-impl<T: Clone> Patch<T> {
-    /// What becomes of `value`.
+impl<T: Clone> FieldPatch<T> {
+    /// Applies the patch to `value`.
     pub fn apply(&self, value: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -97,10 +100,13 @@ impl<T: Clone> Patch<T> {
     }
 }
 
-impl Change {
-    /// Reads the body of a PATCH request, a JSON merge patch; all problems are reported.
+impl FormPatch {
+    /// Parses the body of a PATCH request, a JSON merge patch.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        without_violations(|violations| Self::read_into(body, limits, violations))
+        collect_violations(|violations| Self::read_into(body, limits, violations))
     }
 
     fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
@@ -112,21 +118,21 @@ impl Change {
         }
         let title = fields.text("title", limits.title);
         let description = match fields.raw("description") {
-            Some(Value::Null) => Patch::Remove,
-            Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(Patch::Keep, Patch::Set),
-            None => Patch::Keep,
+            Some(Value::Null) => FieldPatch::Remove,
+            Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(FieldPatch::Keep, FieldPatch::Set),
+            None => FieldPatch::Keep,
         };
         let slug = match fields.raw("slug") {
-            Some(Value::Null) => Patch::Remove,
-            Some(_) => read_slug(&mut fields).map_or(Patch::Keep, Patch::Set),
-            None => Patch::Keep,
+            Some(Value::Null) => FieldPatch::Remove,
+            Some(_) => read_slug(&mut fields).map_or(FieldPatch::Keep, FieldPatch::Set),
+            None => FieldPatch::Keep,
         };
         let status = read_status(&mut fields);
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
         if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
-            // What is wrong with it alone is told together with all else.
+            // Reports what is wrong regardless of the current settings together with all other violations.
             Settings::read(settings, violations);
         }
         let questions = questions.and_then(|questions| {
@@ -147,36 +153,36 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(slug.to_owned())
 }
 
-fn read_status(fields: &mut Fields<'_, '_>) -> Option<Status> {
+fn read_status(fields: &mut Fields<'_, '_>) -> Option<FormStatus> {
     let text = fields.string("status")?;
-    let status = Status::parse(text);
+    let status = FormStatus::parse(text);
     if status.is_none() {
         let message = format!("`{}` is not a valid `status`", shortened(text));
-        let violation = Violation::new(fields.at("status"), Rule::TypeMismatch, message);
-        fields.report(violation.allowing(text, Status::ALL.map(Status::name)));
+        let violation = Violation::new(fields.pointer_to("status"), Rule::TypeMismatch, message);
+        fields.report(violation.allowed(text, FormStatus::ALL.map(FormStatus::name)));
     }
     status
 }
 
-/// Reads the questions of a new form.
+/// Parses the questions of a new form.
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
     let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
-    let wanted: Vec<_> = items.iter().map(written_id).zip(needs_id).collect();
-    let ids = give_ids(&wanted, &HashSet::new());
-    let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.named(id.clone())));
+    let wanted: Vec<_> = items.iter().map(raw_id).zip(needs_id).collect();
+    let ids = assign_ids(&wanted, &HashSet::new());
+    let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.with_id(id.clone())));
     let questions: Vec<_> = named.collect();
-    // Whoever names a question that cannot be read is not to be told that there is none.
-    let unread = |id| Asked { id, kind: None, conditions: Vec::new() };
+    // A reference to a question that cannot be parsed is not reported as unknown.
+    let unread = |id| LintInput { id, kind: None, conditions: Vec::new() };
     let asked = questions
         .iter()
         .zip(&ids)
-        .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::asked));
-    refuse_impossible(asked, violations);
+        .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::lint_input));
+    lint_conditions(asked, violations);
     questions.into_iter().collect()
 }
 
-/// The items of the list of questions, and each as far as it can be read.
+/// Parses the list of questions; returns its items, and for each the draft if it could be parsed.
 fn read_drafts<'a>(
     value: &'a Value,
     limits: &Limits,
@@ -197,26 +203,25 @@ fn read_drafts<'a>(
         QuestionDraft::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
     };
     let drafts = items.iter().enumerate().map(read).collect();
-    find_twins(items, violations);
+    report_duplicate_ids(items, violations);
     Some((items, drafts))
 }
 
-/// The id as its author wrote it, fit or not.
-fn written_id(item: &Value) -> Option<&str> {
+/// The id as sent, valid or not.
+fn raw_id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }
 
-/// Reports every id that an earlier question has already, on what was sent, so that a question with other problems
-/// takes part.
-fn find_twins(items: &[Value], violations: &mut Vec<Violation>) {
+/// Reports every duplicate id. Works on the raw items, so that questions with other violations are included.
+fn report_duplicate_ids(items: &[Value], violations: &mut Vec<Violation>) {
     let mut first = HashMap::new();
     for (place, item) in items.iter().enumerate() {
-        let Some(id) = written_id(item) else { continue };
+        let Some(id) = raw_id(item) else { continue };
         if let Some(earlier) = first.insert(id, place) {
             first.insert(id, earlier);
             let message = format!("question id `{}` is used twice", shortened(id));
             let [pointer, related] = [place, earlier].map(|place| format!("/questions/{place}/id"));
-            let violation = Violation::new(pointer, Rule::DuplicateQuestionId, message).about(id);
+            let violation = Violation::new(pointer, Rule::DuplicateQuestionId, message).question(id);
             let help = "every question needs its own id: answers are stored under it";
             violations.push(violation.related(related).help(help));
         }

@@ -1,23 +1,23 @@
-//! Which forms a list has.
+//! The filter of a list of forms.
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Shut, accepting};
-use crate::domain::form::{Form, Status};
+use crate::domain::form::admission::{AcceptingReason, accepting};
+use crate::domain::form::{Form, FormStatus};
 
-/// What is asked of every form in a list.
+/// Criteria that every form in a list satisfies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormFilter {
-    /// Those in the trash instead of those outside it.
+    /// Whether to list forms in the trash, instead of those outside it.
     pub trashed: bool,
-    pub status: Option<Status>,
-    /// Stands in the title, in capitals or not.
+    pub status: Option<FormStatus>,
+    /// Text contained in the title, ignoring case.
     pub title: Option<String>,
-    /// Why they do not accept answers, at this time.
-    pub accepting_reason: Option<(Shut, Timestamp)>,
+    /// The reason for not accepting answers, at the given time.
+    pub accepting_reason: Option<(AcceptingReason, Timestamp)>,
 }
 
 impl FormFilter {
-    /// Whether the list has `form`, as far as that does not depend on its responses.
+    /// Whether `form` satisfies all criteria except `accepting_reason`.
     pub fn matches(&self, form: &Form) -> bool {
         let title = self.title.as_ref().map(|title| title.to_lowercase());
         form.deleted_at.is_some() == self.trashed
@@ -25,18 +25,18 @@ impl FormFilter {
             && title.is_none_or(|title| form.title.to_lowercase().contains(&title))
     }
 
-    /// Whether `form`, which has so many `responses`, does not accept answers for the reason that is asked for.
+    /// Whether `form`, which has `responses` submissions, satisfies `accepting_reason`.
     pub fn matches_reason(&self, form: &Form, responses: u64) -> bool {
         self.accepting_reason.is_none_or(|(reason, now)| accepting(form, responses, now) == Err(reason))
     }
 
-    /// Whether all forms in the trash, or all outside it, are in the list.
-    pub fn takes_all(&self) -> bool {
+    /// Whether there are no criteria besides `trashed`.
+    pub fn matches_all(&self) -> bool {
         self.status.is_none() && self.title.is_none() && self.accepting_reason.is_none()
     }
 
-    /// The moment that gives `form` its place in the list.
-    pub fn moment(&self, form: &Form) -> Timestamp {
+    /// The time by which the list is sorted.
+    pub fn sort_key(&self, form: &Form) -> Timestamp {
         form.deleted_at.filter(|_| self.trashed).unwrap_or(form.created_at)
     }
 }

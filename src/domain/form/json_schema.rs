@@ -1,7 +1,7 @@
 //! The JSON Schema (2020-12) of the answers to a form, for clients that check them before they are sent.
 //!
-//! The schema accepts all answers that the form accepts, but for empty values: each question by its own rules. Conditions are described in
-//! words: only the server decides them.
+//! The schema accepts all answers that the form accepts, except empty values. It has the rules of each question alone;
+//! conditions are described in text, and only the server evaluates them.
 
 use crate::domain::condition::Condition;
 use crate::domain::form::Version;
@@ -10,7 +10,7 @@ use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
 use crate::domain::question::json::object_schema;
 
-/// The description of what the schema leaves out, so that the type of each answer is one type.
+/// The description of the empty values, which the schema excludes so that each answer has a single type.
 const EMPTY_VALUES: &str = "`null`, blank text, `[]` and `{}` count as no answer: the server accepts them wherever an answer may be left out.";
 
 impl Version {
@@ -20,7 +20,7 @@ impl Version {
         let mut page_condition = None;
         for question in &self.questions {
             if question.kind.begins_page() {
-                page_condition = question.show_if.as_ref().map(in_words);
+                page_condition = question.show_if.as_ref().map(describe_condition);
             }
             let Some(id) = question.id.as_deref().filter(|_| question.kind.rules().takes_answer()) else {
                 continue;
@@ -42,24 +42,25 @@ impl Version {
     }
 }
 
-/// The schema of an answer to `question`, which stands on a page that is shown under `page_condition`.
+/// The schema of an answer to `question`, on a page that is shown under `page_condition`.
 fn property(question: &Question, page_condition: Option<&str>) -> Value {
     let mut members = vec![("title".to_owned(), question.title.as_str().into())];
     members.extend(
-        describe(question, page_condition).map(|text| ("description".to_owned(), Value::String(text))),
+        describe_question(question, page_condition)
+            .map(|text| ("description".to_owned(), Value::String(text))),
     );
     match question.kind.rules().schema() {
         Value::Object(rules) => members.extend(rules),
-        // A schema that takes nothing says no more.
+        // `false`, the schema that accepts nothing, cannot have a description.
         other => return other,
     }
     Value::Object(members)
 }
 
-/// `condition` in words, as many as fit: that of a page is repeated for each of its questions.
-fn in_words(condition: &Condition) -> String {
+/// Describes `condition`, truncated: a page's condition is repeated for each of its questions.
+fn describe_condition(condition: &Condition) -> String {
     const MOST: usize = 500;
-    let words = condition.words();
+    let words = condition.describe();
     match words.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
@@ -67,12 +68,12 @@ fn in_words(condition: &Condition) -> String {
 }
 
 /// The description of `question`, and when it is asked and must be answered.
-fn describe(question: &Question, page_condition: Option<&str>) -> Option<String> {
-    let own = question.show_if.as_ref().map(in_words);
+fn describe_question(question: &Question, page_condition: Option<&str>) -> Option<String> {
+    let own = question.show_if.as_ref().map(describe_condition);
     let shown =
-        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("Asked only if {words}."));
+        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("LintInput only if {words}."));
     let needed = question.required_if.as_ref().filter(|_| !question.required);
-    let needed = needed.map(|condition| format!("Required if {}.", in_words(condition)));
+    let needed = needed.map(|condition| format!("Required if {}.", describe_condition(condition)));
     let parts: Vec<_> = question.description.clone().into_iter().chain(shown).chain(needed).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }

@@ -1,4 +1,4 @@
-//! A form: its life from draft to published, and what an edit does to its questions' ids.
+//! Forms: status, versions of the questions, and the assignment of question ids in edits.
 
 pub mod admission;
 pub mod definition;
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::domain::condition::refuse_impossible;
+use crate::domain::condition::lint_conditions;
 use crate::domain::form::admission::Refusal;
-use crate::domain::form::definition::{Change, Definition};
+use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::json::{self, Value};
 use crate::domain::question::{Question, QuestionDraft};
@@ -25,15 +25,15 @@ use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::{FormId, WorkspaceId};
 
-/// Whether a form takes answers.
+/// Whether a form is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum FormStatus {
     Draft,
     Published,
 }
 
-impl Status {
+impl FormStatus {
     /// All statuses.
     pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
 
@@ -51,7 +51,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for FormStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -65,13 +65,13 @@ pub struct Form {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The name its author gave it; no other form of the workspace outside the trash has it.
+    /// The name chosen by the author; unique among the forms of the workspace outside the trash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
-    pub status: Status,
+    pub status: FormStatus,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
-    /// Moves with every change of the form. Answers do not move it.
+    /// Incremented by every change of the form; submissions do not change it.
     pub revision: u64,
     /// The number of the questions' version, from 1.
     pub version: u32,
@@ -80,12 +80,12 @@ pub struct Form {
     /// When it was last published, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<Timestamp>,
-    /// When it went to the trash, if it is there.
+    /// When it was moved to the trash, if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
 }
 
-/// The questions of a form at one time. Immutable; every edit of the questions makes the next.
+/// An immutable version of a form's questions, with compiled patterns. Every edit of the questions creates the next.
 #[derive(Debug, Clone)]
 pub struct Version {
     /// Counts from 1.
@@ -96,18 +96,18 @@ pub struct Version {
     searches: bool,
 }
 
-/// The same, as it is kept and shown: to check answers, its questions would have to be read, which may take long.
+/// A [`Version`] as JSON, for storage and output. Must be parsed to check answers, which may take long.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct WrittenVersion {
+pub struct StoredVersion {
     /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
-    /// In canonical form.
+    /// The questions in canonical form.
     pub questions: Box<RawValue>,
 }
 
-/// The ids of questions that were removed from a form; none is given to another question.
-pub type Retired = BTreeSet<String>;
+/// The ids of questions that were removed from a form. They are never assigned again.
+pub type RetiredIds = BTreeSet<String>;
 
 /// A form after an edit.
 #[derive(Debug, Clone)]
@@ -115,12 +115,12 @@ pub struct EditedForm {
     pub form: Form,
     /// The new questions, if they changed.
     pub version: Option<Version>,
-    /// All retired ids, if they are more now.
-    pub retired: Option<Retired>,
+    /// All retired ids, if some were added.
+    pub retired: Option<RetiredIds>,
 }
 
 impl Form {
-    /// The new draft that `definition` describes, and the first version of its questions.
+    /// Creates a draft from `definition`, and the first version of its questions.
     pub fn create(
         id: FormId,
         workspace: WorkspaceId,
@@ -134,7 +134,7 @@ impl Form {
             title,
             description,
             slug,
-            status: Status::Draft,
+            status: FormStatus::Draft,
             settings,
             revision: 1,
             version: 1,
@@ -146,16 +146,17 @@ impl Form {
         (form, Version::new(1, now, questions))
     }
 
-    /// What `change` makes of this form, whose questions are `current`; `None` if it is that way already. A change of its
-    /// questions asks for the ids `retired` so far.
+    /// Applies `change` to this form, whose questions are `current`; `None` if nothing changes. `retired` has the ids that
+    /// new questions must not use.
     ///
-    /// Refuses ids of questions that were removed earlier, to retire more than [`MAX_RETIRED_IDS`], and to publish what
-    /// asks for no answer.
+    /// # Errors
+    /// Refuses to reuse retired ids, to retire more than [`MAX_RETIRED_IDS`], and to publish a form without a question
+    /// to answer.
     pub fn change(
         &self,
         current: &Version,
-        retired: &Retired,
-        change: &Change,
+        retired: &RetiredIds,
+        change: &FormPatch,
         now: Timestamp,
     ) -> Result<Option<EditedForm>, Refusal> {
         let mut form = self.clone();
@@ -169,7 +170,7 @@ impl Form {
         }
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)
-                .filter(|questions| !same(questions, &current.questions)),
+                .filter(|questions| !is_same_questions(questions, &current.questions)),
             None => None,
         };
         let retired = match &questions {
@@ -177,13 +178,13 @@ impl Form {
             None => None,
         };
         form.status = change.status.unwrap_or(form.status);
-        let asks = questions.as_ref().unwrap_or(&current.questions);
-        if form.status == Status::Published
-            && !asks.iter().any(|question| question.kind.rules().takes_answer())
+        let questions_after = questions.as_ref().unwrap_or(&current.questions);
+        if form.status == FormStatus::Published
+            && !questions_after.iter().any(|question| question.kind.rules().takes_answer())
         {
             return Err(Refusal::NoQuestions);
         }
-        if form.status == Status::Published && self.status == Status::Draft {
+        if form.status == FormStatus::Published && self.status == FormStatus::Draft {
             form.published_at = Some(now);
         }
         let version = questions.map(|questions| Version::new(self.version + 1, now, questions));
@@ -197,30 +198,30 @@ impl Form {
     }
 }
 
-impl WrittenVersion {
-    /// Reads the questions with the code that read their author's text, but without its limits: what was accepted once is
-    /// accepted again. Compiles their patterns, which may take long. `None` if they cannot be read.
+impl StoredVersion {
+    /// Parses the questions with the parser for definitions, but without limits: what was accepted once is accepted again.
+    /// Compiles their patterns, which may take long. `None` if the questions are not valid.
     pub fn read(&self) -> Option<Version> {
         let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
-        let mut budget = Budget::new(&Limits::BOUNDLESS);
+        let mut budget = Budget::new(&Limits::UNLIMITED);
         let question = |(place, item)| {
             let draft = QuestionDraft::read(item, "", place, &mut budget, &mut Vec::new());
-            draft.and_then(QuestionDraft::kept)
+            draft.and_then(QuestionDraft::into_question)
         };
         let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
         Some(Version::new(self.number, self.created_at, questions))
     }
 }
 
-/// Bytes of a compiled pattern besides those it [reports](crate::domain::pattern::Pattern::size).
+/// Bytes of a compiled pattern beyond those it [reports](crate::domain::pattern::Pattern::size).
 const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
-    /// The version `number` of a form's questions.
+    /// Creates the version `number` of a form's questions.
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
         let (mut pattern_bytes, mut searches) = (0, false);
         for question in &questions {
-            question.each_text_search(&mut |pattern| {
+            question.for_each_text_search(&mut |pattern| {
                 searches = true;
                 pattern_bytes += pattern.map_or(0, |pattern| pattern.size() + PATTERN_OVERHEAD);
             });
@@ -228,42 +229,42 @@ impl Version {
         Self { number, created_at, questions, pattern_bytes, searches }
     }
 
-    /// Bytes that its compiled patterns take.
+    /// Bytes of memory taken by the compiled patterns.
     pub fn pattern_bytes(&self) -> usize {
         self.pattern_bytes
     }
 
-    /// Whether checking answers looks through their texts, by a `pattern`, a `matches` or an `includes`.
+    /// Whether checking answers searches their texts, by a `pattern`, a `matches` or an `includes`.
     pub fn searches(&self) -> bool {
         self.searches
     }
 
-    /// The questions in canonical form, as they are kept and shown.
-    pub fn written(&self) -> WrittenVersion {
+    /// Serializes the questions in canonical form.
+    pub fn to_stored(&self) -> StoredVersion {
         let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
-        WrittenVersion { number: self.number, created_at: self.created_at, questions }
+        StoredVersion { number: self.number, created_at: self.created_at, questions }
     }
 
-    /// The questions that `drafts` describe, in place of these.
-    fn replace(&self, retired: &Retired, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
+    /// Builds the questions that replace these from `drafts`, and assigns missing ids.
+    fn replace(&self, retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
-        let given = self.ids().chain(retired.iter().map(String::as_str)).collect();
+        let used = self.ids().chain(retired.iter().map(String::as_str)).collect();
         let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
-        let ids = give_ids(&wanted, &given);
-        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().named(id)).collect();
+        let ids = assign_ids(&wanted, &used);
+        let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
         let mut violations = Vec::new();
-        refuse_impossible(questions.iter().map(Question::asked), &mut violations);
+        lint_conditions(questions.iter().map(Question::lint_input), &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
-    /// All retired ids once `questions` have replaced these; `None` if none of these goes.
-    fn retire(&self, retired: &Retired, questions: &[Question]) -> Result<Option<Retired>, Refusal> {
+    /// Returns all retired ids after `questions` replace these; `None` if none is added.
+    fn retire(&self, retired: &RetiredIds, questions: &[Question]) -> Result<Option<RetiredIds>, Refusal> {
         let kept: HashSet<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
         let mut all = retired.clone();
         all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
         if all.len() > MAX_RETIRED_IDS {
             let message =
-                format!("{} questions were removed from this form, {MAX_RETIRED_IDS} may be", all.len());
+                format!("{} questions were removed from this form, {MAX_RETIRED_IDS} are allowed", all.len());
             let violation = Violation::new("/questions", Rule::TooMany, message);
             return Err(Refusal::InvalidDefinition(vec![violation.help("create a new form")]));
         }
@@ -276,24 +277,24 @@ impl Version {
     }
 }
 
-/// The ids of questions, which are `wanted` by their authors and needed where there can be an answer: the author's id,
-/// else, if one is needed, the next free `q1`, `q2`, ... that was never `given`.
-pub(in crate::domain) fn give_ids(
+/// Assigns ids to questions. Each item of `wanted` is the author's id, if any, and whether an id is needed: a needed one
+/// that is missing becomes the next of `q1`, `q2`, ... that is neither wanted nor in `used`.
+pub(in crate::domain) fn assign_ids(
     wanted: &[(Option<&str>, bool)],
-    given: &HashSet<&str>,
+    used: &HashSet<&str>,
 ) -> Vec<Option<String>> {
     let authors: HashSet<&str> = wanted.iter().filter_map(|(id, _)| *id).collect();
     let mut free = (1_u64..)
         .map(|number| format!("q{number}"))
-        .filter(|id| !authors.contains(id.as_str()) && !given.contains(id.as_str()));
-    let give = |(id, is_needed): &(Option<&str>, bool)| match id {
+        .filter(|id| !authors.contains(id.as_str()) && !used.contains(id.as_str()));
+    let assign = |(id, is_needed): &(Option<&str>, bool)| match id {
         None if *is_needed => free.next(),
         id => id.map(str::to_owned),
     };
-    wanted.iter().map(give).collect()
+    wanted.iter().map(assign).collect()
 }
 
-fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
+fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
     let violations: Vec<_> = drafts
         .iter()
         .enumerate()
@@ -302,14 +303,14 @@ fn refuse_retired(retired: &Retired, drafts: &[QuestionDraft]) -> Result<(), Ref
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");
             let message = format!("`{id}` belonged to a question that was removed");
-            Violation::new(pointer, Rule::RetiredQuestionId, message).about(id).help("choose another id")
+            Violation::new(pointer, Rule::RetiredQuestionId, message).question(id).help("choose another id")
         })
         .collect();
     if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
 }
 
-/// Whether two lists of questions are the same in canonical form.
-fn same(one: &[Question], other: &[Question]) -> bool {
+/// Whether two lists of questions are equal in canonical form.
+fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
     let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
     canonical(one) == canonical(other)
 }

@@ -1,44 +1,44 @@
-//! What a form is set to do beyond its questions: when it takes answers, and what it tells those who answer.
+//! Settings of a form: when it accepts answers, and what respondents see.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation, shortened, without_violations};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
 
-/// Characters that a message has at most.
+/// Maximum characters of a message.
 const MAX_MESSAGE: usize = 2_000;
 
-/// Characters that an address has at most.
+/// Maximum characters of a URL.
 const MAX_URL: usize = 2_000;
 
-/// Characters that the name of a language has at most.
+/// Maximum characters of a language tag.
 const MAX_LANGUAGE: usize = 35;
 
-/// The settings that were set, those to their defaults included.
+/// The settings of a form. `Some` means set explicitly, even if to the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// From then on it takes answers.
+    /// When the form starts to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Timestamp>,
-    /// From then on it takes no more.
+    /// When the form stops to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Timestamp>,
-    /// It takes none, whatever the time.
+    /// Whether the form is closed, regardless of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// For whoever comes when it is closed, expired or full.
+    /// Shown when the form is closed, expired or full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_message: Option<String>,
-    /// So many submissions it has at most.
+    /// Maximum number of submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_responses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_answers: Option<UnknownAnswers>,
-    /// What it is written in, as BCP 47 names it.
+    /// Language of the form, a BCP 47 tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
 }
@@ -47,19 +47,19 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownAnswers {
-    /// It is an error, and nothing is stored.
+    /// Refuse the submission.
     #[default]
     Reject,
-    /// It is left out.
+    /// Drop the answer.
     Drop,
 }
 
-/// What those get to see who have answered.
+/// What respondents see after they have answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     Message(String),
-    /// The address of another page.
+    /// The URL of another page.
     RedirectUrl(String),
 }
 
@@ -69,7 +69,7 @@ impl Settings {
         *self == Self::default()
     }
 
-    /// Whether it takes no answers, whatever the time.
+    /// Whether the form is closed, regardless of the times.
     pub fn is_closed(&self) -> bool {
         self.closed.unwrap_or(false)
     }
@@ -79,17 +79,17 @@ impl Settings {
         self.unknown_answers.unwrap_or_default()
     }
 
-    /// What the merge patch `patch` makes of these settings.
+    /// Returns these settings with the merge patch `patch` applied.
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
         match json::parse(&merged).expect("what was written as JSON can be read") {
             Value::Null => Ok(Self::default()),
-            merged => without_violations(|violations| Self::read(&merged, violations)),
+            merged => collect_violations(|violations| Self::read(&merged, violations)),
         }
     }
 
-    /// Reads the member `settings` of a definition; all problems are reported.
+    /// Parses the member `settings` of a definition, and reports all violations.
     pub fn read(value: &Value, violations: &mut Vec<Violation>) -> Option<Self> {
         let mut fields = Fields::open(value, "/settings", "`settings`", violations)?;
         let confirmation = fields.value("confirmation");
@@ -107,8 +107,8 @@ impl Settings {
             && closes < opens
         {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
-            let violation = Violation::new(fields.at("closes_at"), Rule::InvalidRange, message);
-            let opens = fields.at("opens_at");
+            let violation = Violation::new(fields.pointer_to("closes_at"), Rule::InvalidRange, message);
+            let opens = fields.pointer_to("opens_at");
             fields.report(violation.related(opens));
         }
         fields.close(&[]);
@@ -124,9 +124,9 @@ impl UnknownAnswers {
             "drop" => Some(Self::Drop),
             other => {
                 let message = format!("`{}` is not a valid `unknown_answers`", shortened(other));
-                let pointer = fields.at("unknown_answers");
+                let pointer = fields.pointer_to("unknown_answers");
                 let violation = Violation::new(pointer, Rule::InvalidRange, message);
-                fields.report(violation.allowing(other, ["reject", "drop"]));
+                fields.report(violation.allowed(other, ["reject", "drop"]));
                 None
             }
         }
@@ -134,7 +134,7 @@ impl UnknownAnswers {
 }
 
 impl Confirmation {
-    /// `None` if nothing is to be seen, or the value is wrong.
+    /// Parses `confirmation`; `None` if it is empty or not valid.
     fn read(value: &Value, violations: &mut Vec<Violation>) -> Option<Self> {
         let mut fields = Fields::open(value, "/settings/confirmation", "`confirmation`", violations)?;
         let message = fields.text("message", MAX_MESSAGE);
@@ -165,7 +165,7 @@ fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> 
     moment
 }
 
-/// Whether a browser may be sent to `text`: an absolute address on the web, and nothing that a page would run.
+/// Whether `text` is a URL that is safe to redirect to: absolute, and `http` or `https` rather than `javascript:`.
 fn is_web_address(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_clean = !text.contains(|character: char| character.is_whitespace() || character.is_control());

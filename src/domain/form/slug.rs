@@ -1,9 +1,9 @@
-//! Slugs: the names that authors give their forms. They have no `_`, so none is ever taken for an id.
+//! Slugs: names that authors give their forms. Slugs never contain `_`, which every id has.
 
-/// Characters that a slug has at most.
+/// Maximum characters of a slug.
 const MAX: usize = 64;
 
-/// Whether `text` is a slug: words of lower-case letters and digits, joined by hyphens.
+/// Whether `text` is a valid slug: words of lower-case letters and digits, joined by hyphens.
 pub fn is_slug(text: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())

@@ -1,21 +1,21 @@
-//! Numbers to the last digit: compared and divided as they are written, where an `f64` would round.
+//! Exact decimal arithmetic: comparison and remainders of numbers as written, where an `f64` would round.
 
 use std::cmp::Ordering;
 use std::iter::repeat_n;
 
-/// The exact value of a number, whatever way it is written.
+/// The exact value of a JSON number; equal values are equal however they are written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
     negative: bool,
-    /// Without zeros at either end; none at all for zero.
+    /// Significant digits, without leading or trailing zeros; empty for zero.
     digits: String,
-    /// The power of ten of the last digit.
+    /// Power of ten of the last digit.
     power: i64,
 }
 
 impl Decimal {
-    /// The value of `text`, which is a JSON number.
-    pub(super) fn read(text: &str) -> Self {
+    /// Parses `text`, a valid JSON number.
+    pub(super) fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all = format!("{}{fraction}", whole.trim_start_matches('-'));
@@ -33,7 +33,7 @@ impl Decimal {
         Self { negative: text.starts_with('-'), digits, power }
     }
 
-    /// Whether it is a whole number.
+    /// Whether the value is a whole number.
     pub fn is_integer(&self) -> bool {
         self.power >= 0
     }
@@ -46,27 +46,32 @@ impl Decimal {
         }
     }
 
-    /// Orders values by their distance from zero, itself not among them: where the first digit stands, then the digits.
-    fn size(&self) -> (i64, &str) {
+    /// A sort key for nonzero values by magnitude: the power of the first digit, then the digits.
+    fn magnitude(&self) -> (i64, &str) {
         (self.power.saturating_add(self.digits.len() as i64), &self.digits)
     }
 
-    /// What is left of it, counted in units of `10^unit`, after division by `by`; `None` if it is no whole number of
-    /// units.
+    /// Returns the remainder of the value, in units of `10^unit`, divided by `by`; `None` if the value is not a whole
+    /// number of units.
     fn remainder(&self, unit: i64, by: u64) -> Option<u64> {
         let zeros = usize::try_from(self.power.checked_sub(unit)?).ok()?;
         let digits = self.digits.bytes().chain(repeat_n(b'0', zeros));
         let by = u128::from(by);
-        let left = digits.fold(0, |left, digit| (left * 10 + u128::from(digit - b'0')) % by);
-        let left = if self.negative { (by - left) % by } else { left };
-        u64::try_from(left).ok()
+        let rest = digits.fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % by);
+        let rest = if self.negative { (by - rest) % by } else { rest };
+        u64::try_from(rest).ok()
     }
 }
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_size =
-            || if self.negative { other.size().cmp(&self.size()) } else { self.size().cmp(&other.size()) };
+        let by_size = || {
+            if self.negative {
+                other.magnitude().cmp(&self.magnitude())
+            } else {
+                self.magnitude().cmp(&other.magnitude())
+            }
+        };
         self.sign().cmp(&other.sign()).then_with(by_size)
     }
 }
@@ -77,22 +82,22 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// Numbers at equal distances from each other: `start`, `start + step`, `start - step`, and so on.
+/// An arithmetic sequence in both directions: `start`, `start + step`, `start - step`, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
-    /// All is counted in units of `10^unit`.
+    /// Power of ten of the unit that `step` and `start` are counted in.
     unit: i64,
     step: u64,
-    /// What is left of the start after division by the step.
+    /// The start modulo the step.
     start: u64,
 }
 
 impl Steps {
-    /// The finest unit: it bounds the work that one number makes.
+    /// Power of ten of the finest unit: bounds the work for one number.
     const FINEST: i64 = -30;
 
-    /// The numbers at multiples of `step` from `start`; `None` unless `step` is above 0, and it and `start` lie within
-    /// 19 decimal places of each other and 30 of 1.
+    /// Creates the sequence; `None` unless `step` is above 0, at most 19 decimal places separate it from `start`, and
+    /// both have at most 30 decimal places.
     pub fn new(start: &Decimal, step: &Decimal) -> Option<Self> {
         let unit = start.power.min(step.power);
         if step.sign() != 1 || unit < Self::FINEST {
@@ -103,13 +108,13 @@ impl Steps {
         Some(Self { unit, step, start: start.remainder(unit, step)? })
     }
 
-    /// Whether `value` is one of them.
-    pub fn reach(&self, value: &Decimal) -> bool {
+    /// Whether `value` is in the sequence.
+    pub fn contains(&self, value: &Decimal) -> bool {
         value.remainder(self.unit, self.step) == Some(self.start)
     }
 
-    /// Whether 0 is one of them, so that they are the multiples of the step.
-    pub fn reach_zero(&self) -> bool {
+    /// Whether 0 is in the sequence, which then is that of the multiples of the step.
+    pub fn contains_zero(&self) -> bool {
         self.start == 0
     }
 }
@@ -142,12 +147,12 @@ mod tests {
         ];
         for (place, one) in ascending.iter().enumerate() {
             for (other_place, other) in ascending.iter().enumerate() {
-                let order = Decimal::read(one).cmp(&Decimal::read(other));
+                let order = Decimal::parse(one).cmp(&Decimal::parse(other));
                 assert_eq!(order, place.cmp(&other_place), "{one} {other}");
             }
         }
         for (one, other) in [("1.0", "1"), ("10", "1e1"), ("0.50e1", "5"), ("-0", "0"), ("0e99", "0.000")] {
-            assert_eq!(Decimal::read(one), Decimal::read(other));
+            assert_eq!(Decimal::parse(one), Decimal::parse(other));
         }
     }
 
@@ -169,12 +174,12 @@ mod tests {
             ("0", "0.25", "1e-99999999999999999999", false),
             ("0", "0.25", "0", true),
         ] {
-            let [start, step, value] = [start, step, value].map(Decimal::read);
+            let [start, step, value] = [start, step, value].map(Decimal::parse);
             let steps = Steps::new(&start, &step).unwrap();
-            assert_eq!(steps.reach(&value), reached, "{start:?} {step:?} {value:?}");
+            assert_eq!(steps.contains(&value), reached, "{start:?} {step:?} {value:?}");
         }
         for (start, step) in [("0", "0"), ("0", "-1"), ("0", "1e-31"), ("1e-31", "1"), ("0.5", "1e19")] {
-            assert_eq!(Steps::new(&Decimal::read(start), &Decimal::read(step)), None, "{start} {step}");
+            assert_eq!(Steps::new(&Decimal::parse(start), &Decimal::parse(step)), None, "{start} {step}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JSON Merge Patch (RFC 7396), on texts: what no change touches stays to the letter.
+//! JSON Merge Patch (RFC 7396), on JSON text: unchanged parts are copied verbatim.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use crate::domain::json::Value;
 use crate::domain::json::parse::parse_object;
 
-/// What the JSON text `patch` makes of the JSON text `target`: members that are `null` go, objects are merged, all else
-/// is replaced. `None` if that changes nothing.
+/// Applies the JSON text `patch` to the JSON text `target`: members that are `null` are removed, objects are merged,
+/// other values are replaced. `None` if nothing changes.
 ///
-/// Members keep their place; new ones come last, in the order of `patch`.
+/// Members keep their order; new ones are appended in the order of `patch`.
 pub fn merge(target: &str, patch: &str) -> Option<String> {
     let Ok(changes) = parse_object(patch) else { return (target != patch).then(|| patch.to_owned()) };
     let members = parse_object(target);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_change_touches_stays_to_the_letter() {
+    fn unchanged_parts_are_copied_verbatim() {
         for (target, patch, expected) in [
             (
                 r#"{ "a" : 1.50 ,"b":"\u00e9"}"#,

@@ -1,6 +1,6 @@
-//! Strict JSON that forgets nothing: members keep their order, numbers keep their text.
+//! Strict, lossless JSON: members keep their order, numbers keep their text.
 //!
-//! Common parsers keep the last of two equal keys and turn 2^64 into a float; two readers of the same bytes then
+//! Common parsers keep the last of two equal keys and turn 2^64 into a float; two parsers of the same bytes then
 //! disagree. Here duplicate keys, NUL characters, numbers outside the finite range of `f64` and nesting deeper
 //! than [`MAX_DEPTH`] are refused, with line and column.
 
@@ -22,7 +22,7 @@ pub use decimal::{Decimal, Steps};
 pub use merge::merge;
 pub use parse::{SyntaxError, parse, parse_object};
 
-/// How deep arrays and objects may be nested.
+/// Maximum nesting depth of arrays and objects.
 pub const MAX_DEPTH: usize = 16;
 
 /// A JSON value (RFC 8259).
@@ -52,21 +52,20 @@ impl Number {
         self.value
     }
 
-    /// The value if it is a whole number that `i64` and `f64` hold exactly: `5`, `5.0` and `5e0` are 5. The text decides:
-    /// `4.99999999999999999999` rounds to 5 as an `f64` and is none.
+    /// The value, if it is a whole number that `i64` and `f64` represent exactly: `5`, `5.0` and `5e0` are 5. The text
+    /// decides: `4.99999999999999999999` rounds to 5 as an `f64`, but is not a whole number.
     pub fn integer(&self) -> Option<i64> {
         let whole = self.value.fract() == 0.0 && self.value.abs() <= 9_007_199_254_740_992.0;
         let written_whole = || !self.text.contains(['.', 'e', 'E']) || self.exact().is_integer();
         (whole && written_whole()).then_some(self.value as i64)
     }
 
-    /// The value to the last digit written.
+    /// The exact decimal value.
     pub fn exact(&self) -> Decimal {
-        Decimal::read(&self.text)
+        Decimal::parse(&self.text)
     }
 
-    /// Whether it is less than, equal to or greater than `other`: by value, exactly. The texts decide where the nearest
-    /// `f64` are equal.
+    /// Compares by exact value. The texts decide where the nearest `f64` are equal.
     pub fn order(&self, other: &Self) -> Ordering {
         let nearest = self.value.total_cmp(&other.value);
         if nearest.is_ne() || self.text == other.text {
@@ -75,7 +74,7 @@ impl Number {
         self.exact().cmp(&other.exact())
     }
 
-    /// The first whole number from this one on; `None` beyond those that are exact.
+    /// The smallest whole number that is not below this one; `None` beyond the exact range.
     pub fn first_whole(&self) -> Option<Self> {
         match self.integer() {
             Some(whole) => Some(whole.into()),
@@ -84,7 +83,7 @@ impl Number {
         }
     }
 
-    /// The number's own text.
+    /// The number as written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -120,14 +119,14 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
-/// By value: `5.0` equals `5`.
+/// Compares by value: `5.0` equals `5`.
 impl PartialEq for Number {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
-/// It is finite, so that it equals itself.
+// Never NaN, so equality is reflexive.
 impl Eq for Number {}
 
 impl Hash for Number {
@@ -173,7 +172,7 @@ impl Value {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The kind of value, as an error message names it.
+    /// The JSON type, as error messages name it: `a number`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -185,12 +184,13 @@ impl Value {
         }
     }
 
-    /// The value as it is said among others: a text without its quotes, unless it could not be told from what stands
-    /// beside it.
-    pub fn said(&self) -> String {
-        let blurs = |found: char| found.is_whitespace() || found.is_control() || ",\"()".contains(found);
+    /// The value as shown within a sentence: text without quotes, unless it contains spaces or punctuation that would
+    /// make it ambiguous.
+    pub fn display_text(&self) -> String {
+        let is_ambiguous =
+            |found: char| found.is_whitespace() || found.is_control() || ",\"()".contains(found);
         match self {
-            Self::String(text) if !text.is_empty() && !text.contains(blurs) => text.clone(),
+            Self::String(text) if !text.is_empty() && !text.contains(is_ambiguous) => text.clone(),
             value => value.to_string(),
         }
     }

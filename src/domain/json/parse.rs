@@ -1,16 +1,16 @@
-//! Text to [`Value`], in one pass: what a submission's body goes through.
+//! A single-pass parser from text to [`Value`].
 //!
-//! Most objects have few members, so few names are compared with each other rather than hashed.
+//! Most objects have few members: up to [`LINEAR_SEARCH_MEMBERS`], keys are compared one by one rather than hashed.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::domain::json::{MAX_DEPTH, Number, Object, Value};
 
-/// Members up to which a name is compared with each before it.
-const FEW: usize = 16;
+/// Members up to which a duplicate key is found by linear search.
+const LINEAR_SEARCH_MEMBERS: usize = 16;
 
-/// Why a text is no JSON, and where: lines and columns count from 1, columns in characters.
+/// A JSON syntax error. Lines and columns count from 1; columns are in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at line {line}, column {column}")]
 pub struct SyntaxError {
@@ -19,7 +19,7 @@ pub struct SyntaxError {
     pub column: usize,
 }
 
-/// Reads one JSON value that takes up all of `text`.
+/// Parses `text` as one JSON value.
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     parser.space();
@@ -28,8 +28,8 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     Ok(value)
 }
 
-/// Reads an object and keeps, for each member, where its value stands in `text`: `text[range]` is the value exactly
-/// as it was written.
+/// Parses an object and returns each member with the range of its value: `text[range]` is the value exactly as
+/// written.
 pub fn parse_object(text: &str) -> Result<Vec<(String, Value, Range<usize>)>, SyntaxError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     parser.space();
@@ -42,7 +42,7 @@ pub fn parse_object(text: &str) -> Result<Vec<(String, Value, Range<usize>)>, Sy
     Ok(members.into_iter().zip(ranges).map(|((key, value), range)| (key, value, range)).collect())
 }
 
-/// Where in a text the reading stands.
+/// The text and the current position in it.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -69,14 +69,14 @@ impl Parser<'_> {
         }
     }
 
-    /// The members of the object that begins here; tells `place` where the value of each stands.
-    fn members(&mut self, mut place: impl FnMut(Range<usize>)) -> Result<Object, SyntaxError> {
+    /// Parses the object at the current position; calls `on_value` with the range of each member's value.
+    fn members(&mut self, mut on_value: impl FnMut(Range<usize>)) -> Result<Object, SyntaxError> {
         let mut members = Object::new();
-        let mut names = Names::default();
+        let mut keys = KeySet::default();
         self.enter()?;
         let mut more = !self.leave(b'}');
         while more {
-            let key = self.key(&members, &mut names)?;
+            let key = self.key(&members, &mut keys)?;
             self.space();
             if !self.skip(b':') {
                 return Err(self.error("expected `:`"));
@@ -84,21 +84,21 @@ impl Parser<'_> {
             self.space();
             let from = self.at;
             let value = self.value()?;
-            place(from..self.at);
+            on_value(from..self.at);
             members.push((key, value));
             more = self.more(b'}')?;
         }
         Ok(members)
     }
 
-    /// The name that begins here, if none of `members` has it.
-    fn key(&mut self, members: &Object, names: &mut Names) -> Result<String, SyntaxError> {
+    /// Parses a key, and refuses one that `members` already has.
+    fn key(&mut self, members: &Object, keys: &mut KeySet) -> Result<String, SyntaxError> {
         let from = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a member's name in quotes"));
         }
         let key = self.string()?;
-        if names.hold(members, &key) {
+        if keys.is_duplicate(members, &key) {
             return Err(self.error_at(from, &format!("the key `{key}` appears twice in one object")));
         }
         Ok(key)
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(Value::Array(items))
     }
 
-    /// Steps over `{` or `[` and the space behind it.
+    /// Skips `{` or `[` and the white space after it.
     fn enter(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -126,14 +126,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Steps over the closing bracket, if it is here.
+    /// Skips the closing bracket, if it is next.
     fn leave(&mut self, close: u8) -> bool {
         let left = self.skip(close);
         self.depth -= usize::from(left);
         left
     }
 
-    /// Steps over `,` (true) or the closing bracket (false).
+    /// Skips `,` (true) or the closing bracket (false).
     fn more(&mut self, close: u8) -> Result<bool, SyntaxError> {
         self.space();
         if self.skip(b',') {
@@ -155,11 +155,11 @@ impl Parser<'_> {
             _ => return Err(self.error("expected a digit")),
         }
         if self.skip(b'.') {
-            self.some_digits()?;
+            self.required_digits()?;
         }
         if self.skip(b'e') || self.skip(b'E') {
             let _sign = self.skip(b'+') || self.skip(b'-');
-            self.some_digits()?;
+            self.required_digits()?;
         }
         let text = &self.text[from..self.at];
         let value: f64 = text.parse().expect("a JSON number is a Rust number");
@@ -170,7 +170,7 @@ impl Parser<'_> {
         Ok(Value::Number(Number { text: text.into(), value: if value == 0.0 { 0.0 } else { value } }))
     }
 
-    fn some_digits(&mut self) -> Result<(), SyntaxError> {
+    fn required_digits(&mut self) -> Result<(), SyntaxError> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.error("expected a digit"));
         }
@@ -221,18 +221,18 @@ impl Parser<'_> {
     }
 }
 
-/// The names of an object's members, where there are too many to compare each with all.
+/// The keys of an object with more than [`LINEAR_SEARCH_MEMBERS`] members.
 #[derive(Default)]
-struct Names(Option<HashSet<String>>);
+struct KeySet(Option<HashSet<String>>);
 
-impl Names {
-    /// Whether one of `members` is called `key`. Is asked for every key in turn.
-    fn hold(&mut self, members: &Object, key: &str) -> bool {
-        if members.len() < FEW {
+impl KeySet {
+    /// Whether `members` already has `key`. To be called for every key in order: it collects them.
+    fn is_duplicate(&mut self, members: &Object, key: &str) -> bool {
+        if members.len() < LINEAR_SEARCH_MEMBERS {
             return members.iter().any(|(name, _)| name == key);
         }
-        let names = || members.iter().map(|(name, _)| name.clone()).collect();
-        !self.0.get_or_insert_with(names).insert(key.to_owned())
+        let keys = || members.iter().map(|(name, _)| name.clone()).collect();
+        !self.0.get_or_insert_with(keys).insert(key.to_owned())
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_read_differently_is_refused() {
+    fn ambiguous_json_is_refused() {
         let deep = format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1));
         let refused = [
             (r#"{"q1":1,"q1":2}"#, "the key `q1` appears twice in one object at line 1, column 9"),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_found_among_many() {
+    fn a_duplicate_key_is_found_among_many() {
         let members = |keys: &[usize]| {
             let members: Vec<_> = keys.iter().map(|key| format!("\"k{key}\":0")).collect();
             format!("{{{}}}", members.join(","))
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_accepts_and_refuses_agrees_with_a_common_parser() {
+    fn it_agrees_with_serde_json() {
         let pieces = [
             "{",
             "}",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objects_values_can_be_cut_out_as_written() {
+    fn ranges_give_values_as_written() {
         let text = " {\"a\": 1.10 , \"b\" : [ 1 ] }";
         let members = parse_object(text).unwrap();
         let cut: Vec<_> =

@@ -1,18 +1,18 @@
-//! Text in quotes, copied once if it has no escape.
+//! Parsing of JSON strings; one without escapes is copied once.
 
 use crate::domain::json::parse::{Parser, SyntaxError};
 
 impl<'a> Parser<'a> {
-    /// The text whose opening quote is here.
+    /// Parses the string at the current position.
     pub(super) fn string(&mut self) -> Result<String, SyntaxError> {
         self.at += 1;
         let plain = self.plain();
         if self.skip(b'"') { Ok(plain.to_owned()) } else { self.rest_of_string(plain) }
     }
 
-    /// Text in quotes of which `begun` is read, up to an escape or something wrong.
-    fn rest_of_string(&mut self, begun: &str) -> Result<String, SyntaxError> {
-        let mut text = begun.to_owned();
+    /// Parses the rest of a string after `prefix`, from the first escape or invalid character on.
+    fn rest_of_string(&mut self, prefix: &str) -> Result<String, SyntaxError> {
+        let mut text = prefix.to_owned();
         loop {
             match self.peek() {
                 Some(b'"') => {
@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Steps over the characters that stand for themselves.
+    /// Skips and returns the characters up to a quote, an escape or a control character.
     fn plain(&mut self) -> &'a str {
         let from = self.at;
         let rest = &self.text.as_bytes()[from..];

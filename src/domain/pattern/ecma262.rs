@@ -1,18 +1,18 @@
-//! Patterns in the syntax of ECMA-262, the dialect of JSON Schema.
+//! Translation of patterns to ECMA-262, the regular expression dialect of JSON Schema.
 //!
-//! They are written anew from what the parser made of them: flags and classes such as `\d` become the characters that
-//! they stand for, so that no engine's own idea of these matters. Only syntax is used that Python's `re` reads alike.
+//! Patterns are generated from their parsed form: flags and classes such as `\d` are expanded to explicit characters,
+//! which every engine reads alike. Only syntax is used that Python's `re` interprets the same way.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
 
-/// The end of a text: in Python, `$` alone matches before a final line feed, too.
+/// Matches at the end of a text: in Python, `$` alone also matches before a final line feed.
 pub(in crate::domain) const END: &str = r"$(?!\n)";
 
-/// Bytes a pattern may have: beyond it stand classes such as `\w`, of hundreds of ranges.
+/// Maximum bytes of a translated pattern: Unicode classes such as `\w` have hundreds of ranges and exceed it.
 const MAX_LENGTH: usize = 2_000;
 
-/// An expression for the texts that `pattern` matches as a whole; `None` if it would be long, or has boundaries of words
-/// or lines, or repeats what may be empty.
+/// Translates `pattern`, anchored at both ends; `None` if the result would be long, or the pattern has word or line
+/// boundaries or repeats an expression that can match the empty text.
 pub(in crate::domain) fn translate(pattern: &str) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = "^".to_owned();
@@ -47,7 +47,7 @@ fn write(hir: &Hir, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// What may be empty is left out: engines that go back differ in how often they repeat it.
+/// Refuses to repeat an expression that can match the empty text: backtracking engines differ in how often they do.
 fn write_repetition(repetition: &Repetition, text: &mut String) -> Option<()> {
     if repetition.sub.properties().minimum_len() == Some(0) {
         return None;
@@ -73,7 +73,7 @@ fn write_repetition(repetition: &Repetition, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// A class up to the last character is written as what is not in it.
+/// Writes a class that includes the last code point as a negated class.
 fn write_class(class: &ClassUnicode, text: &mut String) -> Option<()> {
     let is_open = class.ranges().last()?.end() == char::MAX;
     let mut class = class.clone();
@@ -96,13 +96,13 @@ fn write_class(class: &ClassUnicode, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Outside of a class, ECMA-262 refuses `\-`.
+/// Escapes `-` too, which ECMA-262 forbids outside a class.
 fn push_in_class(character: char, text: &mut String) {
     text.push_str(if character == '-' { r"\" } else { "" });
     push(character, text);
 }
 
-/// Writes `character` so that it stands for itself.
+/// Writes `character` as a literal.
 fn push(character: char, text: &mut String) {
     match character {
         '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' => {
@@ -114,8 +114,8 @@ fn push(character: char, text: &mut String) {
     }
 }
 
-/// An expression for `text`, whose ASCII letters may be capitals or not.
-pub(in crate::domain) fn in_any_case(text: &str) -> String {
+/// Returns an expression that matches `text` without regard to ASCII case.
+pub(in crate::domain) fn case_insensitive(text: &str) -> String {
     let mut expression = String::new();
     for character in text.chars() {
         match (character.to_ascii_lowercase(), character.to_ascii_uppercase()) {

@@ -1,7 +1,8 @@
-//! Regular expressions that authors write, in the syntax of the crate `regex`; matching takes linear time.
+//! Regular expressions written by form authors, in the syntax of the crate `regex`; matching takes linear time.
 //!
-//! Linear is not fast: it may take a step for each state of the pattern at each character. So patterns are compiled
-//! within a [`Budget`](crate::domain::validation::budget::Budget), and held only against texts of bounded length.
+//! Linear is not fast: matching may take a step for each state of the pattern at each character. So patterns are
+//! compiled within a [`Budget`](crate::domain::validation::budget::Budget), and matched only against texts of bounded
+//! length.
 
 pub mod ecma262;
 
@@ -35,7 +36,7 @@ pub struct Pattern {
     anchor: Anchor,
     compiled: Regex,
     cost: usize,
-    /// Set for patterns that are held against very many texts.
+    /// Set for patterns that are matched against very many texts.
     lazy_dfa: Option<Regex>,
 }
 
@@ -52,7 +53,7 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), anchor, compiled, cost, lazy_dfa: None })
     }
 
-    /// Prepares it for very many texts.
+    /// Builds the lazy DFA, which pays off when very many texts are matched.
     pub fn prepare(&mut self) {
         self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
     }
@@ -71,31 +72,30 @@ impl Pattern {
         if let Some(lazy_dfa) = &self.lazy_dfa {
             return lazy_dfa.is_match(text);
         }
-        // A clone has a cache of its own, which ends with it.
+        // A clone has its own cache, which is dropped with it.
         self.compiled.clone().is_match(text)
     }
 
-    /// Bytes it compiled to.
+    /// Bytes of the compiled pattern.
     pub fn size(&self) -> usize {
         self.compiled.memory_usage()
     }
 
-    /// Bytes it compiled to, word boundaries counted by the time they take.
+    /// Cost against the budget: bytes of the compiled pattern, multiplied if it has Unicode word boundaries.
     pub fn cost(&self) -> usize {
         self.cost
     }
 }
 
-/// How many times as long as others a pattern with Unicode word boundaries takes at worst: each of them looks at the
-/// characters beside it.
+/// Cost factor of Unicode word boundaries: the worst-case slowdown, since each inspects the characters beside it.
 const WORD_BOUNDARY: usize = 4;
 
 fn parse(text: &str) -> Result<Hir, PatternError> {
     regex_syntax::parse(text).map_err(|error| PatternError::Syntax(reason(&error.to_string())))
 }
 
-/// An NFA that begins at the start of a text, also where the pattern does not: it then skips whole characters, where the
-/// engine's own search would begin anew at each byte.
+/// Builds an NFA anchored at the start of the text. An unanchored pattern gets a prefix that skips whole characters,
+/// where the engine's own search would restart at each byte.
 fn nfa(hir: Hir, anchor: Anchor, limit: usize) -> Result<Regex, PatternError> {
     let skip = Repetition { min: 0, max: None, greedy: false, sub: Box::new(Hir::dot(Dot::AnyChar)) };
     let hir = match anchor {
@@ -105,7 +105,7 @@ fn nfa(hir: Hir, anchor: Anchor, limit: usize) -> Result<Regex, PatternError> {
     build(&hir, config().nfa_size_limit(Some(limit)).hybrid(false))
 }
 
-/// A lazy DFA, and a search for what every match has in it.
+/// Builds a lazy DFA with a literal prefilter.
 fn lazy_dfa(hir: Hir, anchor: Anchor) -> Result<Regex, PatternError> {
     let hir = match anchor {
         Anchor::None => hir,
@@ -119,7 +119,7 @@ fn whole(hir: Hir) -> Hir {
 }
 
 fn config() -> Config {
-    // Slots for each group in each state would take a thousand times the room of the pattern.
+    // Capture slots per state would take a thousand times the memory of the pattern.
     Regex::config().onepass_size_limit(Some(1 << 16)).which_captures(WhichCaptures::None)
 }
 

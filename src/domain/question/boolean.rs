@@ -1,14 +1,14 @@
-//! `boolean` and `consent`: yes or no, and yes alone.
+//! `boolean` and `consent`: yes or no, and agreement.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::question::entered::yes_or_no;
 use crate::domain::question::json::object;
-use crate::domain::question::{Fault, MAX_DESCRIPTION, Rules, is_empty, labels};
+use crate::domain::question::typed_text::yes_or_no;
+use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty, labels};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Yes or no, which may be called otherwise.
+/// Rules of `boolean`: true or false, which may have labels.
 #[derive(Debug, Clone)]
 pub(super) struct Boolean;
 
@@ -20,12 +20,12 @@ impl Boolean {
 }
 
 impl Rules for Boolean {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         match answer {
             Value::Bool(_) => Vec::new(),
             other => {
                 let message = format!("Enter {}, not {}", self.expects(), other.kind());
-                vec![Fault::new(Rule::TypeMismatch, message)]
+                vec![AnswerError::new(Rule::TypeMismatch, message)]
             }
         }
     }
@@ -38,7 +38,7 @@ impl Rules for Boolean {
         true.into()
     }
 
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         yes_or_no(text)
     }
 
@@ -47,7 +47,7 @@ impl Rules for Boolean {
     }
 }
 
-/// Agreement to a text. Whoever does not agree has not answered.
+/// Rules of `consent`: agreement to a text. `false` counts as no answer.
 #[derive(Debug, Clone)]
 pub(super) struct Consent;
 
@@ -59,10 +59,10 @@ impl Consent {
 }
 
 impl Rules for Consent {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         match answer {
             Value::Bool(true) => Vec::new(),
-            _ => vec![Fault::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))],
+            _ => vec![AnswerError::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))],
         }
     }
 
@@ -78,7 +78,7 @@ impl Rules for Consent {
         true.into()
     }
 
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         yes_or_no(text)
     }
 

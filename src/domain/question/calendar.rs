@@ -1,18 +1,18 @@
-//! `date`, `time` and `datetime`: days, times of day and moments, between bounds that may move with the day.
+//! `date`, `time` and `datetime`, between bounds that may be relative to today.
 
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, Time};
 
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::condition::{MAX_MOMENT, Sense};
+use crate::domain::condition::{MAX_DATETIME_LENGTH, ValueType};
 use crate::domain::json::Value;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// A day, a time of day or a moment.
+/// Rules of `date`, `time` and `datetime`.
 #[derive(Debug, Clone)]
 pub(super) struct Calendar {
     unit: Unit,
@@ -20,7 +20,7 @@ pub(super) struct Calendar {
     max: Option<Bound>,
 }
 
-/// What is asked for. All are counted in nanoseconds: since 1970-01-01T00:00:00Z, or since midnight.
+/// The type of value. All are compared as nanoseconds: since 1970-01-01T00:00:00Z, or since midnight.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unit {
     /// `YYYY-MM-DD`.
@@ -28,10 +28,10 @@ pub(super) enum Unit {
     /// `HH:MM` or `HH:MM:SS`.
     Time,
     /// RFC 3339, with an offset.
-    Moment,
+    DateTime,
 }
 
-/// The first or the last that is allowed.
+/// The earliest or latest allowed value.
 #[derive(Debug, Clone)]
 struct Bound {
     text: String,
@@ -41,7 +41,7 @@ struct Bound {
 #[derive(Debug, Clone, Copy)]
 enum Point {
     Fixed(i128),
-    /// So many days from today, which is the day in UTC.
+    /// Days from today, in UTC.
     Today(i64),
 }
 
@@ -52,15 +52,15 @@ impl Unit {
         match self {
             Self::Date => read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY),
             Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
-            Self::Moment => read_moment(text).map(OffsetDateTime::unix_timestamp_nanos),
+            Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
         }
     }
 
-    fn broken(self) -> Rule {
+    fn rule(self) -> Rule {
         match self {
             Self::Date => Rule::InvalidDate,
             Self::Time => Rule::InvalidTime,
-            Self::Moment => Rule::InvalidDatetime,
+            Self::DateTime => Rule::InvalidDatetime,
         }
     }
 
@@ -68,7 +68,7 @@ impl Unit {
         match self {
             Self::Date => "2027-03-13",
             Self::Time => "09:30",
-            Self::Moment => "2027-03-13T09:30:00+01:00",
+            Self::DateTime => "2027-03-13T09:30:00+01:00",
         }
     }
 
@@ -76,13 +76,13 @@ impl Unit {
         match self {
             Self::Date => "a date",
             Self::Time => "a time",
-            Self::Moment => "a date and time with its offset",
+            Self::DateTime => "a date and time with its offset",
         }
     }
 }
 
-/// The form of a moment, for JSON Schema.
-const MOMENT: &str = concat!(
+/// Pattern of a date and time, for JSON Schema.
+const DATETIME: &str = concat!(
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
     r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
 );
@@ -105,28 +105,28 @@ fn read_time(text: &str) -> Option<Time> {
     Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
 }
 
-fn read_moment(text: &str) -> Option<OffsetDateTime> {
-    // The crate takes any character between date and time.
+fn read_datetime(text: &str) -> Option<OffsetDateTime> {
+    // The crate `time` accepts any character between date and time.
     let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
-    let is_short = text.len() <= MAX_MOMENT;
+    let is_short = text.len() <= MAX_DATETIME_LENGTH;
     (is_separated && is_short).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
 }
 
-/// The numbers in `text`, each of so many ASCII digits, with `between` between them.
-fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u16; N]> {
-    let mut parts = text.split(between);
+/// Parses the numbers in `text`, separated by `separator`, each of the given number of ASCII digits.
+fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u16; N]> {
+    let mut parts = text.split(separator);
     let mut found = [0; N];
     for (number, digits) in found.iter_mut().zip(digits) {
         let part = parts.next()?;
-        let fits = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        *number = fits.then(|| part.parse().ok())??;
+        let is_valid = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = is_valid.then(|| part.parse().ok())??;
     }
     parts.next().is_none().then_some(found)
 }
 
 impl Bound {
-    /// Days that a bound may lie from today: a hundred years.
-    const FARTHEST: i64 = 36_525;
+    /// Maximum days between a bound and today: a hundred years.
+    const MAX_DAYS: i64 = 36_525;
 
     fn read(fields: &mut Fields<'_, '_>, name: &'static str, unit: Unit) -> Option<Self> {
         let text = fields.text(name, 40)?;
@@ -140,8 +140,8 @@ impl Bound {
         Some(Self { text, point })
     }
 
-    /// Where it lies if it is `now`, at the beginning of its day; `None` if nobody says what day it is.
-    fn begin(&self, now: Option<Timestamp>) -> Option<i128> {
+    /// The bound as the earliest allowed value: the start of its day, if relative. `None` if relative and `now` is unknown.
+    fn start(&self, now: Option<Timestamp>) -> Option<i128> {
         let today = |now: Timestamp| i128::from(now.millis().div_euclid(DAY_MILLIS)) * DAY;
         match self.point {
             Point::Fixed(point) => Some(point),
@@ -149,30 +149,30 @@ impl Bound {
         }
     }
 
-    /// The same, as the last that is allowed: the end of its day.
+    /// The bound as the latest allowed value: the end of its day, if relative. `None` if relative and `now` is unknown.
     fn end(&self, now: Option<Timestamp>) -> Option<i128> {
         match self.point {
             Point::Fixed(point) => Some(point),
-            Point::Today(_) => self.begin(now).map(|begin| begin + DAY - 1),
+            Point::Today(_) => self.start(now).map(|start| start + DAY - 1),
         }
     }
 }
 
-/// The days from today in `today`, `today+30d`, `today-18d`.
+/// Parses `today`, `today+30d` or `today-18d` as days from today.
 fn read_today(text: &str) -> Option<i64> {
     let rest = text.strip_prefix("today")?;
     if rest.is_empty() {
         return Some(0);
     }
     let days = rest.strip_suffix('d').filter(|days| days.starts_with(['+', '-']))?;
-    days.parse().ok().filter(|days: &i64| days.abs() <= Bound::FARTHEST)
+    days.parse().ok().filter(|days: &i64| days.abs() <= Bound::MAX_DAYS)
 }
 
 impl Calendar {
     pub(super) fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Self {
         let (min, max) = (Bound::read(fields, "min", unit), Bound::read(fields, "max", unit));
         if let (Some(min), Some(max)) = (&min, &max)
-            && never(min.point, max.point)
+            && is_always_empty(min.point, max.point)
         {
             let message = format!("`min` ({}) must not be after `max` ({})", min.text, max.text);
             fields.refuse("min", Rule::InvalidRange, message);
@@ -180,7 +180,7 @@ impl Calendar {
         Self { unit, min, max }
     }
 
-    /// The fixed bounds as expressions; those of moments have none, since their texts do not sort as they do.
+    /// The fixed bounds as patterns. Dates with times have none: their texts do not sort chronologically.
     fn bounds(&self) -> impl Iterator<Item = String> {
         let fixed = |bound: &'_ Option<Bound>| match (self.unit, bound) {
             (Unit::Date | Unit::Time, Some(Bound { text, point: Point::Fixed(_) })) => Some(text.clone()),
@@ -191,16 +191,16 @@ impl Calendar {
     }
 }
 
-/// An expression for the beginnings of the dates or times from `min` on.
+/// Returns a pattern for the prefixes of dates or times not before `min`.
 fn not_before(min: &str) -> String {
-    // `09:30` is `09:30:00`, too.
+    // `09:30` equals `09:30:00`.
     let min = min.strip_suffix(":00").filter(|minute| minute.contains(':')).unwrap_or(min);
     let later = digits(min).filter(|(_, digit)| *digit < 9);
     let later = later.map(|(place, digit)| format!("{}[{}-9]", &min[..place], digit + 1));
     format!("^(?:{})", later.chain([min.to_owned()]).collect::<Vec<_>>().join("|"))
 }
 
-/// An expression for the beginnings of the dates or times up to `max`.
+/// Returns a pattern for the prefixes of dates or times not after `max`.
 fn not_after(max: &str) -> String {
     let minute = max.get(..5).filter(|_| max.contains(':'));
     let max = if minute == Some(max) { format!("{max}:00") } else { max.to_owned() };
@@ -210,13 +210,13 @@ fn not_after(max: &str) -> String {
     format!("^(?:{})", earlier.chain(same).collect::<Vec<_>>().join("|"))
 }
 
-/// The digits of `text`, with their places.
+/// Returns the digits of `text` with their byte offsets.
 fn digits(text: &str) -> impl Iterator<Item = (usize, u32)> {
     text.char_indices().filter_map(|(place, character)| Some((place, character.to_digit(10)?)))
 }
 
-/// Whether `min` comes after `max` on every day.
-fn never(min: Point, max: Point) -> bool {
+/// Whether `min` is after `max` on every day.
+fn is_always_empty(min: Point, max: Point) -> bool {
     match (min, max) {
         (Point::Fixed(min), Point::Fixed(max)) => min > max,
         (Point::Today(min), Point::Today(max)) => min > max,
@@ -225,22 +225,22 @@ fn never(min: Point, max: Point) -> bool {
 }
 
 impl Rules for Calendar {
-    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
-            let fault = |rule| Fault::new(rule, format!("Enter {}", self.expects()));
-            let point = self.unit.read(text).ok_or_else(|| fault(self.unit.broken()))?;
-            let early = self.min.as_ref().and_then(|min| min.begin(now)).is_some_and(|min| point < min);
-            let late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
-            if early || late { Err(fault(Rule::OutOfRange)) } else { Ok(()) }
+            let error = |rule| AnswerError::new(rule, format!("Enter {}", self.expects()));
+            let point = self.unit.read(text).ok_or_else(|| error(self.unit.rule()))?;
+            let is_early = self.min.as_ref().and_then(|min| min.start(now)).is_some_and(|min| point < min);
+            let is_late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
+            if is_early || is_late { Err(error(Rule::OutOfRange)) } else { Ok(()) }
         })
     }
 
     fn schema(&self) -> Value {
         let (format, pattern) = match self.unit {
             Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)"),
-            // The format `time` asks for an offset.
+            // The format `time` requires an offset.
             Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$(?!\n)"),
-            Unit::Moment => (Some("date-time"), MOMENT),
+            Unit::DateTime => (Some("date-time"), DATETIME),
         };
         object([
             ("type", Some("string".into())),
@@ -254,11 +254,11 @@ impl Rules for Calendar {
         self.unit.sample().into()
     }
 
-    fn sense(&self) -> Sense {
+    fn value_type(&self) -> ValueType {
         match self.unit {
-            Unit::Date => Sense::Date,
-            Unit::Time => Sense::Time,
-            Unit::Moment => Sense::Moment,
+            Unit::Date => ValueType::Date,
+            Unit::Time => ValueType::Time,
+            Unit::DateTime => ValueType::DateTime,
         }
     }
 

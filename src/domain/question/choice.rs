@@ -1,93 +1,96 @@
-//! `single_choice`, `multiple_choice` and `ranking`: one of some options, several of them, and an order of them.
+//! `single_choice`, `multiple_choice` and `ranking`: one option, several options, and options in order.
 
 use std::mem::replace;
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::question::entered::json_or_text;
 use crate::domain::question::json::{any_of, object, patterns};
-use crate::domain::question::options::Options;
+use crate::domain::question::options::OptionList;
 use crate::domain::question::text::{Lines, NOT_BLANK, one_line};
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::typed_text::json_or_text;
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, shortened};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened};
 
-/// Options, and perhaps an answer in one's own words, `{"other":"text"}`.
+/// The options of a question, and whether it accepts free text instead, `{"other":"text"}`.
 #[derive(Debug, Clone)]
-pub(super) struct Offer {
-    options: Options,
+pub(super) struct ChoiceSet {
+    options: OptionList,
     takes_other: bool,
 }
 
-impl Offer {
+impl ChoiceSet {
     fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let options = Options::read(fields, "options", limits);
+        let options = OptionList::read(fields, "options", limits);
         Self { options, takes_other: fields.flag("allow_other").unwrap_or(false) }
     }
 
-    /// Options alone.
-    pub(super) fn plain(options: Options) -> Self {
+    /// A set of options without free text.
+    pub(super) fn without_other(options: OptionList) -> Self {
         Self { options, takes_other: false }
     }
 
-    pub(super) fn options(&self) -> &Options {
+    pub(super) fn options(&self) -> &OptionList {
         &self.options
     }
 
-    /// The values of the options, if `rule` is that an answer must be one of them.
-    pub(super) fn names(&self, rule: Rule) -> Vec<&str> {
+    /// The values of the options, if `rule` is [`Rule::NotAnOption`].
+    pub(super) fn allowed_values(&self, rule: Rule) -> Vec<&str> {
         if rule == Rule::NotAnOption { self.options.values().collect() } else { Vec::new() }
     }
 
-    /// How many can be chosen at once.
+    /// Maximum number of different items in an answer.
     pub(super) fn len(&self) -> usize {
         self.options.len() + usize::from(self.takes_other)
     }
 
-    /// The place of the option that `answer` chooses; other words come after all.
-    pub(super) fn choose(&self, answer: &Value) -> Result<usize, Fault> {
+    /// Returns the index of the option that `answer` chooses; free text has the index after the last.
+    pub(super) fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
         match answer {
             Value::Object(members) if self.takes_other => match members.as_slice() {
                 [(name, Value::String(text))] if name == "other" && !text.trim().is_empty() => {
                     one_line(&members[0].1).map(|_| self.options.len())
                 }
-                _ => Err(Fault::new(Rule::TypeMismatch, "Enter other words as {\"other\": \"text\"}")),
+                _ => Err(AnswerError::new(Rule::TypeMismatch, "Enter other text as {\"other\": \"text\"}")),
             },
             _ => self.options.choose(answer),
         }
     }
 
-    /// Reports what is wrong with a list of some of them, of which none may come twice.
-    pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<Fault> {
+    /// Checks a list of choices without duplicates, of `fewest` to `most` items.
+    pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<AnswerError> {
         let Some(items) = answer.as_array() else {
-            return vec![Fault::new(Rule::TypeMismatch, format!("Enter a list, not {}", answer.kind()))];
+            return vec![AnswerError::new(
+                Rule::TypeMismatch,
+                format!("Enter a list, not {}", answer.kind()),
+            )];
         };
         let count = items.len();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         if count < fewest {
-            faults.push(Fault::new(Rule::TooFew, format!("Choose {fewest} at least, not {count}")));
+            errors.push(AnswerError::new(Rule::TooFew, format!("Choose at least {fewest}, not {count}")));
         }
         if count > most {
-            faults.push(Fault::new(Rule::TooMany, format!("Choose {most} at most, not {count}")));
+            errors.push(AnswerError::new(Rule::TooMany, format!("Choose at most {most}, not {count}")));
         }
-        self.check_items(items, &mut faults);
-        faults
+        self.check_items(items, &mut errors);
+        errors
     }
 
-    /// Ends as soon as there are more faults than are listed: there may be very many items.
-    fn check_items(&self, items: &[Value], faults: &mut Vec<Fault>) {
+    /// Checks each item; stops once there are more errors than are reported, since there may be very many items.
+    fn check_items(&self, items: &[Value], errors: &mut Vec<AnswerError>) {
         let mut chosen = vec![false; self.options.len() + 1];
         for (index, item) in items.iter().enumerate() {
-            if faults.len() > MOST_VIOLATIONS {
+            if errors.len() > MAX_VIOLATIONS {
                 return;
             }
-            let fault = match self.choose(item) {
+            let error = match self.choose(item) {
                 Ok(place) if !replace(&mut chosen[place], true) => continue,
-                Ok(_) => Fault::new(Rule::DuplicateOption, "This is chosen already"),
-                Err(fault) => fault,
+                Ok(_) => AnswerError::new(Rule::DuplicateOption, "This is already chosen"),
+                Err(error) => error,
             };
-            faults.push(fault.within(&index.to_string()));
+            errors.push(error.within(&index.to_string()));
         }
     }
 
@@ -98,7 +101,7 @@ impl Offer {
         }
     }
 
-    /// The schema of a list of some of them.
+    /// The schema of a list of choices without duplicates.
     pub(super) fn list_schema(&self, fewest: usize, most: usize) -> Value {
         let count = |count: usize| Value::from(count as i64);
         let is_other = object([("type", Some("object".into()))]);
@@ -129,59 +132,59 @@ fn other_schema() -> Value {
     ])
 }
 
-/// One of the options.
+/// Rules of `single_choice`.
 #[derive(Debug, Clone)]
 pub(super) struct SingleChoice {
-    offer: Offer,
+    choices: ChoiceSet,
 }
 
 impl SingleChoice {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let offer = Offer::read(fields, limits);
+        let choices = ChoiceSet::read(fields, limits);
         let display = fields.text("display", 40);
         if let Some(display) = display.as_deref().filter(|display| !["radio", "dropdown"].contains(display)) {
             let message = format!("`{}` is not a valid `display`", shortened(display));
-            let violation = Violation::new(fields.at("display"), Rule::InvalidRange, message);
-            fields.report(violation.allowing(display, ["radio", "dropdown"]));
+            let violation = Violation::new(fields.pointer_to("display"), Rule::InvalidRange, message);
+            fields.report(violation.allowed(display, ["radio", "dropdown"]));
         }
-        Self { offer }
+        Self { choices }
     }
 }
 
 impl Rules for SingleChoice {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        self.offer.choose(answer).err().into_iter().collect()
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+        self.choices.choose(answer).err().into_iter().collect()
     }
 
     fn schema(&self) -> Value {
-        self.offer.schema()
+        self.choices.schema()
     }
 
     fn example(&self) -> Value {
-        self.offer.options.first().into()
+        self.choices.options.first().into()
     }
 
-    fn names(&self, rule: Rule) -> Vec<&str> {
-        self.offer.names(rule)
+    fn allowed_values(&self, rule: Rule) -> Vec<&str> {
+        self.choices.allowed_values(rule)
     }
 
-    fn entered(&self, text: &str) -> Value {
-        json_or_text(text, |value| self.offer.takes_other && matches!(value, Value::Object(_)))
+    fn parse_text(&self, text: &str) -> Value {
+        json_or_text(text, |value| self.choices.takes_other && matches!(value, Value::Object(_)))
     }
 
     fn takes_other(&self) -> bool {
-        self.offer.takes_other
+        self.choices.takes_other
     }
 
     fn expects(&self) -> String {
-        self.offer.options.listed()
+        self.choices.options.describe()
     }
 }
 
-/// Several of the options, none twice; of a ranking in order, the most preferred first.
+/// Rules of `multiple_choice` and `ranking`: a list without duplicates; a ranking has the most preferred first.
 #[derive(Debug, Clone)]
 pub(super) struct MultipleChoice {
-    offer: Offer,
+    choices: ChoiceSet,
     fewest: usize,
     most: usize,
     is_ranking: bool,
@@ -189,9 +192,9 @@ pub(super) struct MultipleChoice {
 
 impl MultipleChoice {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let offer = Offer::read(fields, limits);
-        // If the options have a fault of their own, nobody can say how many there are.
-        let most = if offer.options.len() == 0 { limits.options } else { offer.len() };
+        let choices = ChoiceSet::read(fields, limits);
+        // If the options are not valid, their number is unknown.
+        let most = if choices.options.len() == 0 { limits.options } else { choices.len() };
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let min_selected = fields.integer("min_selected", 0..=most);
         let max_selected = fields.integer("max_selected", 1..=most);
@@ -202,46 +205,46 @@ impl MultipleChoice {
             fields.refuse("min_selected", Rule::InvalidRange, message);
         }
         let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
-        let (fewest, most) = (count(min_selected).unwrap_or(0), count(max_selected).unwrap_or(offer.len()));
-        Self { offer, fewest, most, is_ranking: false }
+        let (fewest, most) = (count(min_selected).unwrap_or(0), count(max_selected).unwrap_or(choices.len()));
+        Self { choices, fewest, most, is_ranking: false }
     }
 
     pub(super) fn read_ranking(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let offer = Offer::plain(Options::read(fields, "options", limits));
-        let most = offer.len();
+        let choices = ChoiceSet::without_other(OptionList::read(fields, "options", limits));
+        let most = choices.len();
         let fewest = if fields.flag("rank_all") == Some(true) { most } else { 0 };
-        Self { offer, fewest, most, is_ranking: true }
+        Self { choices, fewest, most, is_ranking: true }
     }
 }
 
 impl Rules for MultipleChoice {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
-        self.offer.check_list(answer, self.fewest, self.most)
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+        self.choices.check_list(answer, self.fewest, self.most)
     }
 
     fn schema(&self) -> Value {
-        self.offer.list_schema(self.fewest, self.most)
+        self.choices.list_schema(self.fewest, self.most)
     }
 
     fn example(&self) -> Value {
         let count = if self.is_ranking { self.most } else { 1 };
-        self.offer.options.values().take(count).collect()
+        self.choices.options.values().take(count).collect()
     }
 
-    fn names(&self, rule: Rule) -> Vec<&str> {
-        self.offer.names(rule)
+    fn allowed_values(&self, rule: Rule) -> Vec<&str> {
+        self.choices.allowed_values(rule)
     }
 
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         json_or_text(text, |value| matches!(value, Value::Array(_)))
     }
 
     fn expects(&self) -> String {
         let order = if self.is_ranking { " in order of preference" } else { "" };
-        format!("a list{order}, each {}", self.offer.options.listed())
+        format!("a list{order}, each {}", self.choices.options.describe())
     }
 
     fn takes_other(&self) -> bool {
-        self.offer.takes_other
+        self.choices.takes_other
     }
 }

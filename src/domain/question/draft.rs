@@ -1,19 +1,19 @@
-//! A question as its author sent it: what is common to all kinds is read here.
+//! Parsing of a question definition: the members that all types of question have.
 
 use crate::domain::condition::Condition;
 use crate::domain::json::Value;
-use crate::domain::question::{Kind, Question};
+use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
-/// A question as its author sent it: the id may be missing. An empty title stands for the id.
+/// A question as defined by its author. The id may be missing; an empty title defaults to the id.
 #[derive(Debug, Clone)]
 pub struct QuestionDraft(Question);
 
 impl QuestionDraft {
-    /// Reads the question at `pointer`, the `place`-th of its form counted from 0, within `budget`, and reports every
-    /// problem. `None` if its type is not known.
+    /// Parses the question at `pointer`, with the index `place` in its form, within `budget`, and reports every violation.
+    /// `None` if its type is unknown.
     pub fn read(
         value: &Value,
         pointer: &str,
@@ -25,7 +25,7 @@ impl QuestionDraft {
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
-            true => fields.needed_text("title", budget.limits().title),
+            true => fields.required_text("title", budget.limits().title),
             false => fields.text("title", budget.limits().title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
@@ -36,8 +36,8 @@ impl QuestionDraft {
             required_if = Condition::read(&mut fields, "required_if", budget);
         }
         if kind.is_none() {
-            // Nobody can say which settings belong to it; what no type has is misspelt all the same.
-            fields.expect(&SETTINGS);
+            // The valid settings are unknown, but a member that no type has is certainly wrong.
+            fields.expect_members(&SETTINGS);
         }
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
@@ -50,13 +50,13 @@ impl QuestionDraft {
         self.0.id.as_deref()
     }
 
-    /// Whether it needs an id: answers are kept under it.
+    /// Whether the question takes an answer, and so needs an id.
     pub fn takes_answer(&self) -> bool {
         self.0.kind.rules().takes_answer()
     }
 
     /// The question under its final id.
-    pub fn named(self, id: Option<String>) -> Question {
+    pub fn with_id(self, id: Option<String>) -> Question {
         let Self(mut question) = self;
         if question.title.is_empty() {
             question.title = id.clone().unwrap_or_default();
@@ -64,14 +64,14 @@ impl QuestionDraft {
         Question { id, ..question }
     }
 
-    /// The question under the id it has; `None` if it needs one and has none.
-    pub fn kept(self) -> Option<Question> {
+    /// The question under its own id; `None` if it needs one and has none.
+    pub fn into_question(self) -> Option<Question> {
         let id = self.0.id.clone();
-        (id.is_some() || !self.takes_answer()).then(|| self.named(id))
+        (id.is_some() || !self.takes_answer()).then(|| self.with_id(id))
     }
 }
 
-/// The settings of all kinds, in canonical order.
+/// The settings of all question types, in canonical order.
 const SETTINGS: [&str; 28] = [
     "options",
     "display",
@@ -103,19 +103,19 @@ const SETTINGS: [&str; 28] = [
     "text",
 ];
 
-/// Characters a description may have.
+/// Maximum characters of a description.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
-fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Kind> {
-    let Value::String(name) = fields.needed("type")? else {
+fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<QuestionKind> {
+    let Value::String(name) = fields.required("type")? else {
         fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
         return None;
     };
-    let kind = Kind::read(name, fields, budget);
+    let kind = QuestionKind::read(name, fields, budget);
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
-        let violation = Violation::new(fields.at("type"), Rule::UnknownQuestionType, message);
-        fields.report(violation.allowing(name, Kind::NAMES));
+        let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownQuestionType, message);
+        fields.report(violation.allowed(name, QuestionKind::NAMES));
     }
     kind
 }
@@ -126,10 +126,10 @@ fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
         return Some(id.to_owned());
     }
     let message = if RESERVED.contains(&id) {
-        format!("`{id}` is a word of conditions and cannot be a question id")
+        format!("`{id}` is reserved for conditions and cannot be a question id")
     } else {
         format!(
-            "`{}` is not a question id: use a letter, then letters, digits and _, lower case, 64 at most",
+            "`{}` is not a valid question id: use lower-case letters, digits and _, starting with a letter, 64 at most",
             shortened(id)
         )
     };
@@ -137,11 +137,11 @@ fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
     None
 }
 
-/// Words that mean something else where ids stand: the combinators of conditions.
+/// Reserved ids: the combinators of conditions.
 const RESERVED: [&str; 3] = ["any", "all", "not"];
 
 fn is_id(text: &str) -> bool {
-    let begins_well = text.starts_with(|first: char| first.is_ascii_lowercase());
-    let tail_is_fine = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
-    begins_well && tail_is_fine && text.len() <= 64 && !RESERVED.contains(&text)
+    let has_valid_start = text.starts_with(|first: char| first.is_ascii_lowercase());
+    let has_valid_characters = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    has_valid_start && has_valid_characters && text.len() <= 64 && !RESERVED.contains(&text)
 }

@@ -1,38 +1,37 @@
-//! `email`: one address, in the form people have.
+//! `email`: one email address in its common form.
 
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::pattern::ecma262::in_any_case;
+use crate::domain::pattern::ecma262::case_insensitive;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// Characters an address may have (RFC 5321 §4.5.3.1.3, less the brackets around it).
+/// Maximum characters of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
 const MAX_LENGTH: i64 = 254;
 
-/// The form of an address, for JSON Schema, whose format `email` knows no internationalized host names. Of those, the
-/// characters are left to the server.
+/// Pattern of an address, for JSON Schema, whose format `email` excludes internationalized host names. Only the server
+/// checks which characters those have.
 const EXPRESSION: &str = concat!(
     r"^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(",
     r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
     r"|[A-Za-z0-9.-]*[^\u0000-\u009f]([A-Za-z0-9.-]|[^\u0000-\u009f])*)$(?!\n)"
 );
 
-/// The beginning of an address, whose local part is not too long.
+/// Pattern of an address whose local part is not too long.
 const LOCAL: &str = "^[^@]{1,64}@";
 
-/// The end of what is an address of a machine, if anything.
+/// Pattern of an address whose last label is all digits, as in an IP address.
 const ALL_DIGITS: &str = r"\.[0-9]+$";
 
-/// One email address.
+/// Rules of `email`.
 ///
-/// A dot-string local part in ASCII, and a host name of at least two labels, which may be an internationalized one as it
-/// is typed. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
+/// A dot-string local part in ASCII, and a host name of at least two labels, which may be internationalized. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
 /// mistakes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Email {
@@ -44,7 +43,7 @@ pub(super) struct Email {
 #[derive(Debug, Clone)]
 struct Domain {
     /// The domain as the author wrote it.
-    written: String,
+    original: String,
     ascii: String,
 }
 
@@ -56,35 +55,37 @@ impl Email {
         }
     }
 
-    fn admits(&self, domain: &str) -> bool {
-        let listed = |domains: &Vec<Domain>| domains.iter().any(|parent| parent.has(domain));
+    fn allows(&self, domain: &str) -> bool {
+        let listed = |domains: &Vec<Domain>| domains.iter().any(|parent| parent.includes(domain));
         self.allow_domains.as_ref().is_none_or(listed) && !self.deny_domains.as_ref().is_some_and(listed)
     }
 }
 
 impl Rules for Email {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
             let sample = "Enter an email address like name@example.com";
-            let domain = domain_of(text).ok_or_else(|| Fault::new(Rule::InvalidEmail, sample))?;
-            if self.admits(&domain) {
+            let domain = domain_of(text).ok_or_else(|| AnswerError::new(Rule::InvalidEmail, sample))?;
+            if self.allows(&domain) {
                 return Ok(());
             }
             let message = match &self.allow_domains {
                 Some(allowed) => {
-                    let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.written).collect();
+                    let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.original).collect();
                     format!("Enter an address of {}", allowed.join(", "))
                 }
                 None => format!("Addresses of {domain} are not accepted here"),
             };
-            Err(Fault::new(Rule::DomainNotAllowed, message))
+            Err(AnswerError::new(Rule::DomainNotAllowed, message))
         })
     }
 
     fn schema(&self) -> Value {
-        let allowed =
-            self.allow_domains.as_ref().map(|domains| format!("[^\\u0000-\\u009f]|{}", below(domains)));
-        let denied = self.deny_domains.as_ref().map(|domains| format!("|{}", below(domains)));
+        let allowed = self
+            .allow_domains
+            .as_ref()
+            .map(|domains| format!("[^\\u0000-\\u009f]|{}", domain_pattern(domains)));
+        let denied = self.deny_domains.as_ref().map(|domains| format!("|{}", domain_pattern(domains)));
         let refused = ALL_DIGITS.to_owned() + &denied.unwrap_or_default();
         object([
             ("type", Some("string".into())),
@@ -105,26 +106,26 @@ impl Rules for Email {
 }
 
 impl Domain {
-    /// Whether `domain`, in ASCII and lower case, is this one or below it.
-    fn has(&self, domain: &str) -> bool {
+    /// Whether `domain`, in ASCII and lower case, is this domain or a subdomain.
+    fn includes(&self, domain: &str) -> bool {
         domain.strip_suffix(&self.ascii).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 }
 
-/// An expression for addresses in one of the `domains`, in capitals or not, or below it.
-fn below(domains: &[Domain]) -> String {
-    let domains: Vec<_> = domains.iter().map(|domain| in_any_case(&domain.ascii)).collect();
+/// Returns a pattern for addresses in `domains` or their subdomains, ignoring case.
+fn domain_pattern(domains: &[Domain]) -> String {
+    let domains: Vec<_> = domains.iter().map(|domain| case_insensitive(&domain.ascii)).collect();
     format!("[.@]({})$", domains.join("|"))
 }
 
 fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain>> {
     let mut domains = Vec::new();
-    for (place, written) in fields.texts(name, 253)?.into_iter().enumerate() {
-        match ascii_domain(&written) {
-            Some(ascii) => domains.push(Domain { written, ascii }),
+    for (place, original) in fields.texts(name, 253)?.into_iter().enumerate() {
+        match ascii_domain(&original) {
+            Some(ascii) => domains.push(Domain { original, ascii }),
             None => {
-                let pointer = format!("{}/{place}", fields.at(name));
-                let message = format!("`{written}` is not a domain like example.com");
+                let pointer = format!("{}/{place}", fields.pointer_to(name));
+                let message = format!("`{original}` is not a domain like example.com");
                 fields.report(Violation::new(pointer, Rule::InvalidRange, message));
             }
         }
@@ -132,29 +133,29 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
     Some(domains)
 }
 
-/// The domain of an address that is one, as the DNS has it: in ASCII and lower case.
+/// Returns the domain of a valid address as in the DNS: in ASCII and lower case.
 fn domain_of(text: &str) -> Option<String> {
     let (local, domain) = text.split_once('@')?;
-    // First of all: the time for names beyond ASCII is quadratic.
+    // Checked first: converting a non-ASCII name takes quadratic time.
     let is_short = text.chars().nth(MAX_LENGTH as usize).is_none();
     if is_short && is_dot_string(local) { ascii_domain(domain) } else { None }
 }
 
-/// RFC 5321 §4.1.2, and its limit in §4.5.3.1.1.
+/// Whether `local` is a dot-string (RFC 5321 §4.1.2) of at most 64 bytes (§4.5.3.1.1).
 fn is_dot_string(local: &str) -> bool {
     let is_atext = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
     let is_atom = |atom: &str| !atom.is_empty() && atom.bytes().all(is_atext);
     local.len() <= 64 && local.split('.').all(is_atom)
 }
 
-/// `domain` in ASCII and lower case, if it has at least two labels of letters, digits and inner hyphens, of which the last
-/// is not all digits.
+/// Converts `domain` to ASCII and lower case. `None` unless it has at least two labels of letters, digits and inner
+/// hyphens, the last not all digits.
 fn ascii_domain(domain: &str) -> Option<String> {
     let bytes = domain.as_bytes();
     let ascii = Uts46::new().to_ascii(bytes, AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
     let ascii = ascii.ok()?.into_owned();
     let (_, last) = ascii.rsplit_once('.')?;
-    // What becomes plain ASCII had characters nobody means to type, such as invisible ones.
+    // A name that maps to plain ASCII contained characters that nobody types on purpose, such as invisible ones.
     let is_as_typed = domain.is_ascii() || ascii.contains("xn--");
     (is_as_typed && !last.bytes().all(|byte| byte.is_ascii_digit())).then_some(ascii)
 }

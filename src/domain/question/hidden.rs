@@ -1,17 +1,17 @@
-//! `hidden`: a value that comes along with the answers, for instance from the address of a page.
+//! `hidden`: a value sent with the answers but not entered, for instance from the URL of a page.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
-use crate::domain::question::{Fault, Rules, is_empty};
+use crate::domain::question::{AnswerError, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Characters a default may have: it is kept with every submission.
+/// Maximum characters of a default: it is stored with every submission.
 const MAX_DEFAULT: usize = 1_000;
 
-/// A text, a number or a boolean that nobody is asked for.
+/// Rules of `hidden`: a text, a number or a boolean.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hidden {
     default: Option<Value>,
@@ -21,14 +21,14 @@ impl Hidden {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         let default = fields.value("default").cloned();
         if default.as_ref().and_then(Value::as_str).is_some_and(|text| text.chars().count() > MAX_DEFAULT) {
-            let message = format!("`default` may have {MAX_DEFAULT} characters at most");
+            let message = format!("`default` must have at most {MAX_DEFAULT} characters");
             fields.refuse("default", Rule::TooLong, message);
         }
-        let fault = default.as_ref().and_then(|value| match is_empty(value) {
-            true => Some(Fault::new(Rule::Empty, "`default` must not be empty")),
+        let error = default.as_ref().and_then(|value| match is_empty(value) {
+            true => Some(AnswerError::new(Rule::Empty, "`default` must not be empty")),
             false => check(value).err(),
         });
-        if let Some(Fault { rule, message, .. }) = fault {
+        if let Some(AnswerError { rule, message, .. }) = error {
             fields.refuse("default", rule, message);
         }
         fields.text("from_url", 300);
@@ -36,19 +36,19 @@ impl Hidden {
     }
 }
 
-fn check(value: &Value) -> Result<(), Fault> {
+fn check(value: &Value) -> Result<(), AnswerError> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(()),
         Value::String(_) => one_line(value).map(|_text| ()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
             let message = format!("Enter a text, a number or a boolean, not {}", value.kind());
-            Err(Fault::new(Rule::TypeMismatch, message))
+            Err(AnswerError::new(Rule::TypeMismatch, message))
         }
     }
 }
 
 impl Rules for Hidden {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check(answer).err().into_iter().collect()
     }
 

@@ -1,4 +1,4 @@
-//! The kinds of question: their names, and the rules of each.
+//! The types of question: their names, and the rules of each.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use crate::domain::question::Rules;
 use crate::domain::question::boolean::{Boolean, Consent};
 use crate::domain::question::calendar::{Calendar, Unit};
 use crate::domain::question::choice::{MultipleChoice, SingleChoice};
+use crate::domain::question::display_only::DisplayOnly;
 use crate::domain::question::email::Email;
 use crate::domain::question::hidden::Hidden;
 use crate::domain::question::matrix::Matrix;
 use crate::domain::question::number::Quantity;
 use crate::domain::question::phone::Phone;
 use crate::domain::question::scale::{read_opinion, read_rating};
-use crate::domain::question::silent::Silent;
 use crate::domain::question::text::{Lines, Text};
 use crate::domain::question::url::Url;
 use crate::domain::validation::budget::Budget;
@@ -21,21 +21,21 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Rule;
 
-/// The kind of a question, with its settings. In JSON it is the member `type`. Cheap to clone.
+/// The type of a question with its settings: `type` in JSON. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Kind {
+pub struct QuestionKind {
     name: &'static str,
     rules: Arc<dyn Rules>,
 }
 
-/// Reads the settings of a kind of question, within the budget.
-type Read = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
+/// Parses the settings of a type of question, within the budget.
+type ReadSettings = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
 
-/// The kind that begins a page.
+/// The type that starts a page.
 const PAGE: &str = "page";
 
-/// All kinds.
-const KINDS: [(&str, Read); 20] = [
+/// All types of question.
+const KINDS: [(&str, ReadSettings); 20] = [
     ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
     ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
     ("email", |fields, _| Arc::new(Email::read(fields))),
@@ -52,14 +52,14 @@ const KINDS: [(&str, Read); 20] = [
     ("matrix", |fields, budget| Arc::new(Matrix::read(fields, budget.limits()))),
     ("date", |fields, _| Arc::new(Calendar::read(fields, Unit::Date))),
     ("time", |fields, _| Arc::new(Calendar::read(fields, Unit::Time))),
-    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::Moment))),
+    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::DateTime))),
     ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
-    ("statement", |_, _| Arc::new(Silent)),
-    (PAGE, |_, _| Arc::new(Silent)),
+    ("statement", |_, _| Arc::new(DisplayOnly)),
+    (PAGE, |_, _| Arc::new(DisplayOnly)),
 ];
 
-impl Kind {
-    /// The names of all kinds.
+impl QuestionKind {
+    /// The names of all types.
     pub const NAMES: [&str; KINDS.len()] = {
         let (mut names, mut index) = ([""; KINDS.len()], 0);
         while index < names.len() {
@@ -69,55 +69,55 @@ impl Kind {
         names
     };
 
-    /// Reads the settings of the kind called `name`, within `budget`; `None` if there is no such kind.
+    /// Parses the settings of the type `name`, within `budget`; `None` if there is no such type.
     pub fn read(name: &str, fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Self> {
         let (name, read) = KINDS.iter().find(|(known, _)| *known == name)?;
         Some(Self { name, rules: read(fields, budget) })
     }
 
-    /// The kind called `name` as it is without settings, and the names of those that it must have; `None` if there is
-    /// no such kind.
-    pub fn bare(name: &str) -> Option<(Self, Vec<String>)> {
+    /// Returns the type `name` without settings, and the names of its required settings; `None` if there is no such type.
+    pub fn without_settings(name: &str) -> Option<(Self, Vec<String>)> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
-        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))?;
+        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
         Some((kind, missing.map(|violation| violation.last_step()).collect()))
     }
 
-    /// The kind called `name` with the settings that it must have, for documentation; `None` if there is no such kind.
+    /// Returns the type `name` with sample values for its required settings, for documentation; `None` if there is no
+    /// such type.
     pub fn example(name: &str) -> Option<Self> {
         const SETTINGS: &str =
             r#"{"options":["red","green"],"rows":["taste","price"],"columns":["good","bad"]}"#;
         let (settings, mut violations) = (parse(SETTINGS).ok()?, Vec::new());
         let mut fields = Fields::open(&settings, "", name, &mut violations)?;
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS))
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))
     }
 
-    /// The names of the settings of the kind called `name`; none if there is no such kind.
+    /// Returns the names of the settings of the type `name`; empty if there is no such type.
     pub fn settings(name: &str) -> Vec<&'static str> {
         let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
         let Some(mut fields) = Fields::open(&nothing, "", name, &mut violations) else { return Vec::new() };
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::BOUNDLESS));
+        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED));
         fields.expected().to_vec()
     }
 
-    /// Whether it begins a page, which decides for all questions up to the next.
+    /// Whether the question starts a page; its `show_if` applies to all questions up to the next page.
     pub fn begins_page(&self) -> bool {
         self.name == PAGE
     }
 
-    /// Whether its answer is a list, which people give item by item.
+    /// Whether the answer is a list.
     pub fn answer_is_list(&self) -> bool {
         matches!(self.rules().example(), Value::Array(_))
     }
 
-    /// The kind's name.
+    /// The name of the type.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The kind's rules.
+    /// The rules of the type.
     pub fn rules(&self) -> &dyn Rules {
         &*self.rules
     }

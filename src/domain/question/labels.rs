@@ -1,10 +1,10 @@
-//! `labels`: what stands beside some of the values that can be chosen.
+//! `labels`: texts displayed beside values.
 
 use crate::domain::json::Value;
 use crate::domain::validation::fields::{Fields, control_character, quoted};
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
-/// Reports what is wrong with `labels`, an object from some of `values` to texts.
+/// Checks `labels`, an object from some of `values` to texts.
 pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
     let Some(value) = fields.value("labels") else { return };
     let Value::Object(labels) = value else {
@@ -17,11 +17,11 @@ pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
         return;
     };
     for (key, label) in labels {
-        let pointer = join(&fields.at("labels"), key);
+        let pointer = join(&fields.pointer_to("labels"), key);
         if !values.contains(key) {
             let message = format!("`{}` cannot be labelled", shortened(key));
             let violation = Violation::new(pointer, Rule::InvalidRange, message);
-            fields.report(violation.allowing(key, values.iter().map(String::as_str)));
+            fields.report(violation.allowed(key, values.iter().map(String::as_str)));
         } else if let Value::String(text) = label {
             fields.violations().extend(control_character(&format!("the label of {key}"), text, &pointer));
         } else {

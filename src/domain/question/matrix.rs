@@ -1,49 +1,48 @@
-//! `matrix`: the same columns to choose from in each of some rows.
+//! `matrix`: a choice among the same columns for each row.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::question::choice::Offer;
-use crate::domain::question::entered::json_or_text;
+use crate::domain::question::choice::ChoiceSet;
 use crate::domain::question::json::object_schema;
-use crate::domain::question::options::Options;
-use crate::domain::question::{Fault, Rules, is_empty};
+use crate::domain::question::options::OptionList;
+use crate::domain::question::typed_text::json_or_text;
+use crate::domain::question::{AnswerError, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{
-    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened,
-};
+use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
-/// One column for each row, or several: an object from rows to columns. An empty cell counts as a missing one.
+/// Rules of `matrix`: an object from rows to one column, or to several. An empty cell counts as missing.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix {
-    rows: Options,
-    columns: Offer,
+    rows: OptionList,
+    columns: ChoiceSet,
     takes_several: bool,
-    /// Whether an answer must have each of the `rows`.
-    needed: Vec<bool>,
+    /// For each row, whether it is required.
+    required: Vec<bool>,
 }
 
 impl Matrix {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let rows = Options::read(fields, "rows", limits);
-        let columns = Offer::plain(Options::read(fields, "columns", limits));
+        let rows = OptionList::read(fields, "rows", limits);
+        let columns = ChoiceSet::without_other(OptionList::read(fields, "columns", limits));
         let takes_several = fields.flag("multiple").unwrap_or(false);
-        let needed = read_required(fields, &rows);
-        Self { rows, columns, takes_several, needed }
+        let required = read_required(fields, &rows);
+        Self { rows, columns, takes_several, required }
     }
 
-    fn check_cell(&self, value: &Value) -> Vec<Fault> {
+    fn check_cell(&self, value: &Value) -> Vec<AnswerError> {
         match self.takes_several {
             true => self.columns.check_list(value, 0, self.columns.len()),
             false => self.columns.choose(value).err().into_iter().collect(),
         }
     }
 
-    /// The rows that must have an answer and are not among the `answered`.
-    fn missing<'a>(&'a self, answered: &'a [bool]) -> impl Iterator<Item = Fault> + 'a {
-        let rows = self.rows.values().zip(self.needed.iter().zip(answered));
-        rows.filter(|(_, (is_needed, is_answered))| **is_needed && !**is_answered)
-            .map(|(row, _)| Fault::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row))
+    /// Returns an error for each required row that is not `answered`.
+    fn missing<'a>(&'a self, answered: &'a [bool]) -> impl Iterator<Item = AnswerError> + 'a {
+        let rows = self.rows.values().zip(self.required.iter().zip(answered));
+        rows.filter(|(_, (is_required, is_answered))| **is_required && !**is_answered).map(|(row, _)| {
+            AnswerError::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row)
+        })
     }
 
     fn cell_schema(&self) -> Value {
@@ -54,64 +53,66 @@ impl Matrix {
     }
 }
 
-/// Reads `required_rows`, true for all or a list of some: whether each of the `rows` is.
-fn read_required(fields: &mut Fields<'_, '_>, rows: &Options) -> Vec<bool> {
+/// Parses `required_rows`, true or a list of rows; returns for each of the `rows` whether it is required.
+fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
     if let Some(Value::Bool(all)) = fields.value("required_rows") {
         return vec![*all; rows.len()];
     }
-    let mut needed = vec![false; rows.len()];
+    let mut required = vec![false; rows.len()];
     for (index, row) in fields.texts("required_rows", 300).into_iter().flatten().enumerate() {
-        if let Some(place) = rows.place(&row) {
-            needed[place] = true;
+        if let Some(place) = rows.position(&row) {
+            required[place] = true;
             continue;
         }
-        let pointer = join(&fields.at("required_rows"), &index.to_string());
+        let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
         let message = format!("`{}` is not one of the rows", shortened(&row));
         let violation = Violation::new(pointer, Rule::InvalidRange, message);
-        let is_compared = fields.violations().len() < MOST_COMPARED;
-        fields.report(if is_compared { violation.allowing(&row, rows.values()) } else { violation });
+        let is_compared = fields.violations().len() < MAX_COMPARED;
+        fields.report(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
     }
-    needed
+    required
 }
 
 impl Rules for Matrix {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         let Value::Object(members) = answer else {
             let message = format!("Enter an object from rows to columns, not {}", answer.kind());
-            return vec![Fault::new(Rule::TypeMismatch, message)];
+            return vec![AnswerError::new(Rule::TypeMismatch, message)];
         };
-        let (mut faults, mut answered) = (Vec::new(), vec![false; self.rows.len()]);
+        let (mut errors, mut answered) = (Vec::new(), vec![false; self.rows.len()]);
         for (row, value) in members {
-            if faults.len() > MOST_VIOLATIONS {
-                return faults;
+            if errors.len() > MAX_VIOLATIONS {
+                return errors;
             }
-            let found = match self.rows.place(row) {
+            let found = match self.rows.position(row) {
                 Some(_) if is_empty(value) => continue,
                 Some(place) => {
                     answered[place] = true;
                     self.check_cell(value)
                 }
-                None => vec![Fault::new(Rule::UnknownRow, format!("The rows are {}", self.rows.listed()))],
+                None => {
+                    vec![AnswerError::new(Rule::UnknownRow, format!("The rows are {}", self.rows.describe()))]
+                }
             };
-            faults.extend(found.into_iter().map(|fault| fault.within(row)));
+            errors.extend(found.into_iter().map(|error| error.within(row)));
         }
-        faults.extend(self.missing(&answered));
-        faults
+        errors.extend(self.missing(&answered));
+        errors
     }
 
-    /// Once anything is sent, the rows that are needed are.
-    fn check_empty(&self, answer: &Value) -> Vec<Fault> {
+    /// Checks required rows as soon as an answer has any row.
+    fn check_empty(&self, answer: &Value) -> Vec<AnswerError> {
         match answer {
             Value::Object(members) if !members.is_empty() => self.check(answer, None),
             _ => Vec::new(),
         }
     }
 
-    /// Also if no row has an answer.
+    /// An object whose cells are all empty counts as no answer, too.
     fn is_empty(&self, answer: &Value) -> bool {
         match answer {
             Value::Object(members) => {
-                members.iter().all(|(row, value)| is_empty(value) && self.rows.place(row).is_some())
+                members.iter().all(|(row, value)| is_empty(value) && self.rows.position(row).is_some())
             }
             other => is_empty(other),
         }
@@ -119,9 +120,9 @@ impl Rules for Matrix {
 
     fn schema(&self) -> Value {
         let rows = self.rows.values().map(|row| (row.to_owned(), self.cell_schema()));
-        let needed = self.rows.values().zip(&self.needed).filter(|(_, is_needed)| **is_needed);
-        let needed: Vec<_> = needed.map(|(row, _)| row).collect();
-        let mut schema = object_schema(rows.collect(), &needed, false);
+        let required = self.rows.values().zip(&self.required).filter(|(_, is_required)| **is_required);
+        let required: Vec<_> = required.map(|(row, _)| row).collect();
+        let mut schema = object_schema(rows.collect(), &required, false);
         schema.push(("minProperties".to_owned(), 1.into()));
         Value::Object(schema)
     }
@@ -132,16 +133,20 @@ impl Rules for Matrix {
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
     }
 
-    fn names(&self, rule: Rule) -> Vec<&str> {
-        if rule == Rule::UnknownRow { self.rows.values().collect() } else { self.columns.names(rule) }
+    fn allowed_values(&self, rule: Rule) -> Vec<&str> {
+        if rule == Rule::UnknownRow {
+            self.rows.values().collect()
+        } else {
+            self.columns.allowed_values(rule)
+        }
     }
 
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         json_or_text(text, |_| true)
     }
 
     fn expects(&self) -> String {
         let several = if self.takes_several { "a list, each " } else { "" };
-        format!("for each row {several}{}", self.columns.options().listed())
+        format!("for each row {several}{}", self.columns.options().describe())
     }
 }

@@ -1,14 +1,14 @@
 //! Questions: what may be asked, with which settings, and which answers fit.
 //!
-//! A kind of question is a file that implements [`Rules`], a row in the table of [`Kind`]s, and its settings' places in
+//! A kind of question is a file that implements [`Rules`], a row in the table of [`QuestionKind`]s, and its settings' places in
 //! the canonical order.
 
 mod boolean;
 mod calendar;
 mod choice;
+mod display_only;
 mod draft;
 mod email;
-mod entered;
 mod hidden;
 pub(super) mod json;
 mod kind;
@@ -18,12 +18,12 @@ mod number;
 mod options;
 mod phone;
 mod scale;
-mod silent;
 mod text;
+mod typed_text;
 mod url;
 
 pub use draft::{MAX_DESCRIPTION, QuestionDraft};
-pub use kind::Kind;
+pub use kind::QuestionKind;
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::domain::condition::{Asked, Condition, Sense};
+use crate::domain::condition::{Condition, LintInput, ValueType};
 use crate::domain::json::{Value, parse};
 use crate::domain::pattern::Pattern;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
@@ -42,7 +42,7 @@ use crate::domain::validation::violation::{Rule, join};
 pub trait Rules: fmt::Debug + Send + Sync {
     /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits. `now` is for bounds such as
     /// `today`; without it they are left out, and what remains is wrong on every day.
-    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<Fault>;
+    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError>;
 
     /// Whether `answer` counts as none.
     fn is_empty(&self, answer: &Value) -> bool {
@@ -50,7 +50,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 
     /// Reports what is wrong with an `answer` that counts as none, where none is required.
-    fn check_empty(&self, _answer: &Value) -> Vec<Fault> {
+    fn check_empty(&self, _answer: &Value) -> Vec<AnswerError> {
         Vec::new()
     }
 
@@ -65,13 +65,13 @@ pub trait Rules: fmt::Debug + Send + Sync {
 
     /// The answer that `text` stands for where a person types it; the text itself if it stands for none, so that it is
     /// told what is wrong with it.
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         text.into()
     }
 
     /// What the texts of its answers stand for, where conditions compare them.
-    fn sense(&self) -> Sense {
-        Sense::Text
+    fn value_type(&self) -> ValueType {
+        ValueType::Text
     }
 
     /// Whether an answer may be text as well as what the text stands for, so that nobody knows how it will compare.
@@ -90,7 +90,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 
     /// Characters up to which an answer is held against patterns: no longer text matches any.
-    fn longest(&self) -> usize {
+    fn max_length(&self) -> usize {
         MAX_MATCHED
     }
 
@@ -110,7 +110,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 
     /// The names that `rule`, broken by an answer, chooses from: options, or the rows of a matrix.
-    fn names(&self, _rule: Rule) -> Vec<&str> {
+    fn allowed_values(&self, _rule: Rule) -> Vec<&str> {
         Vec::new()
     }
 
@@ -122,7 +122,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
 
 /// Why one answer does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct AnswerError {
     /// JSON pointer (RFC 6901) from the answer to the part that is wrong; empty if it is the whole.
     pub at: String,
     /// The broken rule.
@@ -131,7 +131,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Fault {
+impl AnswerError {
     fn new(rule: Rule, message: impl Into<String>) -> Self {
         Self { at: String::new(), rule, message: message.into() }
     }
@@ -149,7 +149,7 @@ pub struct Question {
     /// page whose author gave none.
     pub id: Option<String>,
     /// What is asked for.
-    pub kind: Kind,
+    pub kind: QuestionKind,
     /// The text of the question.
     pub title: String,
     /// More about it, in Markdown.
@@ -161,11 +161,11 @@ pub struct Question {
     /// Where it must have an answer even if it is not `required`.
     pub required_if: Option<Condition>,
     /// The settings that its kind has besides.
-    pub settings: Settings,
+    pub settings: QuestionSettings,
 }
 
 /// The settings of a question that were set, by name in canonical order, each as its JSON is written.
-pub type Settings = Vec<(&'static str, Box<RawValue>)>;
+pub type QuestionSettings = Vec<(&'static str, Box<RawValue>)>;
 
 impl Question {
     /// Reports all that is wrong with `answer` at the time `now`: nothing if it fits, or is empty and not `required`.
@@ -175,26 +175,26 @@ impl Question {
         required: bool,
         limits: &Limits,
         now: Timestamp,
-    ) -> Vec<Fault> {
+    ) -> Vec<AnswerError> {
         let rules = self.kind.rules();
         let Some(answer) = answer.filter(|answer| !rules.is_empty(answer)) else {
             return match answer {
                 _ if required => {
-                    vec![Fault::new(Rule::Required, format!("\"{}\" needs an answer", self.title))]
+                    vec![AnswerError::new(Rule::Required, format!("\"{}\" needs an answer", self.title))]
                 }
                 Some(empty) => rules.check_empty(empty),
                 None => Vec::new(),
             };
         };
-        if let Some(fault) = too_large(answer, limits) {
-            return vec![fault];
+        if let Some(error) = too_large(answer, limits) {
+            return vec![error];
         }
         rules.check(answer, Some(now))
     }
 
     /// Its conditions, with what the judgement on them needs.
-    pub fn asked(&self) -> Asked<'_> {
-        Asked { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    pub fn lint_input(&self) -> LintInput<'_> {
+        LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
     }
 
     /// The setting `name`, if it was set.
@@ -204,9 +204,9 @@ impl Question {
     }
 
     /// Calls `see` for each `includes` of its conditions, with `None`, and for its own pattern and each `matches`.
-    pub(super) fn each_text_search<'a>(&'a self, see: &mut dyn FnMut(Option<&'a Pattern>)) {
-        self.kind.rules().pattern().into_iter().for_each(|pattern| see(Some(pattern)));
-        self.conditions().for_each(|(_, condition)| condition.each_text_search(see));
+    pub(super) fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
+        self.kind.rules().pattern().into_iter().for_each(|pattern| visit(Some(pattern)));
+        self.conditions().for_each(|(_, condition)| condition.for_each_text_search(visit));
     }
 
     /// Its conditions by the members they stand in.
@@ -217,7 +217,7 @@ impl Question {
 }
 
 /// Why `answer` is not looked at any further, whatever is asked for.
-pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<Fault> {
+pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> {
     let message = if size(answer) > limits.answer {
         format!("An answer may have {} bytes at most", limits.answer)
     } else if longest_number(answer) > MAX_NUMBER {
@@ -225,7 +225,7 @@ pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<Fault> {
     } else {
         return None;
     };
-    Some(Fault::new(Rule::TooLong, message))
+    Some(AnswerError::new(Rule::TooLong, message))
 }
 
 /// Characters of the longest number in `answer`.

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Number, Steps, Value};
-use crate::domain::question::entered::json_or_text;
 use crate::domain::question::json::object;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::typed_text::json_or_text;
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -61,15 +61,15 @@ fn read_step(fields: &mut Fields<'_, '_>, min: Option<&Number>) -> Option<(Numbe
 }
 
 impl Rules for Quantity {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         let Value::Number(number) = answer else {
             let message = format!("Enter {}, not {}", self.expects(), answer.kind());
-            return vec![Fault::new(Rule::TypeMismatch, message)];
+            return vec![AnswerError::new(Rule::TypeMismatch, message)];
         };
         let value = number.exact();
         let below = self.min.as_ref().is_some_and(|min| value < min.exact());
         let above = self.max.as_ref().is_some_and(|max| value > max.exact());
-        let between_steps = self.step.as_ref().is_some_and(|(_, steps)| !steps.reach(&value));
+        let between_steps = self.step.as_ref().is_some_and(|(_, steps)| !steps.contains(&value));
         [
             (self.is_whole && !value.is_integer(), Rule::NotAnInteger),
             (below || above, Rule::OutOfRange),
@@ -77,7 +77,7 @@ impl Rules for Quantity {
         ]
         .into_iter()
         .filter(|(broken, _)| *broken)
-        .map(|(_, rule)| Fault::new(rule, format!("Enter {}", self.expects())))
+        .map(|(_, rule)| AnswerError::new(rule, format!("Enter {}", self.expects())))
         .collect()
     }
 
@@ -85,7 +85,7 @@ impl Rules for Quantity {
         let kind = if self.is_whole { "integer" } else { "number" };
         let number = |number: &Number| Value::Number(number.clone());
         // Validators divide as `f64`, where 0.3 is not a multiple of 0.1.
-        let multiple = |(step, steps): &&(Number, Steps)| steps.reach_zero() && step.integer().is_some();
+        let multiple = |(step, steps): &&(Number, Steps)| steps.contains_zero() && step.integer().is_some();
         let multiple = self.step.as_ref().filter(multiple);
         object([
             ("type", Some(kind.into())),
@@ -103,7 +103,7 @@ impl Rules for Quantity {
         [&self.min, &self.max].map(|bound| bound.clone().map(Value::Number))
     }
 
-    fn entered(&self, text: &str) -> Value {
+    fn parse_text(&self, text: &str) -> Value {
         json_or_text(text, |value| matches!(value, Value::Number(_)))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::domain::json::Value;
-use crate::domain::question::Fault;
+use crate::domain::question::AnswerError;
 use crate::domain::question::json::object;
 use crate::domain::question::text::one_line;
 use crate::domain::validation::fields::{Fields, read_text};
@@ -15,16 +15,16 @@ const MAX_LENGTH: usize = 300;
 
 /// Things to choose from, each with a value of its own.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Options {
+pub(super) struct OptionList {
     values: Vec<String>,
     /// The places of the values in their order: an answer may choose hundreds out of hundreds.
     sorted: Vec<usize>,
 }
 
-impl Options {
+impl OptionList {
     /// Reads the list `name`, which must be there, of texts and of objects with a `value` and a `label`.
     pub(super) fn read(fields: &mut Fields<'_, '_>, name: &'static str, limits: &Limits) -> Self {
-        let Some(value) = fields.needed(name) else { return Self::default() };
+        let Some(value) = fields.required(name) else { return Self::default() };
         let (rule, message) = match value {
             Value::Array(items) if (1..=limits.options).contains(&items.len()) => {
                 return Self::read_items(fields, name, items);
@@ -43,11 +43,11 @@ impl Options {
     fn read_items(fields: &mut Fields<'_, '_>, name: &'static str, items: &[Value]) -> Self {
         let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashMap::<_, usize>::new());
         for (place, item) in items.iter().enumerate() {
-            let pointer = join(&fields.at(name), &place.to_string());
+            let pointer = join(&fields.pointer_to(name), &place.to_string());
             let Some((value, label)) = read_item(name, item, &pointer, fields.violations()) else { continue };
             if let Some(first) = seen.get(&value) {
                 let message = format!("`{value}` appears twice in the list");
-                let related = join(&fields.at(name), &first.to_string());
+                let related = join(&fields.pointer_to(name), &first.to_string());
                 fields.report(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
             } else {
                 seen.insert(value.clone(), place);
@@ -69,7 +69,7 @@ impl Options {
         self.values.len()
     }
 
-    /// The value of the first, if the definition had no fault.
+    /// The value of the first, if the definition had no error.
     pub(super) fn first(&self) -> &str {
         self.values().next().unwrap_or_default()
     }
@@ -79,26 +79,26 @@ impl Options {
     }
 
     /// The index of `value` in the list.
-    pub(super) fn place(&self, value: &str) -> Option<usize> {
+    pub(super) fn position(&self, value: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|place| self.values[*place].as_str().cmp(value));
         found.ok().map(|found| self.sorted[found])
     }
 
     /// Where in the list the option stands that `answer` names.
-    pub(super) fn choose(&self, answer: &Value) -> Result<usize, Fault> {
+    pub(super) fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
         if let Value::String(text) = answer
-            && let Some(place) = self.place(text)
+            && let Some(place) = self.position(text)
         {
             return Ok(place);
         }
         one_line(answer)?;
-        Err(Fault::new(Rule::NotAnOption, format!("Choose {}", self.listed())))
+        Err(AnswerError::new(Rule::NotAnOption, format!("Choose {}", self.describe())))
     }
 
     /// A few of the values, for messages.
-    pub(super) fn listed(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         const FEW: usize = 10;
-        let named: Vec<_> = self.values().take(FEW).map(|value| Value::from(value).said()).collect();
+        let named: Vec<_> = self.values().take(FEW).map(|value| Value::from(value).display_text()).collect();
         let rest = if self.len() > FEW { ", …" } else { "" };
         format!("one of {}{rest}", named.join(", "))
     }
@@ -121,7 +121,7 @@ fn read_item(
         return Some((read_text(item, pointer, name, MAX_LENGTH, violations)?, None));
     }
     let mut fields = Fields::open(item, pointer, format!("an item of `{name}`"), violations)?;
-    let value = fields.needed_text("value", MAX_LENGTH);
+    let value = fields.required_text("value", MAX_LENGTH);
     let label = fields.text("label", MAX_LENGTH);
     fields.close(&[]);
     Some((value?, label))

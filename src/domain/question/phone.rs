@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::json::object;
 use crate::domain::question::text::{Lines, check_line};
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -58,10 +58,10 @@ fn dialled(text: &str) -> Cow<'_, str> {
 }
 
 impl Rules for Phone {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| match self.is_possible(text) {
             true => Ok(()),
-            false => Err(Fault::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))),
+            false => Err(AnswerError::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))),
         })
     }
 

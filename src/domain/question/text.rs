@@ -5,9 +5,9 @@ use crate::domain::json::Value;
 use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::json::{object, patterns};
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::budget::{Budget, BudgetError};
-use crate::domain::validation::fields::{Fields, is_refused, refused};
+use crate::domain::validation::fields::{Fields, forbidden_message, is_forbidden};
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::Rule;
 
@@ -34,7 +34,7 @@ pub(super) enum Lines {
 
 impl Lines {
     /// Characters an answer may have where the author set no `max_length`.
-    fn longest(self) -> i64 {
+    fn max_length(self) -> i64 {
         match self {
             Self::One => 1_000,
             Self::Many => 20_000,
@@ -42,7 +42,7 @@ impl Lines {
     }
 
     fn allow(self, character: char) -> bool {
-        !is_refused(character) && (self == Self::Many || !breaks_line(character))
+        !is_forbidden(character) && (self == Self::Many || !breaks_line(character))
     }
 
     /// The same, as a regular expression of JSON Schema.
@@ -69,12 +69,12 @@ impl Text {
         let min = fields.integer("min_length", 0..=longest).unwrap_or(0);
         let max = fields.integer("max_length", 1..=longest);
         let pattern = read_pattern(fields, budget);
-        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED as i64 } else { lines.longest() });
+        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED as i64 } else { lines.max_length() });
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
         let matched = budget.limits().matched;
-        if text.pattern.is_some() && text.longest() > matched {
+        if text.pattern.is_some() && text.max_length() > matched {
             let message =
                 format!("`max_length` may be at most {matched} where there is a `pattern`, not {max}");
             fields.refuse("max_length", Rule::InvalidRange, message);
@@ -86,38 +86,44 @@ impl Text {
         text
     }
 
-    fn check_length(&self, length: usize, faults: &mut Vec<Fault>) {
+    fn check_length(&self, length: usize, errors: &mut Vec<AnswerError>) {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         let (min, max) = (self.min_length, self.max_length);
         if length < min {
-            faults.push(Fault::new(Rule::TooShort, format!("Enter at least {min} characters, not {length}")));
+            errors.push(AnswerError::new(
+                Rule::TooShort,
+                format!("Enter at least {min} characters, not {length}"),
+            ));
         }
         if length > max {
-            faults.push(Fault::new(Rule::TooLong, format!("Enter {max} characters at most, not {length}")));
+            errors.push(AnswerError::new(
+                Rule::TooLong,
+                format!("Enter {max} characters at most, not {length}"),
+            ));
         }
     }
 
-    fn check_pattern(&self, text: &str, faults: &mut Vec<Fault>) {
+    fn check_pattern(&self, text: &str, errors: &mut Vec<AnswerError>) {
         let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
         let message = match &self.pattern_message {
             Some(message) => message.clone(),
             None => format!("Enter text that matches {}", pattern.text()),
         };
-        faults.push(Fault::new(Rule::PatternMismatch, message));
+        errors.push(AnswerError::new(Rule::PatternMismatch, message));
     }
 }
 
 impl Rules for Text {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         let Value::String(text) = answer else { return vec![no_text(answer)] };
-        let mut faults: Vec<_> = forbidden(text, self.lines).into_iter().collect();
+        let mut errors: Vec<_> = forbidden(text, self.lines).into_iter().collect();
         let length = text.chars().count();
-        self.check_length(length, &mut faults);
+        self.check_length(length, &mut errors);
         // What a pattern costs is bounded by the length of the text.
-        if length <= self.longest().max(MAX_MATCHED) {
-            self.check_pattern(text, &mut faults);
+        if length <= self.max_length().max(MAX_MATCHED) {
+            self.check_pattern(text, &mut errors);
         }
-        faults
+        errors
     }
 
     fn schema(&self) -> Value {
@@ -135,7 +141,7 @@ impl Rules for Text {
         self.pattern.as_ref()
     }
 
-    fn longest(&self) -> usize {
+    fn max_length(&self) -> usize {
         usize::try_from(self.max_length).unwrap_or(usize::MAX)
     }
 
@@ -155,28 +161,31 @@ impl Rules for Text {
 }
 
 /// Checks an answer that is to be one line of text, and whose text is to pass `check`.
-pub(super) fn check_line(answer: &Value, check: impl FnOnce(&str) -> Result<(), Fault>) -> Vec<Fault> {
+pub(super) fn check_line(
+    answer: &Value,
+    check: impl FnOnce(&str) -> Result<(), AnswerError>,
+) -> Vec<AnswerError> {
     one_line(answer).and_then(check).err().into_iter().collect()
 }
 
 /// The answer as one line of text without control characters.
-pub(super) fn one_line(answer: &Value) -> Result<&str, Fault> {
+pub(super) fn one_line(answer: &Value) -> Result<&str, AnswerError> {
     let Value::String(text) = answer else { return Err(no_text(answer)) };
     forbidden(text, Lines::One).map_or(Ok(text), Err)
 }
 
-fn no_text(answer: &Value) -> Fault {
-    Fault::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind()))
+fn no_text(answer: &Value) -> AnswerError {
+    AnswerError::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind()))
 }
 
 /// Reports the first character that `text` must not have.
-fn forbidden(text: &str, lines: Lines) -> Option<Fault> {
+fn forbidden(text: &str, lines: Lines) -> Option<AnswerError> {
     let found = text.chars().find(|character| !lines.allow(*character))?;
     let message = match lines {
         Lines::One if breaks_line(found) => "Enter one line, without line breaks".to_owned(),
-        Lines::One | Lines::Many => refused(found),
+        Lines::One | Lines::Many => forbidden_message(found),
     };
-    Some(Fault::new(Rule::InvalidCharacter, message))
+    Some(AnswerError::new(Rule::InvalidCharacter, message))
 }
 
 fn breaks_line(character: char) -> bool {

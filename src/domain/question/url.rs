@@ -4,10 +4,10 @@ use ::url::Url as Parsed;
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::pattern::ecma262::{END, in_any_case};
+use crate::domain::pattern::ecma262::{END, case_insensitive};
 use crate::domain::question::json::object;
 use crate::domain::question::text::check_line;
-use crate::domain::question::{Fault, Rules};
+use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 
@@ -29,7 +29,7 @@ fn expression(scheme: &str) -> String {
         ),
         false => format!("[^{FOREIGN}]*"),
     };
-    format!("{}:{rest}", in_any_case(scheme))
+    format!("{}:{rest}", case_insensitive(scheme))
 }
 
 /// An absolute address, of the web if the author names no other schemes.
@@ -42,7 +42,7 @@ impl Url {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         let schemes = fields.texts("schemes", 40);
         for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
-            let pointer = format!("{}/{place}", fields.at("schemes"));
+            let pointer = format!("{}/{place}", fields.pointer_to("schemes"));
             let message = format!("`{scheme}` is not a scheme like https");
             fields.report(Violation::new(pointer, Rule::InvalidRange, message));
         }
@@ -77,16 +77,16 @@ fn scheme_of(text: &str) -> Option<String> {
 }
 
 impl Rules for Url {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<Fault> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
             let is_web = |scheme: &String| self.schemes.is_some() || WEB.contains(&scheme.as_str());
             let sample = "Enter an address like https://example.com/page";
             let scheme =
-                scheme_of(text).filter(is_web).ok_or_else(|| Fault::new(Rule::InvalidUrl, sample))?;
+                scheme_of(text).filter(is_web).ok_or_else(|| AnswerError::new(Rule::InvalidUrl, sample))?;
             match &self.schemes {
                 Some(schemes) if !schemes.iter().any(|listed| listed.eq_ignore_ascii_case(&scheme)) => {
                     let message = format!("Enter an address that begins with {}", schemes.join(", "));
-                    Err(Fault::new(Rule::SchemeNotAllowed, message))
+                    Err(AnswerError::new(Rule::SchemeNotAllowed, message))
                 }
                 Some(_) | None => Ok(()),
             }

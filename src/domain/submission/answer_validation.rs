@@ -7,11 +7,11 @@ use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition, Decision};
 use crate::domain::form::Version;
 use crate::domain::json::Value;
-use crate::domain::question::{Fault, Question, too_large};
+use crate::domain::question::{AnswerError, Question, too_large};
 use crate::domain::submission::Answers;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{
-    MOST_COMPARED, MOST_VIOLATIONS, Rule, Violation, join, shortened, unescape,
+    MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened, unescape,
 };
 
 /// Answers that were not sent and are kept all the same, by their questions' ids.
@@ -26,11 +26,11 @@ impl Version {
         limits: &Limits,
         now: Timestamp,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
-        self.check_with(answers, limits, now, "leave it out")
+        self.check_with_help(answers, limits, now, "leave it out")
     }
 
     /// The same, where `remedy` is what helps against an answer to a question that is not asked.
-    pub(in crate::domain) fn check_with(
+    pub(in crate::domain) fn check_with_help(
         &self,
         answers: &[(String, Value)],
         limits: &Limits,
@@ -41,7 +41,8 @@ impl Version {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
-        let Walked { known, defaults, mut violations } = self.walk(answers, limits, now, remedy);
+        let CheckedAnswers { known, defaults, mut violations } =
+            self.check_questions(answers, limits, now, remedy);
         // No key comes twice.
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
@@ -49,57 +50,67 @@ impl Version {
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
 
-    /// Goes through the questions, with the answers to them, up to more faults than are listed.
-    fn walk(&self, answers: &[(String, Value)], limits: &Limits, now: Timestamp, remedy: &str) -> Walked<'_> {
-        let (sent, mut course) = (by_question(answers), Course::new(&self.questions));
-        let mut walked = Walked::default();
+    /// Goes through the questions, with the answers to them, up to more errors than are listed.
+    fn check_questions(
+        &self,
+        answers: &[(String, Value)],
+        limits: &Limits,
+        now: Timestamp,
+        remedy: &str,
+    ) -> CheckedAnswers<'_> {
+        let (sent, mut state) = (by_question(answers), ConditionState::new(&self.questions));
+        let mut checked = CheckedAnswers::default();
         for question in &self.questions {
-            if walked.violations.len() > MOST_VIOLATIONS {
+            if checked.violations.len() > MAX_VIOLATIONS {
                 break;
             }
-            let asked = course.shows(question);
+            let asked = state.visibility(question);
             let Some(id) = question.id.as_deref() else { continue };
             let (sent, rules) = (sent.get(id).copied(), question.kind.rules());
-            walked.known += usize::from(sent.is_some());
+            checked.known += usize::from(sent.is_some());
             if !asked.holds {
                 let sent = sent.filter(|sent| !rules.is_empty(sent));
-                walked.violations.extend(sent.map(|_| unseen(id, question, asked.refused, remedy)));
-                course.doubt(id, asked.refused);
+                checked.violations.extend(sent.map(|_| not_visible(id, question, asked.refused, remedy)));
+                state.mark_dependent(id, asked.refused);
                 continue;
             }
             let default = rules.default_answer().filter(|_| sent.is_none());
-            walked.defaults.extend(default.map(|default| (id, default)));
+            checked.defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
-            let needed = Decision::all([asked, course.requires(question)]);
-            let faults = question.check(answer, needed.holds, limits, now);
-            course.note(id, question, answer.filter(|answer| is_bounded(answer, limits)));
-            course.doubt(id, asked.refused.or((!faults.is_empty()).then_some(id)));
-            for fault in faults {
-                let names = match walked.violations.len() {
-                    ..MOST_COMPARED => rules.names(fault.rule),
+            let needed = Decision::all([asked, state.requirement(question)]);
+            let errors = question.check(answer, needed.holds, limits, now);
+            state.record_answer(id, question, answer.filter(|answer| is_bounded(answer, limits)));
+            state.mark_dependent(id, asked.refused.or((!errors.is_empty()).then_some(id)));
+            for error in errors {
+                let names = match checked.violations.len() {
+                    ..MAX_COMPARED => rules.allowed_values(error.rule),
                     _ => Vec::new(),
                 };
-                let written = written(answer, &fault);
-                walked.violations.push(place(id, fault, needed.refused).allowing(&written, names));
+                let written = written_value(answer, &error);
+                checked.violations.push(to_violation(id, error, needed.refused).allowed(&written, names));
             }
         }
-        walked
+        checked
     }
 
     /// The answers whose keys are ids of questions, and the other keys.
-    pub fn sort_out(&self, answers: Answers) -> (Answers, Vec<String>) {
+    pub fn split_unknown(&self, answers: Answers) -> (Answers, Vec<String>) {
         let ids: HashSet<&str> = self.ids().collect();
-        answers.keeping(|key| ids.contains(key))
+        answers.retain(|key| ids.contains(key))
     }
 
     /// Whether each question is asked with these answers, in the order of the questions; of statements and pages,
     /// whether they are shown.
     pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
-        let (sent, mut course) = (by_question(answers), Course::new(&self.questions));
+        let (sent, mut state) = (by_question(answers), ConditionState::new(&self.questions));
         let step = |question| {
-            let is_shown = course.shows(question).holds;
+            let is_shown = state.visibility(question).holds;
             if let (true, Some(id)) = (is_shown, question.id.as_deref()) {
-                course.note(id, question, sent.get(id).copied().or(question.kind.rules().default_answer()));
+                state.record_answer(
+                    id,
+                    question,
+                    sent.get(id).copied().or(question.kind.rules().default_answer()),
+                );
             }
             is_shown
         };
@@ -113,12 +124,12 @@ impl Version {
         violations: &mut Vec<Violation>,
     ) {
         let ids: HashSet<&str> = self.ids().collect();
-        let unknown = keys.filter(|key| !ids.contains(key)).take(MOST_VIOLATIONS + 1);
+        let unknown = keys.filter(|key| !ids.contains(key)).take(MAX_VIOLATIONS + 1);
         for (place, key) in unknown.enumerate() {
             let message = format!("`{}` is not a question of this form", shortened(key));
             let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
             violations.push(match place {
-                ..MOST_COMPARED => violation.allowing(key, self.ids()),
+                ..MAX_COMPARED => violation.allowed(key, self.ids()),
                 _ => violation,
             });
         }
@@ -127,7 +138,7 @@ impl Version {
 
 /// What came of the questions of a form.
 #[derive(Default)]
-struct Walked<'a> {
+struct CheckedAnswers<'a> {
     /// Answers that are to one of them.
     known: usize,
     defaults: Defaults<'a>,
@@ -135,23 +146,23 @@ struct Walked<'a> {
 }
 
 /// The way through a form: what its conditions are decided by, question after question.
-struct Course<'a> {
+struct ConditionState<'a> {
     /// Answers to the questions that were asked; kept only if there are conditions.
-    given: Option<HashMap<&'a str, Answer<'a>>>,
-    /// The refused answers that given ones, or that there are none, hang on.
+    answers: Option<HashMap<&'a str, Answer<'a>>>,
+    /// The refused answers that answers ones, or that there are none, hang on.
     refused: HashMap<&'a str, &'a str>,
     page: Decision<'a>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> ConditionState<'a> {
     fn new(questions: &[Question]) -> Self {
         let has_conditions = questions.iter().any(|question| question.conditions().next().is_some());
-        let given = has_conditions.then(HashMap::new);
-        Self { given, refused: HashMap::new(), page: Decision::sure(true) }
+        let answers = has_conditions.then(HashMap::new);
+        Self { answers, refused: HashMap::new(), page: Decision::sure(true) }
     }
 
     /// Whether `question` is asked. A page decides for all up to the next.
-    fn shows(&mut self, question: &Question) -> Decision<'a> {
+    fn visibility(&mut self, question: &Question) -> Decision<'a> {
         let own = question.show_if.as_ref().map_or(Decision::sure(true), |condition| self.decide(condition));
         if question.kind.begins_page() {
             self.page = own;
@@ -159,7 +170,7 @@ impl<'a> Course<'a> {
         Decision::all([self.page, own])
     }
 
-    fn requires(&self, question: &Question) -> Decision<'a> {
+    fn requirement(&self, question: &Question) -> Decision<'a> {
         match &question.required_if {
             Some(condition) if !question.required => self.decide(condition),
             _ => Decision::sure(question.required),
@@ -167,23 +178,23 @@ impl<'a> Course<'a> {
     }
 
     fn decide(&self, condition: &Condition) -> Decision<'a> {
-        let given = |id: &str| self.given.as_ref()?.get(id).copied();
-        condition.decide(&given, &|id| self.refused.get(id).copied())
+        let answers = |id: &str| self.answers.as_ref()?.get(id).copied();
+        condition.decide(&answers, &|id| self.refused.get(id).copied())
     }
 
     /// What is answered to the question `id` hangs on this `refused` answer, if there is one.
-    fn doubt(&mut self, id: &'a str, refused: Option<&'a str>) {
-        if self.given.is_some() {
+    fn mark_dependent(&mut self, id: &'a str, refused: Option<&'a str>) {
+        if self.answers.is_some() {
             self.refused.extend(refused.map(|refused| (id, refused)));
         }
     }
 
     /// What was answered to `question`, which is asked.
-    fn note(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
+    fn record_answer(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
         let rules = question.kind.rules();
         let answer = answer.filter(|answer| !rules.is_empty(answer));
-        let (Some(given), Some(value)) = (&mut self.given, answer) else { return };
-        given.insert(id, Answer { value, sense: rules.sense(), longest: rules.longest() });
+        let (Some(answers), Some(value)) = (&mut self.answers, answer) else { return };
+        answers.insert(id, Answer { value, value_type: rules.value_type(), max_length: rules.max_length() });
     }
 }
 
@@ -196,9 +207,14 @@ fn is_bounded(answer: &Value, limits: &Limits) -> bool {
     is_list_bounded && too_large(answer, limits).is_none()
 }
 
-fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, remedy: &str) -> Violation {
+fn not_visible(
+    id: &str,
+    Question { title, .. }: &Question,
+    refused: Option<&str>,
+    remedy: &str,
+) -> Violation {
     let violation =
-        |message| Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).about(id);
+        |message| Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).question(id);
     match refused {
         Some(refused) => violation(format!("whether \"{title}\" is asked depends on `{refused}`"))
             .related(join("/answers", refused))
@@ -207,10 +223,10 @@ fn unseen(id: &str, Question { title, .. }: &Question, refused: Option<&str>, re
     }
 }
 
-/// `fault` of the question `id`. That there must be an answer may hang on a `refused` one.
-fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
-    let violation = Violation::new(join("/answers", id) + &fault.at, fault.rule, fault.message).about(id);
-    match refused.filter(|_| fault.rule == Rule::Required) {
+/// `error` of the question `id`. That there must be an answer may hang on a `refused` one.
+fn to_violation(id: &str, error: AnswerError, refused: Option<&str>) -> Violation {
+    let violation = Violation::new(join("/answers", id) + &error.at, error.rule, error.message).question(id);
+    match refused.filter(|_| error.rule == Rule::Required) {
         Some(refused) => violation
             .related(join("/answers", refused))
             .help(format!("correct `{refused}` first: the answer may then not be needed")),
@@ -218,13 +234,13 @@ fn place(id: &str, fault: Fault, refused: Option<&str>) -> Violation {
     }
 }
 
-/// The text in `answer` that `fault` is about: a value, or the name of a row.
-fn written(answer: Option<&Value>, fault: &Fault) -> String {
+/// The text in `answer` that `error` is about: a value, or the name of a row.
+fn written_value(answer: Option<&Value>, error: &AnswerError) -> String {
     let value =
-        answer.filter(|_| fault.rule != Rule::UnknownRow).and_then(|answer| answer.pointer(&fault.at));
+        answer.filter(|_| error.rule != Rule::UnknownRow).and_then(|answer| answer.pointer(&error.at));
     match value {
         Some(value) => value.as_str().unwrap_or_default().to_owned(),
-        None => unescape(fault.at.rsplit('/').next().unwrap_or_default()),
+        None => unescape(error.at.rsplit('/').next().unwrap_or_default()),
     }
 }
 

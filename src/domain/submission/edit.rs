@@ -6,7 +6,7 @@
 use crate::domain::form::Version;
 use crate::domain::json::{self, Value};
 use crate::domain::submission::metadata;
-use crate::domain::submission::{Answers, Submission, Unreadable, members, no_object, unknown_field};
+use crate::domain::submission::{Answers, BodyError, Submission, members, not_an_object, unknown_field};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 
@@ -15,25 +15,25 @@ const MERGED: &str = "what two texts of JSON merge to is one, no deeper than the
 
 /// A merge patch (RFC 7396) of a submission, as it was sent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Patch {
+pub struct SubmissionPatch {
     answers: Option<Answers>,
     /// A JSON object or `null`.
     metadata: Option<Box<str>>,
     /// What else it has, or has instead.
-    faults: Vec<Violation>,
+    violations: Vec<Violation>,
 }
 
 /// What a submission holds once it is edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct EditedContent {
     pub answers: Box<str>,
     pub metadata: Option<Box<str>>,
 }
 
-impl Patch {
+impl SubmissionPatch {
     /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none. What
     /// else it has is told where it is applied, with whatever is wrong there.
-    pub fn read(body: &str) -> Result<Self, Unreadable> {
+    pub fn read(body: &str) -> Result<Self, BodyError> {
         let mut patch = Self::default();
         for (key, value, range) in members(body)? {
             match (key.as_str(), value) {
@@ -41,17 +41,19 @@ impl Patch {
                     patch.answers = Some(Answers::new(&body[range], values));
                 }
                 ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(body[range].into()),
-                (name @ ("answers" | "metadata"), other) => patch.faults.push(no_object(name, &other)),
-                (name, _) => patch.faults.push(unknown_field(name)),
+                (name @ ("answers" | "metadata"), other) => {
+                    patch.violations.push(not_an_object(name, &other))
+                }
+                (name, _) => patch.violations.push(unknown_field(name)),
             }
         }
         Ok(patch)
     }
 
     /// Takes the answers out whose keys are no ids of questions of `version`, and gives these keys.
-    pub fn sort_out(&mut self, version: &Version) -> Vec<String> {
+    pub fn split_unknown(&mut self, version: &Version) -> Vec<String> {
         let Some(answers) = self.answers.take() else { return Vec::new() };
-        let (answers, dropped) = version.sort_out(answers);
+        let (answers, dropped) = version.split_unknown(answers);
         self.answers = Some(answers);
         dropped
     }
@@ -74,8 +76,8 @@ impl Patch {
         submission: &Submission,
         version: &Version,
         limits: &Limits,
-    ) -> Result<Option<Edit>, Vec<Violation>> {
-        let mut violations = self.faults.clone();
+    ) -> Result<Option<EditedContent>, Vec<Violation>> {
+        let mut violations = self.violations.clone();
         self.refuse_unknown_removals(version, &mut violations);
         let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch.text()));
         let kept = submission.metadata.as_deref();
@@ -91,7 +93,7 @@ impl Patch {
             Some(merged) => check_metadata(merged, limits, &mut violations),
             None => submission.metadata.clone(),
         };
-        if violations.is_empty() { Ok(Some(Edit { answers, metadata })) } else { Err(violations) }
+        if violations.is_empty() { Ok(Some(EditedContent { answers, metadata })) } else { Err(violations) }
     }
 
     /// Refuses to take away answers to what is no question of `version`: the merge would pass them over.
@@ -112,8 +114,8 @@ fn check_answers(
 ) -> Box<str> {
     let answers = Answers::read(merged).expect(MERGED);
     // Leaving an answer out keeps what there is.
-    match version.check_with(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
-        Ok(defaults) => answers.with(defaults).into_text(),
+    match version.check_with_help(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
+        Ok(defaults) => answers.with_defaults(defaults).into_text(),
         Err(more) => {
             violations.extend(more);
             merged.into()

@@ -6,9 +6,9 @@ use std::ops::Bound;
 use regex::{Regex, RegexBuilder};
 
 use crate::clock::Timestamp;
-use crate::domain::condition::{Answer, Condition, FilterKey, Sense};
+use crate::domain::condition::{Answer, Condition, FilterKey, ValueType};
 use crate::domain::json::{self, Object, Value};
-use crate::domain::question::{Kind, Question, is_empty};
+use crate::domain::question::{Question, QuestionKind, is_empty};
 use crate::domain::submission::SubmissionStatus;
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::{Rule, Violation};
@@ -56,7 +56,7 @@ struct FilterClause {
 /// What matters of a question's kind once its answers are stored: not its options, of which there may be very many.
 #[derive(Debug, Clone, Copy)]
 struct AnswerType {
-    sense: Sense,
+    value_type: ValueType,
     /// Whether `false` counts as an answer.
     takes_false: bool,
 }
@@ -69,13 +69,13 @@ impl SubmissionFilter {
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, Vec<Violation>> {
         // There is one status, so whatever was asked for is what every submission has.
         let SubmissionQuery { since, until, status: _, text, answers } = query;
-        let text = text.as_deref().filter(|text| !text.is_empty()).map(any_case).transpose()?;
+        let text = text.as_deref().filter(|text| !text.is_empty()).map(case_insensitive).transpose()?;
         let answers = (!answers.is_empty()).then(|| FilterClause::new(answers, questions)).transpose()?;
         Ok(Self { since: *since, until: *until, text, answers })
     }
 
     /// Whether it takes every submission.
-    pub fn takes_all(&self) -> bool {
+    pub fn matches_all(&self) -> bool {
         self.since.is_none() && self.until.is_none() && !self.reads_answers()
     }
 
@@ -85,7 +85,7 @@ impl SubmissionFilter {
     }
 
     /// Between which ids all submissions lie that it takes: an id holds the moment.
-    pub fn ids(&self) -> (Bound<SubmissionId>, Bound<SubmissionId>) {
+    pub fn id_range(&self) -> (Bound<SubmissionId>, Bound<SubmissionId>) {
         let first = |moment: Timestamp| SubmissionId::first_of(moment.millis());
         (
             self.since.map_or(Bound::Unbounded, |since| Bound::Included(first(since))),
@@ -93,9 +93,9 @@ impl SubmissionFilter {
         )
     }
 
-    /// Whether it takes a submission that lies between [`ids`](Self::ids) and has these answers, a JSON object. Most
+    /// Whether it takes a submission that lies between [`ids`](Self::id_range) and has these answers, a JSON object. Most
     /// texts are not read as JSON for that.
-    pub fn takes(&self, answers: &str) -> bool {
+    pub fn matches(&self, answers: &str) -> bool {
         if !self.reads_answers() {
             return true;
         }
@@ -106,7 +106,10 @@ impl SubmissionFilter {
         }
         let Ok(Value::Object(members)) = json::parse(answers) else { return false };
         self.answers.as_ref().is_none_or(|clause| clause.holds(&members))
-            && self.text.as_ref().is_none_or(|text| members.iter().any(|(_, value)| has(value, text)))
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|text| members.iter().any(|(_, value)| contains_text(value, text)))
     }
 }
 
@@ -127,11 +130,11 @@ impl FilterClause {
 }
 
 impl AnswerType {
-    fn of(kind: &Kind) -> Self {
+    fn of(kind: &QuestionKind) -> Self {
         let rules = kind.rules();
         // A filter is text: nothing tells whether a number was meant.
-        let sense = if rules.is_untyped() { Sense::Typed } else { rules.sense() };
-        Self { sense, takes_false: !rules.is_empty(&false.into()) }
+        let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
+        Self { value_type, takes_false: !rules.is_empty(&false.into()) }
     }
 
     /// `value` as an answer, unless it counts as none.
@@ -142,7 +145,7 @@ impl AnswerType {
             Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
             _ => is_empty(value),
         };
-        (!is_none).then_some(Answer { value, sense: self.sense, longest: MAX_MATCHED })
+        (!is_none).then_some(Answer { value, value_type: self.value_type, max_length: MAX_MATCHED })
     }
 }
 
@@ -151,7 +154,7 @@ fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
 }
 
 /// A pattern that finds `text`, in capitals or not.
-fn any_case(text: &str) -> Result<Regex, Vec<Violation>> {
+fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
     let pattern = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
     pattern.map_err(|_too_big| {
         let message = format!("{} characters are too many", text.chars().count());
@@ -160,11 +163,11 @@ fn any_case(text: &str) -> Result<Regex, Vec<Violation>> {
 }
 
 /// Whether `text` stands in a text of `answer`.
-fn has(answer: &Value, text: &Regex) -> bool {
+fn contains_text(answer: &Value, text: &Regex) -> bool {
     match answer {
         Value::String(found) => text.is_match(found),
-        Value::Array(items) => items.iter().any(|item| has(item, text)),
-        Value::Object(members) => members.iter().any(|(_, value)| has(value, text)),
+        Value::Array(items) => items.iter().any(|item| contains_text(item, text)),
+        Value::Object(members) => members.iter().any(|(_, value)| contains_text(value, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

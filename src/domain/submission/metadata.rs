@@ -3,7 +3,7 @@
 use crate::domain::json::Value;
 use crate::domain::validation::fields::control_character;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, join};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join};
 
 /// Names that the metadata of one submission has at most.
 pub const MAX_METADATA: usize = 20;
@@ -23,7 +23,7 @@ pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
         violations.push(Violation::new("/metadata", Rule::TooMany, message));
     }
     for (key, value) in members {
-        if violations.len() > MOST_VIOLATIONS {
+        if violations.len() > MAX_VIOLATIONS {
             return;
         }
         let longest = match value {

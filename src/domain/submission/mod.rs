@@ -45,14 +45,14 @@ pub struct Submission {
     /// The same, of what its sender keeps beside the answers.
     pub metadata: Option<Box<str>>,
     /// What was done to it since, if anything.
-    pub edited: Option<Edited>,
+    pub edited: Option<EditInfo>,
     /// When it went to the trash, if it is there.
     pub deleted_at: Option<Timestamp>,
 }
 
 /// How a submission was edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditInfo {
     /// The last time.
     pub at: Timestamp,
     /// How often.
@@ -61,7 +61,7 @@ pub struct Edited {
 
 /// What a submission held before an edit replaced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplacedState {
     /// How many edits had come before; from 0.
     pub number: u32,
     pub answers: Box<str>,
@@ -123,7 +123,7 @@ impl Answers {
 
     /// The same with `more` at the end; the text that was sent stays as it is.
     #[must_use]
-    pub fn with<'a>(mut self, more: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
+    pub fn with_defaults<'a>(mut self, more: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
         for (id, value) in more {
             let open = self.text.strip_suffix('}').expect("an object ends so");
             let comma = if self.values.is_empty() { "" } else { "," };
@@ -135,7 +135,7 @@ impl Answers {
 
     /// Only those under the keys that `keeps` takes, cut out of the text as it was sent; and the other keys.
     #[must_use]
-    pub fn keeping(self, keeps: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
+    pub fn retain(self, keeps: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
         if self.values.iter().all(|(key, _)| keeps(key)) {
             return (self, Vec::new());
         }
@@ -166,7 +166,7 @@ impl Answers {
 
 /// Why a submission's body cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Unreadable {
+pub enum BodyError {
     /// It is no JSON.
     Syntax(SyntaxError),
     /// It has the wrong shape.
@@ -175,16 +175,16 @@ pub enum Unreadable {
 
 /// A submission as it was sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
+pub struct SubmittedAnswers {
     pub answers: Answers,
     /// A JSON object that [`metadata`] takes, exactly as it was sent.
     pub metadata: Option<Box<str>>,
     /// What is wrong around the answers. It is to be told with what is wrong with them.
-    pub faults: Vec<Violation>,
+    pub violations: Vec<Violation>,
 }
 
 /// Reads the body of a submission: an object with the member `answers`, and `metadata` if there is any.
-pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
+pub fn read(body: &str, limits: &Limits) -> Result<SubmittedAnswers, BodyError> {
     let mut violations = Vec::new();
     let (mut answers, mut metadata) = (None, None);
     for (key, value, range) in members(body)? {
@@ -192,7 +192,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
             ("answers", Value::Object(values)) => {
                 answers = Some(Answers::new(&body[range], values));
             }
-            ("answers", other) => violations.push(no_object("answers", &other)),
+            ("answers", other) => violations.push(not_an_object("answers", &other)),
             ("metadata", value) => {
                 metadata::check(&value, limits, &mut violations);
                 metadata = Some(body[range].into());
@@ -201,27 +201,27 @@ pub fn read(body: &str, limits: &Limits) -> Result<Sent, Unreadable> {
         }
     }
     match answers {
-        Some(answers) => Ok(Sent { answers, metadata, faults: violations }),
+        Some(answers) => Ok(SubmittedAnswers { answers, metadata, violations }),
         None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
             violations.push(Violation::new("/answers", Rule::MissingField, "`answers` is missing"));
-            Err(Unreadable::Shape(violations))
+            Err(BodyError::Shape(violations))
         }
-        None => Err(Unreadable::Shape(violations)),
+        None => Err(BodyError::Shape(violations)),
     }
 }
 
 /// The members of the object `body`, and where the value of each stands in it.
-pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, Unreadable> {
+pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, BodyError> {
     if body.trim_start().starts_with('{') {
-        return json::parse_object(body).map_err(Unreadable::Syntax);
+        return json::parse_object(body).map_err(BodyError::Syntax);
     }
-    let value = json::parse(body).map_err(Unreadable::Syntax)?;
+    let value = json::parse(body).map_err(BodyError::Syntax)?;
     let message = format!("the body must be an object, not {}", value.kind());
-    Err(Unreadable::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
+    Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
 }
 
 /// The member `name` of a body is `value`, which is no object.
-pub(in crate::domain) fn no_object(name: &str, value: &Value) -> Violation {
+pub(in crate::domain) fn not_an_object(name: &str, value: &Value) -> Violation {
     let message = format!("`{name}` must be an object, not {}", value.kind());
     Violation::new(join("", name), Rule::TypeMismatch, message)
 }
@@ -229,5 +229,5 @@ pub(in crate::domain) fn no_object(name: &str, value: &Value) -> Violation {
 /// A body has a member that no submission has.
 pub(in crate::domain) fn unknown_field(name: &str) -> Violation {
     let message = format!("unknown field `{}`", shortened(name));
-    Violation::new(join("", name), Rule::UnknownField, message).allowing(name, ["answers", "metadata"])
+    Violation::new(join("", name), Rule::UnknownField, message).allowed(name, ["answers", "metadata"])
 }

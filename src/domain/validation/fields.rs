@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::domain::json::{Number, Object, Value};
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// An object that is being read. A member that nobody asks for is an error when reading ends.
 ///
@@ -41,12 +41,12 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 
     /// The pointer to the member `name`.
-    pub fn at(&self, name: &str) -> String {
+    pub fn pointer_to(&self, name: &str) -> String {
         join(&self.pointer, name)
     }
 
     /// Takes members called `names` as asked for.
-    pub fn expect(&mut self, names: &[&'static str]) {
+    pub fn expect_members(&mut self, names: &[&'static str]) {
         self.known.extend(names);
     }
 
@@ -70,7 +70,7 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     /// Reports that the member `name` breaks `rule`.
     pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
-        let pointer = self.at(name);
+        let pointer = self.pointer_to(name);
         self.violations.push(Violation::new(pointer, rule, message));
     }
 
@@ -98,7 +98,7 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 
     /// The member `name`, which must be there.
-    pub fn needed(&mut self, name: &'static str) -> Option<&'a Value> {
+    pub fn required(&mut self, name: &'static str) -> Option<&'a Value> {
         let value = self.value(name);
         if value.is_none() {
             self.refuse(name, Rule::MissingField, format!("`{name}` is missing"));
@@ -114,13 +114,13 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 
     /// The same, of a member that must be there.
-    pub fn needed_text(&mut self, name: &'static str, max: usize) -> Option<String> {
-        let value = self.needed(name)?;
+    pub fn required_text(&mut self, name: &'static str, max: usize) -> Option<String> {
+        let value = self.required(name)?;
         self.as_text(name, value, max)
     }
 
     fn as_text(&mut self, name: &'static str, value: &Value, max: usize) -> Option<String> {
-        let pointer = self.at(name);
+        let pointer = self.pointer_to(name);
         read_text(value, &pointer, name, max, self.violations)
     }
 
@@ -146,7 +146,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         let found = read(value);
         if found.is_none() {
             let message = format!("`{name}` must be {wanted}, not {}", value.kind());
-            let violation = Violation::new(self.at(name), Rule::TypeMismatch, message);
+            let violation = Violation::new(self.pointer_to(name), Rule::TypeMismatch, message);
             self.violations.push(Violation { help: help(value), ..violation });
         }
         found
@@ -187,7 +187,7 @@ impl<'a, 'v> Fields<'a, 'v> {
             self.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
             return None;
         }
-        let pointer = self.at(name);
+        let pointer = self.pointer_to(name);
         let mut item = |(place, item): (usize, &Value)| {
             read_text(item, &join(&pointer, &place.to_string()), name, max, self.violations)
         };
@@ -202,7 +202,7 @@ impl<'a, 'v> Fields<'a, 'v> {
             if self.known.contains(&key.as_str()) {
                 continue;
             }
-            if self.violations.len() > MOST_VIOLATIONS {
+            if self.violations.len() > MAX_VIOLATIONS {
                 return;
             }
             let pointer = join(&self.pointer, key);
@@ -215,25 +215,25 @@ impl<'a, 'v> Fields<'a, 'v> {
                 }
             } else {
                 Violation::new(pointer, Rule::UnknownField, format!("unknown field `{}`", shortened(key)))
-                    .allowing(key, self.known.iter().copied())
+                    .allowed(key, self.known.iter().copied())
             });
         }
     }
 }
 
 /// Whether no text may have `character`: C0, DEL and C1, but for tab, line feed and carriage return.
-pub(in crate::domain) fn is_refused(character: char) -> bool {
+pub(in crate::domain) fn is_forbidden(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
 /// What is said of the control character `found`.
-pub(in crate::domain) fn refused(found: char) -> String {
+pub(in crate::domain) fn forbidden_message(found: char) -> String {
     format!("The control character U+{:04X} is not allowed", u32::from(found))
 }
 
-/// The violation of `text`, at `pointer` and called `what`, if it has a control character that [is refused](is_refused).
+/// The violation of `text`, at `pointer` and called `what`, if it has a control character that [is refused](is_forbidden).
 pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
-    let found = text.chars().find(|character| is_refused(*character))?;
+    let found = text.chars().find(|character| is_forbidden(*character))?;
     let message =
         format!("{what} has the control character U+{:04X}, which is not allowed", u32::from(found));
     Some(Violation::new(pointer, Rule::InvalidCharacter, message))

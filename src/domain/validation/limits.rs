@@ -48,7 +48,7 @@ pub struct Limits {
 
 impl Limits {
     /// No bounds: for definitions that were accepted before, and where the server decides.
-    pub const BOUNDLESS: Self = Self {
+    pub const UNLIMITED: Self = Self {
         questions: usize::MAX,
         options: usize::MAX,
         title: usize::MAX,

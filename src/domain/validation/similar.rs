@@ -1,10 +1,10 @@
 //! Misspelt names: which of the names that exist was meant.
 
 /// Characters of the longest text that is compared with names. Comparing takes time by the square of it.
-const MOST_CHARACTERS: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 
 /// Names that are proposed in place of one that is wrong.
-pub const MOST_ALLOWED: usize = 20;
+pub const MAX_ALLOWED: usize = 20;
 
 /// The name most like `written`, if one is near: at most one slip, and one more for every four characters, but most of
 /// what is written as it is meant.
@@ -14,7 +14,7 @@ pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
     distances.min().map(|(_, name)| name)
 }
 
-/// At most [`MOST_ALLOWED`] of `names`: those that are [`similar`] to `written`, the most alike first, then the others in
+/// At most [`MAX_ALLOWED`] of `names`: those that are [`similar`] to `written`, the most alike first, then the others in
 /// their order.
 pub fn nearest_first<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let length = written.chars().count();
@@ -22,14 +22,14 @@ pub fn nearest_first<'a>(written: &str, names: impl IntoIterator<Item = &'a str>
         names.into_iter().map(|name| (distance(written, length, name).unwrap_or(usize::MAX), name));
     let mut names: Vec<_> = distances.collect();
     names.sort_by_key(|(distance, _)| *distance);
-    names.into_iter().take(MOST_ALLOWED).map(|(_, name)| name.to_owned()).collect()
+    names.into_iter().take(MAX_ALLOWED).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// How many slips lie between `written`, which has `length` characters, and `name`; `None` if those are too many.
 fn distance(written: &str, length: usize, name: &str) -> Option<usize> {
     let is_near = |distance: usize| distance <= 1 + length / 4 && distance * 2 < length;
     // The difference in length costs nothing to find, and there are never fewer slips.
-    if length > MOST_CHARACTERS || !is_near(name.chars().count().abs_diff(length)) {
+    if length > MAX_CHARACTERS || !is_near(name.chars().count().abs_diff(length)) {
         return None;
     }
     Some(strsim::osa_distance(written, name)).filter(|distance| is_near(*distance))
@@ -38,7 +38,7 @@ fn distance(written: &str, length: usize, name: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::similar;
-    use super::{MOST_ALLOWED, nearest_first};
+    use super::{MAX_ALLOWED, nearest_first};
 
     #[test]
     fn a_slip_is_forgiven_and_another_word_is_not() {
@@ -68,6 +68,6 @@ mod tests {
         assert_eq!(nearest_first("titl", ["time", "title"]), ["title", "time"]);
         let names: Vec<_> = (0..100).map(|number| format!("question_{number}")).collect();
         let nearest = nearest_first("qeustion_77", names.iter().map(String::as_str));
-        assert_eq!((nearest.len(), &*nearest[0]), (MOST_ALLOWED, "question_77"));
+        assert_eq!((nearest.len(), &*nearest[0]), (MAX_ALLOWED, "question_77"));
     }
 }

@@ -91,11 +91,11 @@ impl OpenEnum<Rule> {
 }
 
 /// Violations that are told at once. Nobody reads more, and each takes more room than what was sent.
-pub const MOST_VIOLATIONS: usize = 100;
+pub const MAX_VIOLATIONS: usize = 100;
 
 /// Violations of one kind whose `allowed` are looked for among the ids of all questions: comparing costs time, and nobody
 /// corrects more names at once.
-pub const MOST_COMPARED: usize = 10;
+pub const MAX_COMPARED: usize = 10;
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -140,14 +140,14 @@ impl Violation {
 
     /// The same, about the question `id`.
     #[must_use]
-    pub fn about(mut self, id: &str) -> Self {
+    pub fn question(mut self, id: &str) -> Self {
         self.question = Some(id.to_owned());
         self
     }
 
     /// The same, with the `names` that are right in place of the `written` one.
     #[must_use]
-    pub fn allowing<'a>(mut self, written: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn allowed<'a>(mut self, written: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.allowed = nearest_first(written, names);
         self
     }
@@ -183,7 +183,7 @@ pub fn join(pointer: &str, key: &str) -> String {
 }
 
 /// Runs `read` and returns its result, or the violations if it reports any.
-pub(in crate::domain) fn without_violations<T>(
+pub(in crate::domain) fn collect_violations<T>(
     read: impl FnOnce(&mut Vec<Violation>) -> Option<T>,
 ) -> Result<T, Vec<Violation>> {
     let mut violations = Vec::new();

@@ -123,7 +123,7 @@ fn example(code: Code) -> Value {
     if code == Code::ValidationFailed {
         let message = "Enter an email address like name@example.com";
         problem.detail = Some("1 answer needs attention".to_owned());
-        problem.errors = vec![Violation::new("/answers/q2", Rule::InvalidEmail, message).about("q2")];
+        problem.errors = vec![Violation::new("/answers/q2", Rule::InvalidEmail, message).question("q2")];
     }
     json!({ "summary": code.title(), "value": problem })
 }

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
-use crate::app::{Attempt, FormView, FormsWanted};
+use crate::app::{FormListRequest, FormView, IdempotentRequest};
 use crate::clock::Timestamp;
-use crate::domain::form::Status;
-use crate::domain::form::admission::Shut;
+use crate::domain::form::FormStatus;
+use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
 use crate::http::openapi::problems;
 use crate::http::wire::accept::{SCHEMA, accepts};
@@ -50,10 +50,10 @@ pub(crate) struct FormsPage {
     cursor: Option<String>,
     /// Only forms with this status.
     #[param(value_type = Option<String>)]
-    status: Option<Status>,
+    status: Option<FormStatus>,
     /// Only forms that do not accept answers now, for this reason.
     #[param(value_type = Option<String>)]
-    accepting_reason: Option<Shut>,
+    accepting_reason: Option<AcceptingReason>,
     /// Only forms with this text in the title, ignoring case.
     q: Option<String>,
     /// Only forms in the trash, in the order of their deletion.
@@ -69,9 +69,10 @@ impl FromQuery for FormsPage {
         Self {
             limit: query.limit(DEFAULT_PAGE),
             cursor: query.text("cursor"),
-            status: query.one_of("status", &[("draft", Status::Draft), ("published", Status::Published)]),
+            status: query
+                .one_of("status", &[("draft", FormStatus::Draft), ("published", FormStatus::Published)]),
             accepting_reason: query
-                .one_of("accepting_reason", &Shut::ALL.map(|reason| (reason.name(), reason))),
+                .one_of("accepting_reason", &AcceptingReason::ALL.map(|reason| (reason.name(), reason))),
             q: query.text("q"),
             trashed: query.flag("trashed"),
             count: query.flag("count"),
@@ -126,7 +127,7 @@ pub(crate) async fn create_form(
         return json(&FormCreated::dry_run(&form, &version)?);
     }
     let query = uri.query().unwrap_or_default();
-    let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
     let response = tagged(json(&FormCreated::new(&form, &version)?)?, form.revision);
     Ok(created(response, format!("/api/v1/forms/{}", form.id), replayed))
@@ -156,7 +157,7 @@ pub(crate) async fn list_forms(
     uri: Uri,
 ) -> Result<Response, Failure> {
     let filter = FormFilter { trashed, status, title: q, accepting_reason: None };
-    let wanted = FormsWanted { filter, accepting_reason, cursor, limit, count };
+    let wanted = FormListRequest { filter, accepting_reason, cursor, limit, count };
     let found = shared.app.list_forms(&caller, wanted).await?;
     let now = shared.app.now();
     let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
@@ -273,7 +274,7 @@ pub(crate) async fn restore_form(
     request: Request,
 ) -> Result<Response, Failure> {
     let body = read_nothing(request, &shared).await?;
-    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
     Ok(replayed(shown(restored, at)?, again))
 }

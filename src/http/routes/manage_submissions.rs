@@ -5,7 +5,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::api::{HistoryList, SubmissionDetail};
-use crate::app::Attempt;
+use crate::app::IdempotentRequest;
 use crate::http::openapi::problems;
 use crate::http::routes::forms::Purging;
 use crate::http::routes::submissions::shown;
@@ -105,7 +105,7 @@ pub(crate) async fn restore_submission(
     request: Request,
 ) -> Result<Response, Failure> {
     let body = read_nothing(request, &shared).await?;
-    let attempt = Attempt { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
     Ok(replayed(shown(&restored), again))
 }

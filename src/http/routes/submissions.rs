@@ -9,7 +9,7 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
-use crate::app::{Accepted, Attempt, SubmissionsWanted, Tried};
+use crate::app::{Accepted, DryRunSubmission, IdempotentRequest, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
@@ -85,7 +85,7 @@ impl FromQuery for SubmissionsPage {
     }
 }
 
-impl From<SubmissionsPage> for SubmissionsWanted {
+impl From<SubmissionsPage> for SubmissionListRequest {
     fn from(page: SubmissionsPage) -> Self {
         let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
             page;
@@ -134,13 +134,13 @@ pub(crate) async fn create_submission(
 ) -> Result<Response, Failure> {
     let body = read_json(request, shared.limits.max_body, &shared).await?;
     if dry_run {
-        let Tried { form, sent, dropped: keys } =
+        let DryRunSubmission { form, sent, dropped: keys } =
             shared.app.try_submission(&caller, &form, body.as_str()).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
         return Ok(dropped(written(body), &keys));
     }
     let query = uri.query().unwrap_or_default();
-    let attempt = Attempt { idempotency_key: key.as_deref(), query, body: body.as_str() };
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let Accepted { submission, replayed, dropped: keys } =
         shared.app.create_submission(&caller, &form, attempt).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use crate::api::Code;
-use crate::domain::revision::Expected;
+use crate::domain::revision::ExpectedRevision;
 use crate::http::wire::problem::Failure;
 use crate::http::wire::responses::with_header;
 use crate::http::wire::state::Shared;
@@ -17,13 +17,13 @@ pub(crate) fn tagged(response: Response, revision: u64) -> Response {
 }
 
 /// The revisions that `If-Match` names; any, if it was not sent.
-pub(crate) struct IfMatch(pub(crate) Expected);
+pub(crate) struct IfMatch(pub(crate) ExpectedRevision);
 
 impl FromRequestParts<Shared> for IfMatch {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
-        let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(Expected::Any)) };
+        let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(ExpectedRevision::Any)) };
         let expected = value.to_str().ok().and_then(read);
         let detail = "`If-Match` is `*` or a list of entity tags, such as `\"r7\"`";
         expected.map(Self).ok_or_else(|| Failure::because(Code::InvalidHeader, detail))
@@ -31,16 +31,16 @@ impl FromRequestParts<Shared> for IfMatch {
 }
 
 /// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Tags of others match no revision.
-fn read(text: &str) -> Option<Expected> {
+fn read(text: &str) -> Option<ExpectedRevision> {
     if text.trim() == "*" {
-        return Some(Expected::Any);
+        return Some(ExpectedRevision::Any);
     }
     let (mut rest, mut revisions) = (text, Vec::new());
     loop {
         // Empty elements count for nothing (§5.6.1.2).
         rest = rest.trim_start_matches([' ', '\t', ',']);
         if rest.is_empty() {
-            return Some(Expected::OneOf(revisions));
+            return Some(ExpectedRevision::OneOf(revisions));
         }
         let (revision, after) = entity_tag(rest)?;
         revisions.extend(revision);
@@ -66,13 +66,13 @@ fn entity_tag(text: &str) -> Option<(Option<u64>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::read;
-    use crate::domain::revision::Expected;
+    use crate::domain::revision::ExpectedRevision;
 
     #[test]
     fn a_condition_names_revisions() {
-        let one_of = |revisions: &[u64]| Some(Expected::OneOf(revisions.to_vec()));
+        let one_of = |revisions: &[u64]| Some(ExpectedRevision::OneOf(revisions.to_vec()));
         for (text, expected) in [
-            ("*", Some(Expected::Any)),
+            ("*", Some(ExpectedRevision::Any)),
             ("\"r7\"", one_of(&[7])),
             ("\"r7\", \"r12\"", one_of(&[7, 12])),
             ("\"\"", one_of(&[])),

@@ -10,9 +10,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
-use crate::app::{AppError, What};
-use crate::domain::form::admission::{Refusal, Shut};
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation, shortened, unescape};
+use crate::app::{AppError, Resource};
+use crate::domain::form::admission::{AcceptingReason, Refusal};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened, unescape};
 use crate::store::StoreError;
 
 /// Why a request failed. It travels through the router inside a response, until the request's id joins it.
@@ -61,20 +61,22 @@ impl Failure {
     }
 
     /// A form takes no answers; its author's own `message` says it better.
-    fn shut(why: Shut, message: Option<String>) -> Self {
+    fn shut(why: AcceptingReason, message: Option<String>) -> Self {
         let detail = match why {
-            Shut::Draft => "the form is a draft: publish it, by PATCH with `{\"status\":\"published\"}`",
-            Shut::Closed => "the form was closed and takes no answers",
-            Shut::NotOpenYet => "the form takes no answers before `opens_at`",
-            Shut::Expired => "the form takes no answers after `closes_at`",
-            Shut::Full => "the form has as many submissions as `max_responses` allows",
+            AcceptingReason::Draft => {
+                "the form is a draft: publish it, by PATCH with `{\"status\":\"published\"}`"
+            }
+            AcceptingReason::Closed => "the form was closed and takes no answers",
+            AcceptingReason::NotOpenYet => "the form takes no answers before `opens_at`",
+            AcceptingReason::Expired => "the form takes no answers after `closes_at`",
+            AcceptingReason::Full => "the form has as many submissions as `max_responses` allows",
         };
         Self::because(why.into(), message.unwrap_or_else(|| detail.to_owned()))
     }
 
     /// What was sent breaks rules; `detail` sums up the violations, of which the first are told.
     pub(crate) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
-        violations.truncate(MOST_VIOLATIONS);
+        violations.truncate(MAX_VIOLATIONS);
         let mut failure = Self::because(Code::ValidationFailed, detail);
         failure.problem.errors = violations;
         failure
@@ -162,9 +164,9 @@ impl From<AppError> for Failure {
             }
             AppError::NotFound(what) => {
                 let code = match what {
-                    What::Form(_) => Code::FormNotFound,
-                    What::Submission(_) => Code::SubmissionNotFound,
-                    What::Version(_) => Code::VersionNotFound,
+                    Resource::Form(_) => Code::FormNotFound,
+                    Resource::Submission(_) => Code::SubmissionNotFound,
+                    Resource::Version(_) => Code::VersionNotFound,
                 };
                 Self::because(code, format!("no {what}"))
             }
@@ -183,12 +185,12 @@ impl From<AppError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Shut { why, message } => Self::shut(why, message),
+            Refusal::NotAccepting { reason, message } => Self::shut(reason, message),
             Refusal::NoQuestions => Self::because(
                 Code::FormHasNoQuestions,
                 "add a question that takes an answer before publishing the form",
             ),
-            Refusal::Moved => {
+            Refusal::PreconditionFailed => {
                 Self::because(Code::VersionMismatch, "it has changed since `If-Match` was read; get it again")
             }
             Refusal::SlugTaken { slug, holder } => {
@@ -236,10 +238,10 @@ fn attention(violations: &[Violation]) -> String {
 fn counted(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
     match count {
         1 => format!("1 {one} {predicate}"),
-        ..=MOST_VIOLATIONS => format!("{count} {several} {predicate}"),
-        _ => format!(
-            "more than {MOST_VIOLATIONS} {several} {predicate}; the first {MOST_VIOLATIONS} are listed"
-        ),
+        ..=MAX_VIOLATIONS => format!("{count} {several} {predicate}"),
+        _ => {
+            format!("more than {MAX_VIOLATIONS} {several} {predicate}; the first {MAX_VIOLATIONS} are listed")
+        }
     }
 }
 

@@ -120,7 +120,7 @@ impl Query {
         let words = || known.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
         let names = known.iter().map(|(word, _)| *word);
         let found =
-            found.ok_or_else(|| unfit(name, Rule::NotAnOption, &words(), &text).allowing(&text, names));
+            found.ok_or_else(|| unfit(name, Rule::NotAnOption, &words(), &text).allowed(&text, names));
         self.fitting(found)
     }
 
@@ -210,7 +210,7 @@ impl Query {
 
     fn unknown(&self, name: &str) -> Violation {
         let violation = Violation::new(at(name), Rule::UnknownField, "unknown parameter");
-        violation.allowing(name, self.known.iter().copied())
+        violation.allowed(name, self.known.iter().copied())
     }
 }
 

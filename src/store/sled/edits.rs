@@ -5,7 +5,7 @@ use super::entry::{self, Entry};
 use super::forms::find_live;
 use super::{SledStore, held, layout};
 use crate::clock::Timestamp;
-use crate::domain::submission::{Edited, Replaced, Submission};
+use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, PAGE_BYTES, Page, Step, StoreError};
 
@@ -26,7 +26,7 @@ pub(super) fn edit(
         return Ok(Step::Recheck);
     }
     tx.put(layout::replaced(form, submission, seen_edits), Entry::of(old)?.since(now));
-    let edited = Some(Edited { at: now, count: seen_edits + 1 });
+    let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
     let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
     found.replace(tx, &new)?;
     Ok(Step::Done(new))
@@ -53,13 +53,13 @@ impl SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<Replaced>, StoreError> {
+    ) -> Result<Page<ReplacedState>, StoreError> {
         let range = layout::history(form, submission, before);
         let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
         let replaced = rows.iter().map(|(key, body)| {
             let (replaced_at, state) = entry::read_since(body)?;
             let Submission { answers, metadata, .. } = state.of(form, submission)?;
-            Ok(Replaced { number: layout::edit_number(key)?, answers, metadata, replaced_at })
+            Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
         });
         let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?;
         // Their numbers have no gaps.

@@ -9,7 +9,7 @@
 
 use super::layout::undecodable;
 use crate::clock::Timestamp;
-use crate::domain::submission::{Edited, Submission, SubmissionStatus};
+use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
 use crate::store::StoreError;
 
@@ -44,7 +44,7 @@ impl Entry {
         form_version: u32,
         answers: &str,
         metadata: Option<&str>,
-        edited: Option<Edited>,
+        edited: Option<EditInfo>,
     ) -> Result<Self, StoreError> {
         let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
         let mut entry = Vec::with_capacity(4 + 1 + 4 + answers.len());
@@ -78,7 +78,7 @@ pub(super) struct State<'a> {
     flags: u8,
     answers: &'a [u8],
     metadata: Option<&'a [u8]>,
-    edited: Option<Edited>,
+    edited: Option<EditInfo>,
 }
 
 impl State<'_> {
@@ -138,7 +138,7 @@ pub(super) fn split(bytes: &[u8]) -> Option<(State<'_>, &[u8])> {
         let (at, after) = rest.split_first_chunk()?;
         let (count, after) = after.split_first_chunk()?;
         let at = Timestamp::from_millis(i64::from_be_bytes(*at));
-        (edited, rest) = (Some(Edited { at, count: u32::from_be_bytes(*count) }), after);
+        (edited, rest) = (Some(EditInfo { at, count: u32::from_be_bytes(*count) }), after);
     }
     let form_version = u32::from_be_bytes(*form_version);
     Some((State { form_version, flags, answers, metadata, edited }, rest))
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_whole_and_no_part_of_it_is_taken_for_one() {
-        let edited = Edited { at: Timestamp::from_millis(5), count: 3 };
+        let edited = EditInfo { at: Timestamp::from_millis(5), count: 3 };
         for (metadata, edited) in
             [(None, None), (Some("{}"), None), (None, Some(edited)), (Some("{\"a\":\"b\"}"), Some(edited))]
         {

@@ -33,7 +33,7 @@ pub(super) struct FormSearch {
 impl SledStore {
     /// Searches to the end, or until the search has used up its time.
     pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch, StoreError> {
-        if search.filter.takes_all() && matches!(search.goal, Goal::Page(limit) if limit <= SHORT_SCAN) {
+        if search.filter.matches_all() && matches!(search.goal, Goal::Page(limit) if limit <= SHORT_SCAN) {
             search.run(self, None)?;
             return Ok(search);
         }
@@ -110,7 +110,7 @@ impl FormSearch {
 
     /// Takes the form of an entry if the filter does.
     fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<(), StoreError> {
-        let is_counted_unseen = self.goal == Goal::Count && self.filter.takes_all();
+        let is_counted_unseen = self.goal == Goal::Count && self.filter.matches_all();
         if is_counted_unseen {
             self.count += 1;
         } else if let Some(form) = store.listed_form(self.workspace, &self.filter, entry)? {
@@ -141,7 +141,7 @@ fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp,
 /// Where `form` stands in the list of which `filter` takes some.
 fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
     let list = if filter.trashed { layout::trashed_form } else { layout::live };
-    list(form.workspace, filter.moment(form), form.id)
+    list(form.workspace, filter.sort_key(form), form.id)
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     use crate::cpu_pool::{CpuPool, PoolLimits};
     use crate::domain::form::definition::Definition;
     use crate::domain::json;
-    use crate::domain::revision::Expected;
+    use crate::domain::revision::ExpectedRevision;
     use crate::domain::validation::limits::Limits;
     use crate::secret::SystemRandomness;
     use crate::store::sled::engine::options::Options;
@@ -168,7 +168,7 @@ mod tests {
         let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
         let definition = Definition::read(&value, &Limits::default()).unwrap();
         let (form, version) = Form::create(id, ws, definition, now);
-        store.insert_form(NewForm { form, version: version.written(), retry: None }).await.unwrap();
+        store.insert_form(NewForm { form, version: version.to_stored(), retry: None }).await.unwrap();
     }
 
     #[tokio::test]
@@ -201,10 +201,10 @@ mod tests {
         let at = Timestamp::from_millis;
         insert(&store, ws, id, at(1)).await;
         for deleted in [2, 3] {
-            store.trash_form(ws, id, Expected::Any, at(deleted)).await.unwrap();
+            store.trash_form(ws, id, ExpectedRevision::Any, at(deleted)).await.unwrap();
             store.restore_form(ws, id, None, at(deleted)).await.unwrap();
         }
-        store.trash_form(ws, id, Expected::Any, at(4)).await.unwrap();
+        store.trash_form(ws, id, ExpectedRevision::Any, at(4)).await.unwrap();
         let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
         let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
         assert!(shown(layout::trashed_form(ws, at(4), id)));

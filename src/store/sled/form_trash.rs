@@ -9,22 +9,21 @@ use super::forms::{find, find_live, made, missing_version};
 use super::{SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::revision::Expected;
+use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{Restored, Retry, Step, StoreError};
 
 impl SledStore {
-    /// Erases the forms that went to the trash before `horizon`: how many.
-    pub(super) async fn erase_trashed_forms(&self, horizon: Timestamp) -> Result<usize, StoreError> {
+    /// Erases the forms that went to the trash before `cutoff`: how many.
+    pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
             let workspace = layout::listed_workspace(&key)?;
-            let before = Some((horizon, FormId::from_bytes([0; 8])));
+            let before = Some((cutoff, FormId::from_bytes([0; 8])));
             let due = layout::trashed_forms(workspace, before);
             for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, horizon)).await?
-                {
+                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, cutoff)).await? {
                     self.go_on_purging(form);
                     erased += 1;
                 }
@@ -44,7 +43,7 @@ pub(super) fn put_in(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
-    expected: &Expected,
+    expected: &ExpectedRevision,
     now: Timestamp,
 ) -> Result<Step<()>, StoreError> {
     let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
@@ -104,14 +103,14 @@ fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Resu
     Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
 }
 
-/// Begins to purge the form if it went to the trash before `horizon`.
+/// Begins to purge the form if it went to the trash before `cutoff`.
 fn expire(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
-    horizon: Timestamp,
+    cutoff: Timestamp,
 ) -> Result<bool, StoreError> {
-    let due = find(tx, workspace, form)?.filter(|form| form.is_due(horizon));
+    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
     if let Some(form) = &due {
         take_out(tx, form);
     }
@@ -123,7 +122,7 @@ pub(super) fn begin_purge(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
-    expected: &Expected,
+    expected: &ExpectedRevision,
 ) -> Result<Step<()>, StoreError> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
     if let Err(why) = expected.check(form.revision) {

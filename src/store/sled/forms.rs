@@ -13,8 +13,8 @@ use super::search::Goal;
 use super::{SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, Retired, WrittenVersion};
-use crate::domain::revision::Expected;
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
+use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormRows, FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
 
@@ -63,7 +63,7 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<WrittenVersion>, StoreError> {
+    ) -> Result<Option<StoredVersion>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
@@ -77,12 +77,12 @@ impl Forms for SledStore {
         }
     }
 
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<Retired, StoreError> {
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
-            return Ok(Retired::new());
+            return Ok(RetiredIds::new());
         }
         let body = self.engine.get(&layout::retired(form))?;
-        body.map_or(Ok(Retired::new()), |body| layout::from_json("the ids of removed questions", &body))
+        body.map_or(Ok(RetiredIds::new()), |body| layout::from_json("the ids of removed questions", &body))
     }
 
     async fn list_versions(
@@ -91,7 +91,7 @@ impl Forms for SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<WrittenVersion>>, StoreError> {
+    ) -> Result<Option<Page<StoredVersion>>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl Forms for SledStore {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        expected: Expected,
+        expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| form_trash::put_in(tx, workspace, form, &expected, now);
@@ -135,7 +135,7 @@ impl Forms for SledStore {
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
         let begun = self.engine.write_as(Kind::Freeing, work).await?;
@@ -212,7 +212,7 @@ fn insert(
 ) -> Result<Step<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
     match idempotency::earlier(tx, retry, now)? {
-        Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.made), earlier.at))),
+        Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.result), earlier.at))),
         Some(Err(why)) => return Ok(Step::Refused(why)),
         None => {}
     }

@@ -4,16 +4,16 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::{SLICE, layout};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Refusal, Remembered};
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::store::{Retry, StoreError};
 
 /// Returns the record of the idempotency key of `retry`, also if it has expired.
-pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<Remembered>, StoreError> {
+pub(super) fn recall(tx: &Tx<'_>, retry: &Retry) -> Result<Option<IdempotencyRecord>, StoreError> {
     tx.get(&layout::remembered(retry))?.map(|body| layout::decode_remembered(&body)).transpose()
 }
 
 /// The record of an earlier request, and the extra bytes that [`remember`] was given.
-type Earlier = (Remembered, Vec<u8>);
+type Earlier = (IdempotencyRecord, Vec<u8>);
 
 /// Answers from the record of the same idempotency key; `None` if there is none.
 pub(super) fn earlier(
@@ -24,7 +24,7 @@ pub(super) fn earlier(
     let Some(retry) = retry else { return Ok(None) };
     let Some(body) = tx.get(&layout::remembered(retry))? else { return Ok(None) };
     let (earlier, given) = layout::split_remembered(&body)?;
-    let answer = earlier.answer(retry.body, now);
+    let answer = earlier.replay(retry.body, now);
     Ok(answer.map(|answer| answer.map(|earlier| (earlier, given.to_vec()))))
 }
 
@@ -36,7 +36,7 @@ pub(super) fn remember(
     given: &[u8],
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let record = layout::encode_remembered(&Remembered { body: retry.body, made, at });
+    let record = layout::encode_remembered(&IdempotencyRecord { body: retry.body, result: made, at });
     tx.put_last(layout::remembered(retry), [&record, given].concat());
     tx.put(layout::expiry(retry, at), Vec::new());
     Ok(())

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{MEMORY_MILLIS, Remembered};
+use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -221,7 +221,7 @@ pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
 
 /// When a memory made at `at` is to go.
 pub(super) fn expires(at: Timestamp) -> Timestamp {
-    Timestamp::from_millis(at.millis() + MEMORY_MILLIS)
+    Timestamp::from_millis(at.millis() + IDEMPOTENCY_RECORD_MILLIS)
 }
 
 /// A range of keys.
@@ -278,9 +278,9 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
     )
 }
 
-/// What sweeps the submissions that were deleted before `horizon`.
-pub(super) fn due(horizon: Timestamp) -> Range {
-    until(vec![b'y'], Some(key(b'y', &[&sortable(horizon)])))
+/// What sweeps the submissions that were deleted before `cutoff`.
+pub(super) fn due(cutoff: Timestamp) -> Range {
+    until(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
 }
 
 /// All rows of `form` that there may be many of.
@@ -341,28 +341,28 @@ pub(super) fn undecodable(what: &str) -> StoreError {
     StoreError::Undecodable(format!("{what} has a form this version does not know"))
 }
 
-pub(super) fn encode_remembered(remembered: &Remembered) -> Vec<u8> {
+pub(super) fn encode_remembered(remembered: &IdempotencyRecord) -> Vec<u8> {
     [
         &remembered.body.to_be_bytes()[..],
-        &remembered.made.to_be_bytes(),
+        &remembered.result.to_be_bytes(),
         &remembered.at.millis().to_be_bytes(),
     ]
     .concat()
 }
 
-pub(super) fn decode_remembered(body: &[u8]) -> Result<Remembered, StoreError> {
+pub(super) fn decode_remembered(body: &[u8]) -> Result<IdempotencyRecord, StoreError> {
     split_remembered(body).map(|(remembered, _)| remembered)
 }
 
 /// The memory at the start of `body`, and what follows it.
-pub(super) fn split_remembered(body: &[u8]) -> Result<(Remembered, &[u8]), StoreError> {
+pub(super) fn split_remembered(body: &[u8]) -> Result<(IdempotencyRecord, &[u8]), StoreError> {
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
     let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
-    let remembered = Remembered {
+    let remembered = IdempotencyRecord {
         body: u128::from_be_bytes(*hash),
-        made: u128::from_be_bytes(*made),
+        result: u128::from_be_bytes(*made),
         at: Timestamp::from_millis(i64::from_be_bytes(*at)),
     };
     Ok((remembered, given))

@@ -174,8 +174,8 @@ impl Upkeep for SledStore {
         self.put(Kind::Freeing, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
-    async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {
-        Ok(self.erase_trashed_forms(horizon).await? + self.erase_trashed_submissions(horizon).await?)
+    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+        Ok(self.erase_trashed_forms(cutoff).await? + self.erase_trashed_submissions(cutoff).await?)
     }
 
     fn erase_expired_keys(&self, now: Timestamp) {

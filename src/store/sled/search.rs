@@ -91,7 +91,7 @@ impl Search {
         after: Option<SubmissionId>,
         goal: Goal,
     ) -> Self {
-        let mut ids = filter.ids();
+        let mut ids = filter.id_range();
         let (direction, start) = match order {
             Order::NewestFirst => (Direction::Descending, &mut ids.1),
             Order::OldestFirst => (Direction::Ascending, &mut ids.0),
@@ -203,10 +203,10 @@ impl Search {
     /// The submission that stands in a run as `kept`, if the filter takes it.
     fn wanted(&self, kept: &Kept<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
         let is_apart = kept.state.is_apart();
-        if !is_apart && !self.filter.takes(kept.state.answers()?) {
+        if !is_apart && !self.filter.matches(kept.state.answers()?) {
             return Ok(None);
         }
         let found = held::read(self.form, kept, |key| engine.get(key))?;
-        Ok(found.filter(|found| !is_apart || self.filter.takes(&found.answers)))
+        Ok(found.filter(|found| !is_apart || self.filter.matches(&found.answers)))
     }
 }

@@ -8,7 +8,7 @@ use super::forms::find_live;
 use super::{SledStore, edits, held, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
-use crate::domain::revision::Expected;
+use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{PAGE_BYTES, Retry, Step, StoreError, SubmissionRows};
@@ -32,11 +32,11 @@ impl SledStore {
         Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
     }
 
-    /// Erases the submissions that went to the trash before `horizon`: how many.
-    pub(super) async fn erase_trashed_submissions(&self, horizon: Timestamp) -> Result<usize, StoreError> {
+    /// Erases the submissions that went to the trash before `cutoff`: how many.
+    pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         loop {
-            let due = self.engine.scan(layout::due(horizon), Direction::Ascending, SWEPT)?;
+            let due = self.engine.scan(layout::due(cutoff), Direction::Ascending, SWEPT)?;
             if due.is_empty() {
                 return Ok(erased);
             }
@@ -73,7 +73,7 @@ pub(super) fn put_in(
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
-    expected: &Expected,
+    expected: &ExpectedRevision,
     now: Timestamp,
 ) -> Result<Step<()>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
@@ -108,7 +108,7 @@ pub(super) fn restore(
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
             let unknown = |_size| layout::undecodable("an idempotency record");
-            let edits = u32::try_from(earlier.made).map_err(unknown)?;
+            let edits = u32::try_from(earlier.result).map_err(unknown)?;
             return edits::after(now, edits, |key| tx.get(key)).map(Step::Replayed);
         }
         Some(Err(why)) => return Ok(Step::Refused(why)),
@@ -116,7 +116,7 @@ pub(super) fn restore(
     }
     let Some(submission) = in_trash else { return Ok(Step::Refused(Refusal::NotInTrash)) };
     let counters = Counters::of(tx, form.id)?;
-    if let Err(why) = form.seat(counters.responses) {
+    if let Err(why) = form.check_capacity(counters.responses) {
         return Ok(Step::Refused(why));
     }
     take_out(tx, &submission);
@@ -138,7 +138,7 @@ pub(super) fn purge(
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
-    expected: &Expected,
+    expected: &ExpectedRevision,
 ) -> Result<Step<Submission>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(Step::Missing);

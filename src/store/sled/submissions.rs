@@ -14,10 +14,10 @@ use super::search::{Goal, Search};
 use super::{SledStore, edits, held, idempotency, run, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{Remembered, Seen, Verdict, admit};
-use crate::domain::revision::Expected;
+use crate::domain::form::admission::{Admission, AdmissionInput, IdempotencyRecord, admit};
+use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
-use crate::domain::submission::{Replaced, Submission};
+use crate::domain::submission::{ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, SubmissionRows, Submissions};
 
@@ -26,7 +26,7 @@ const RIDDEN_OUT_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl Submissions for SledStore {
-    async fn find_remembered(&self, retry: &Retry) -> Result<Option<Remembered>, StoreError> {
+    async fn find_remembered(&self, retry: &Retry) -> Result<Option<IdempotencyRecord>, StoreError> {
         let body = self.engine.get(&layout::remembered(retry))?;
         body.map(|body| layout::decode_remembered(&body)).transpose()
     }
@@ -102,7 +102,7 @@ impl Submissions for SledStore {
         form: FormId,
         filter: &SubmissionFilter,
     ) -> Result<Option<u64>, StoreError> {
-        if filter.takes_all() {
+        if filter.matches_all() {
             return self.count_submissions(workspace, form).await.map(Some);
         }
         let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
@@ -129,7 +129,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<Replaced>>, StoreError> {
+    ) -> Result<Option<Page<ReplacedState>>, StoreError> {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }
@@ -153,7 +153,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        expected: Expected,
+        expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
         let work =
@@ -180,7 +180,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
         let purged = self.engine.write_as(Kind::Freeing, work).await?;
@@ -240,13 +240,18 @@ fn accept(
         None => None,
     };
     let counters = Counters::of(tx, new.form)?;
-    let seen = Seen { form: &form, responses: counters.responses, checked_revision: new.revision, earlier };
-    match admit(&seen, now) {
-        Ok(Verdict::Store) => write(tx, random, new, counters, now).map(Step::Done),
-        Ok(Verdict::Replay(earlier)) => {
-            Ok(Step::Replayed(SubmissionId::from_bytes(earlier.made.to_be_bytes())))
+    let input = AdmissionInput {
+        form: &form,
+        responses: counters.responses,
+        checked_revision: new.revision,
+        earlier,
+    };
+    match admit(&input, now) {
+        Ok(Admission::Store) => write(tx, random, new, counters, now).map(Step::Done),
+        Ok(Admission::Replay(earlier)) => {
+            Ok(Step::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
         }
-        Ok(Verdict::Recheck) => Ok(Step::Recheck),
+        Ok(Admission::Recheck) => Ok(Step::Recheck),
         Err(why) => Ok(Step::Refused(why)),
     }
 }

@@ -3,11 +3,11 @@
 use super::SledStore;
 use super::engine::tx::Direction;
 use super::layout;
-use crate::domain::form::WrittenVersion;
+use crate::domain::form::StoredVersion;
 use crate::id::FormId;
 use crate::store::{PAGE_BYTES, Page, StoreError};
 
-pub(super) fn decode(body: &[u8]) -> Result<WrittenVersion, StoreError> {
+pub(super) fn decode(body: &[u8]) -> Result<StoredVersion, StoreError> {
     layout::from_json("a version of a form", body)
 }
 
@@ -17,7 +17,7 @@ impl SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<WrittenVersion>, StoreError> {
+    ) -> Result<Page<StoredVersion>, StoreError> {
         let range = layout::versions(form, before);
         let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
         let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use forms::api::Code;
-use forms::domain::question::Kind;
+use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Server};
@@ -124,15 +124,18 @@ async fn every_type_of_question_and_every_setting_is_in_the_document() {
     let mut documented = BTreeSet::new();
     for (union, prefix) in [("Question", ""), ("NewQuestion", "New")] {
         let mapping = schemas[union]["discriminator"]["mapping"].as_object().unwrap();
-        assert_eq!(mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(Kind::NAMES));
-        assert_eq!(schemas[union]["oneOf"].as_array().unwrap().len(), Kind::NAMES.len());
-        for kind in Kind::NAMES {
+        assert_eq!(
+            mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            BTreeSet::from(QuestionKind::NAMES)
+        );
+        assert_eq!(schemas[union]["oneOf"].as_array().unwrap().len(), QuestionKind::NAMES.len());
+        for kind in QuestionKind::NAMES {
             let name = mapping[kind].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
             assert!(name.starts_with(prefix), "{name}");
             let question = &schemas[name];
             assert!(question["description"].is_string(), "{name}");
             assert_eq!(question["properties"]["type"]["const"], kind);
-            for setting in Kind::settings(kind) {
+            for setting in QuestionKind::settings(kind) {
                 let schema = &question["properties"][setting];
                 assert!(schema["description"].is_string(), "{name} has {setting} without a description");
                 assert!(
@@ -201,13 +204,13 @@ async fn the_bounds_of_settings_are_those_of_the_server() {
     let server = Server::start().await;
     let whole = document(&server).await;
     let mut refused = 0;
-    for kind in Kind::NAMES {
+    for kind in QuestionKind::NAMES {
         let question = |union: &str| {
             let mapping = &whole["components"]["schemas"][union]["discriminator"]["mapping"];
             whole.pointer(mapping[kind].as_str().unwrap().trim_start_matches('#')).unwrap()
         };
         let (new, question) = (question("NewQuestion"), question("Question"));
-        for name in Kind::settings(kind) {
+        for name in QuestionKind::settings(kind) {
             let schema = &question["properties"][name];
             let (mut within, mut beyond) = edges(schema);
             within.extend(schema.get("example").cloned());

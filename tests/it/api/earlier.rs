@@ -227,7 +227,7 @@ async fn a_form_beyond_what_is_accepted_now_goes_on() {
         assert!(codes.contains(&code), "{codes:?}");
     }
     let server = Server::start().await;
-    let form = server.stored(Definition::read(&form, &Limits::BOUNDLESS).unwrap()).await;
+    let form = server.stored(Definition::read(&form, &Limits::UNLIMITED).unwrap()).await;
     let server = server.with_index(|_| ()).await;
     let path = format!("/api/v1/forms/{form}");
     let change = json!({"title": "Still", "status": "published"});

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forms::app::Maintained;
+use forms::app::MaintenanceOutcome;
 use serde_json::json;
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A server whose maintenance runs, with a form in the trash since [`NOW`].
 async fn with_trash() -> Server {
     let server = Server::start().await;
-    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(0));
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(0));
     let form = server.draft(json!([])).await;
     server.call(axum::http::Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
     server
@@ -32,7 +32,7 @@ async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
     for hour in 0..24 {
         server.clock.set(&format!("2026-12-25T{hour:02}:00:00.000Z"));
         let maintained = server.app.maintain(DAYS).await.unwrap();
-        assert_eq!(maintained, Maintained::Waiting { millis: (24 - hour) * 3_600_000 });
+        assert_eq!(maintained, MaintenanceOutcome::Waiting { millis: (24 - hour) * 3_600_000 });
         assert_eq!(trashed(&server).await, 1, "hour {hour}");
         if hour % 5 == 0 {
             // Starts do not shorten it.
@@ -41,7 +41,7 @@ async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
         }
     }
     server.clock.set("2026-12-26T00:00:00.000Z");
-    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(1));
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(1));
     assert_eq!(trashed(&server).await, 0);
 }
 
@@ -49,9 +49,9 @@ async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
 async fn a_clock_that_was_wrong_and_is_mended_costs_nothing() {
     let server = with_trash().await;
     server.clock.set("2036-01-01T00:00:00.000Z");
-    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
     server.clock.set("2026-11-20T10:00:00.000Z");
-    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
     assert_eq!(trashed(&server).await, 1);
 }
 
@@ -61,10 +61,10 @@ async fn a_server_that_runs_every_day_empties_its_trash_in_time() {
     for day in 0..30 {
         let (month, day) = if day < 10 { (11, 21 + day) } else { (12, day - 9) };
         server.clock.set(&format!("2026-{month}-{day:02}T08:59:00.000Z"));
-        assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(0));
+        assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(0));
     }
     server.clock.set("2026-12-20T09:00:00.001Z");
-    assert_eq!(server.app.maintain(DAYS).await.unwrap(), Maintained::Erased(1));
+    assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(1));
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn expired_idempotency_keys_are_erased_also_while_the_trash_waits() {
     };
     assert_eq!([is_replayed().await, is_replayed().await], [false, true]);
     server.clock.set("2026-12-25T00:00:00.000Z");
-    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), Maintained::Waiting { .. }));
+    assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
     // Only of a key that is known would this be a replay.
     server.clock.set(NOW);
     let erased = async {

@@ -7,7 +7,7 @@ use forms::clock::Timestamp;
 use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::json;
-use forms::domain::question::Kind;
+use forms::domain::question::QuestionKind;
 use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, WorkspaceId};
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ fn form(definition: &json::Value) -> FormDetail {
     let (id, workspace) = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
     let now = Timestamp::from_millis(1_000);
     let (form, version) = Form::create(id, workspace, definition, now);
-    FormDetail::new(&form, version.written(), 0, now)
+    FormDetail::new(&form, version.to_stored(), 0, now)
 }
 
 /// The form that `definition` makes is the one that its file makes, to the letter.
@@ -239,7 +239,7 @@ fn a_form_of_any_kind_with_any_setting_comes_back() {
     for _ in 0..300 {
         let questions: Vec<_> = (0..8)
             .map(|number| {
-                let kind = *random.pick(&Kind::NAMES);
+                let kind = *random.pick(&QuestionKind::NAMES);
                 draw_question(&mut random, number, kind)
             })
             .collect();
@@ -279,7 +279,7 @@ fn conditions_come_back() {
 fn the_command_prints_a_file_that_makes_the_form_again() {
     let home = Home::new();
     let data = ["--data", "store"];
-    for (seed, kinds) in Kind::NAMES.chunks(10).enumerate() {
+    for (seed, kinds) in QuestionKind::NAMES.chunks(10).enumerate() {
         let mut random = Random::new(seed as u64);
         let kinds = kinds.iter().enumerate();
         let questions: Vec<_> =

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
-use forms::domain::form::admission::MEMORY_MILLIS;
-use forms::domain::revision::Expected;
-use forms::domain::submission::edit::Edit;
+use forms::domain::form::admission::IDEMPOTENCY_RECORD_MILLIS;
+use forms::domain::revision::ExpectedRevision;
+use forms::domain::submission::edit::EditedContent;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
 use forms::store::sled::engine::operation::Kind;
@@ -80,7 +80,10 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     damage_a_submission(folder.path());
 
     let store = open_store(folder.path(), &heard);
-    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(
+        store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+        Step::Done(())
+    ));
     // The id is free again when nothing of the form is left.
     let over = async {
         while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(Step::Done(_))) {
@@ -112,20 +115,21 @@ async fn nothing_is_left_of_what_was_purged() {
     let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
     for id in ids {
         for seen_edits in 0..250 {
-            let edit = Edit { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
+            let edit =
+                EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
             let checked = CheckedEdit { form, submission: id, seen_edits, edit };
             store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
-    store.trash_submission(workspace(1), form, trashed, Expected::Any, at(4)).await.unwrap();
+    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap();
     // In and out of the trash, and purged there.
     let restless = submit(&store, form, "{}", 3).await;
     assert!(matches!(remove(&store, form, restless, 4).await, Step::Done(())));
     assert!(matches!(put_back(&store, form, restless, 4).await, Step::Done(_)));
     assert!(matches!(remove(&store, form, restless, 5).await, Step::Done(())));
     for id in [restless, ids[0]] {
-        let purged = store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap();
+        let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap();
         assert!(matches!(purged, Step::Done(())));
     }
     store.close().await.unwrap();
@@ -140,13 +144,13 @@ async fn nothing_is_left_of_what_was_purged() {
     let store = open_store(folder.path(), &heard);
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
     let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
-    let asked = update_form(&store, workspace(1), form, asks, Expected::Any, at(5)).await;
+    let asked = update_form(&store, workspace(1), form, asks, ExpectedRevision::Any, at(5)).await;
     assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
     trash(&store, form, 5).await;
     let attempt = retry(Operation::RestoreForm(form), 1, 5);
     assert!(matches!(store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(), Step::Done(_)));
     trash(&store, form, 7).await;
-    let purged = store.purge_form(workspace(1), form, Expected::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
     store.close().await.unwrap();
     drop(store);
@@ -165,7 +169,7 @@ async fn nothing_is_left_of_what_was_purged() {
         let mut later = 1_u64;
         while !keys_with(folder.path(), &number.to_be_bytes()).is_empty() {
             let store = open_store(folder.path(), &heard);
-            store.erase_expired_keys(at(7 + MEMORY_MILLIS));
+            store.erase_expired_keys(at(7 + IDEMPOTENCY_RECORD_MILLIS));
             make(&store, 1, later, 8).await;
             store.close().await.unwrap();
             later += 1;
@@ -182,11 +186,11 @@ async fn nothing_is_left_of_what_lay_in_the_trash_too_long() {
     let form = published(&store, 0x0888_0000_0000_0001).await;
     let id = submit(&store, form, "{}", 0).await;
     for seen_edits in 0..250 {
-        let edit = Edit { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
+        let edit = EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
         let checked = CheckedEdit { form, submission: id, seen_edits, edit };
         store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
     }
-    store.trash_submission(workspace(1), form, id, Expected::Any, at(4)).await.unwrap();
+    store.trash_submission(workspace(1), form, id, ExpectedRevision::Any, at(4)).await.unwrap();
     assert_eq!(store.empty_trash(at(5)).await.unwrap(), 1);
     store.close().await.unwrap();
     drop(store);

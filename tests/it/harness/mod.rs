@@ -208,7 +208,7 @@ impl Server {
     pub(crate) async fn stored(&self, definition: Definition) -> String {
         let id = FormId::draw(&*self.random);
         let (form, version) = Form::create(id, self.workspace, definition, self.clock.now());
-        let new = NewForm { form, version: version.written(), retry: None };
+        let new = NewForm { form, version: version.to_stored(), retry: None };
         let step = self.store.insert_form(new).await.unwrap();
         assert!(matches!(step, Step::Done(_)));
         id.to_string()

@@ -1,9 +1,9 @@
 //! Conditions that are refused when a form is defined, each problem at its place.
 
 use forms::clock::Timestamp;
-use forms::domain::form::Retired;
+use forms::domain::form::RetiredIds;
 use forms::domain::form::admission::Refusal;
-use forms::domain::form::definition::Change;
+use forms::domain::form::definition::FormPatch;
 use forms::domain::json;
 use forms::domain::validation::limits::Limits;
 
@@ -312,8 +312,8 @@ fn the_conditions_of_a_change_are_held_against_the_questions_as_they_will_be() {
     let (form, version) =
         form(r#"{"type":"rating","title":"A"},{"type":"email","title":"B","show_if":{"q1":5}}"#);
     let change = |text: &str| {
-        let change = Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-        form.change(&version, &Retired::new(), &change, Timestamp::from_millis(2_000))
+        let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
+        form.change(&version, &RetiredIds::new(), &change, Timestamp::from_millis(2_000))
     };
     let same = r#"{"questions":[{"id":"q1","type":"rating","title":"A"},{"id":"q2","type":"email","title":"B","show_if":{"q1":5}}]}"#;
     assert!(matches!(change(same), Ok(None)));

@@ -1,6 +1,6 @@
 //! Each operator of conditions, decided for single answers.
 
-use forms::domain::condition::{Answer, Condition, Sense};
+use forms::domain::condition::{Answer, Condition, ValueType};
 use forms::domain::json::{self, Value};
 use forms::domain::question::is_empty;
 use forms::domain::validation::budget::Budget;
@@ -19,26 +19,26 @@ fn condition(text: &str) -> Condition {
     condition.unwrap()
 }
 
-fn holds(condition: &Condition, sense: Sense, answers: &[(String, Value)]) -> bool {
+fn holds(condition: &Condition, value_type: ValueType, answers: &[(String, Value)]) -> bool {
     let given = |id: &str| answers.iter().find(|(key, value)| key == id && !is_empty(value));
-    condition.holds(&|id| given(id).map(|(_, value)| Answer { value, sense, longest: 1_000 }))
+    condition.holds(&|id| given(id).map(|(_, value)| Answer { value, value_type, max_length: 1_000 }))
 }
 
 /// Holds `test`, what a condition asks of `q`, against each answer to `q`.
 #[track_caller]
-fn table(sense: Sense, test: &str, is_true: &[&str], is_false: &[&str]) {
+fn table(value_type: ValueType, test: &str, is_true: &[&str], is_false: &[&str]) {
     let condition = condition(&format!(r#"{{"q":{test}}}"#));
     for (answers, expected) in [(is_true, true), (is_false, false)] {
         for answer in answers {
             let answers = object(&format!(r#"{{"q":{answer},"other":1}}"#));
-            assert_eq!(holds(&condition, sense, &answers), expected, "{test} of {answer}");
+            assert_eq!(holds(&condition, value_type, &answers), expected, "{test} of {answer}");
         }
     }
 }
 
 #[test]
 fn equality_is_by_value_and_exact() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(Sense::Text, test, is_true, is_false);
+    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
     text("3", &["3", "3.0", "30e-1"], &["3.0000000000000000001", "\"3\"", "4", "true", "[3]", "null"]);
     text("9007199254740993", &["9007199254740993.0"], &["9007199254740992"]);
     text("0", &["-0", "0e9"], &["1e-400", "-1e-400"]);
@@ -53,7 +53,7 @@ fn equality_is_by_value_and_exact() {
 
 #[test]
 fn order_is_by_value_or_by_code_point() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(Sense::Text, test, is_true, is_false);
+    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
     text(r#"{"lt":3}"#, &["2.9999999999999999999", "-4"], &["3", "3.0", "4", "\"2\"", "true", "[2]", "null"]);
     text(r#"{"lte":3}"#, &["2", "3.0"], &["3.0000000000000000001", "\"2\"", "null"]);
     text(
@@ -71,33 +71,38 @@ fn order_is_by_value_or_by_code_point() {
 
 #[test]
 fn times_compare_in_time() {
-    table(Sense::Time, "\"09:00\"", &["\"09:00\"", "\"09:00:00\""], &["\"09:00:01\"", "\"9:00\""]);
+    table(ValueType::Time, "\"09:00\"", &["\"09:00\"", "\"09:00:00\""], &["\"09:00:01\"", "\"9:00\""]);
     table(
-        Sense::Time,
+        ValueType::Time,
         r#"{"lt":"10:00:30"}"#,
         &["\"10:00\"", "\"09:59:59\""],
         &["\"10:00:30\"", "\"10:01\"", "\"9\""],
     );
     table(
-        Sense::Moment,
+        ValueType::DateTime,
         r#"{"gte":"2026-11-20T09:00:00Z"}"#,
         &["\"2026-11-20T10:00:00+01:00\"", "\"2026-11-20T09:00:00.0000001Z\""],
         &["\"2026-11-20T09:59:59+01:00\"", "\"2026-11-20\"", "3"],
     );
     table(
-        Sense::Moment,
+        ValueType::DateTime,
         r#"["2026-11-20T09:00:00Z"]"#,
         &["\"2026-11-20T10:00:00+01:00\""],
         &["\"2026-11-20T10:00:00Z\""],
     );
     // The same texts, where they are only texts.
-    table(Sense::Text, "\"09:00\"", &["\"09:00\""], &["\"09:00:00\""]);
-    table(Sense::Text, r#"{"lt":"2026-11-20"}"#, &["\"2026-11-19\"", "\"2025-12-31\""], &["\"2026-11-20\""]);
+    table(ValueType::Text, "\"09:00\"", &["\"09:00\""], &["\"09:00:00\""]);
+    table(
+        ValueType::Text,
+        r#"{"lt":"2026-11-20"}"#,
+        &["\"2026-11-19\"", "\"2025-12-31\""],
+        &["\"2026-11-20\""],
+    );
 }
 
 #[test]
 fn includes_matches_and_answered() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(Sense::Text, test, is_true, is_false);
+    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
     let includes = r#"{"includes":"b"}"#;
     text(includes, &[r#"["a","b"]"#, "\"abc\""], &[r#"["ab"]"#, "\"B\"", "2", r#"{"b":1}"#, "null"]);
     text(r#"{"includes":{"other":"x"}}"#, &[r#"[{"other":"x"}]"#], &[r#"["x"]"#, "\"x\""]);
@@ -126,7 +131,7 @@ fn conditions_combine() {
     let given = [r#"{"a":1,"b":2}"#, r#"{"a":1}"#, r#"{"b":2}"#, "{}"].map(object);
     for (text, expected) in cases {
         let condition = condition(text);
-        let found = given.each_ref().map(|answers| holds(&condition, Sense::Text, answers));
+        let found = given.each_ref().map(|answers| holds(&condition, ValueType::Text, answers));
         assert_eq!(found, expected, "{text}");
         assert_eq!(serde_json::to_string(&condition).unwrap(), text);
     }

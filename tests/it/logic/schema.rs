@@ -3,7 +3,7 @@
 use forms::domain::form::Version;
 use forms::domain::form::settings::UnknownAnswers;
 use forms::domain::json;
-use forms::domain::question::Kind;
+use forms::domain::question::QuestionKind;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, Value, json};
@@ -256,8 +256,8 @@ fn random_forms_and_answers_are_judged_alike() {
 
 #[test]
 fn every_kind_of_question_is_in_the_schema_of_its_form() {
-    let settings =
-        Kind::NAMES.map(|name| format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name)));
+    let settings = QuestionKind::NAMES
+        .map(|name| format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name)));
     let version = version(&settings.join(","));
     for question in &version.questions {
         let (id, rules) = (question.id.as_deref().unwrap(), question.kind.rules());

@@ -1,9 +1,9 @@
 //! Statements and pages, which take no answer, and hidden questions, which nobody is asked.
 
 use forms::clock::Timestamp;
-use forms::domain::form::Retired;
+use forms::domain::form::RetiredIds;
 use forms::domain::form::admission::Refusal;
-use forms::domain::form::definition::Change;
+use forms::domain::form::definition::FormPatch;
 use forms::domain::json;
 use forms::domain::submission;
 use forms::domain::validation::limits::Limits;
@@ -77,12 +77,15 @@ fn only_what_takes_an_answer_can_be_answered() {
 #[test]
 fn a_form_is_published_only_if_it_takes_an_answer() {
     let publish = json::parse(r#"{"status":"published"}"#).unwrap();
-    let publish = Change::read(&publish, &Limits::default()).unwrap();
+    let publish = FormPatch::read(&publish, &Limits::default()).unwrap();
     let now = Timestamp::from_millis(2_000);
     let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"statement","title":"S"}"#);
-    assert_eq!(draft.change(&questions, &Retired::new(), &publish, now).unwrap_err(), Refusal::NoQuestions);
+    assert_eq!(
+        draft.change(&questions, &RetiredIds::new(), &publish, now).unwrap_err(),
+        Refusal::NoQuestions
+    );
     let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"hidden"}"#);
-    assert!(draft.change(&questions, &Retired::new(), &publish, now).is_ok());
+    assert!(draft.change(&questions, &RetiredIds::new(), &publish, now).is_ok());
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn defaults_join_at_the_end_and_what_was_sent_stays_as_it_is() {
         let answers =
             submission::read(&format!(r#"{{"answers":{sent}}}"#), &Limits::default()).unwrap().answers;
         let defaults = version.check(answers.values(), &Limits::default(), now()).unwrap();
-        let answers = answers.with(defaults);
+        let answers = answers.with_defaults(defaults);
         assert_eq!(answers.text(), kept, "{sent}");
         assert_eq!(json::parse(kept).unwrap(), json::Value::Object(answers.values().to_vec()), "{sent}");
     }

@@ -1,6 +1,6 @@
 //! A form of all kinds of question, over HTTP: asked as it was defined, answered as it was sent.
 
-use forms::domain::question::{Kind, is_empty};
+use forms::domain::question::{QuestionKind, is_empty};
 use forms::domain::validation::violation::Rule;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::harness::Server;
 #[tokio::test]
 async fn every_kind_is_asked_and_its_answer_comes_back_as_it_was_sent() {
     let server = Server::start().await;
-    let questions: Vec<Value> = Kind::NAMES
+    let questions: Vec<Value> = QuestionKind::NAMES
         .iter()
         .map(|name| {
             let text = format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name));
@@ -23,7 +23,7 @@ async fn every_kind_is_asked_and_its_answer_comes_back_as_it_was_sent() {
         let question = question.as_object().unwrap();
         assert!(question.iter().all(|(name, value)| kept[name] == *value), "{question:?} {kept}");
     }
-    let examples: Vec<_> = Kind::NAMES
+    let examples: Vec<_> = QuestionKind::NAMES
         .iter()
         .filter_map(|name| {
             let version = define(&least_settings(name)).unwrap();
@@ -47,7 +47,7 @@ fn every_kind_takes_its_own_example_and_refuses_others_settings() {
         !found.iter().any(|found| found.code == Rule::UnknownField)
     };
     assert!(!is_of_any_kind(&"no_such_setting".to_owned()));
-    for name in Kind::NAMES {
+    for name in QuestionKind::NAMES {
         let version = define(&format!(r#""id":"q1",{}"#, least_settings(name))).unwrap();
         let kind = &version.questions[0].kind;
         assert_eq!(kind.name(), name);

@@ -68,7 +68,9 @@ impl Whole<'_> {
             ("exclusiveMaximum", Value::Number(found)) => found.exact() < number(rule).exact(),
             ("multipleOf", Value::Number(found)) => {
                 let zero = Number::from(0).exact();
-                forms::domain::json::Steps::new(&zero, &number(rule).exact()).unwrap().reach(&found.exact())
+                forms::domain::json::Steps::new(&zero, &number(rule).exact())
+                    .unwrap()
+                    .contains(&found.exact())
             }
             ("items", Value::Array(found)) => found.iter().all(|item| self.takes(rule, item)),
             ("minItems", Value::Array(found)) => found.len() >= count(rule),

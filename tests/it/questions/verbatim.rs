@@ -1,7 +1,7 @@
 //! Answers come back byte for byte: however they are spelt, what is read is the text that was sent.
 
 use forms::api::{SubmissionBody, SubmissionDetail, SubmissionList};
-use forms::domain::question::Kind;
+use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
 use super::least_settings;
@@ -105,7 +105,7 @@ fn spell_text(random: &mut Random, text: &str) -> String {
 /// Answers to some of the questions, called as their kinds; where none need be given, some are empty.
 fn draw(random: &mut Random) -> String {
     let mut answers = serde_json::Map::new();
-    for name in Kind::NAMES {
+    for name in QuestionKind::NAMES {
         let fitting = fitting(name);
         if fitting.is_empty() || random.once_in(3) {
             continue;
@@ -123,7 +123,7 @@ async fn answers_come_back_byte_for_byte() {
         serde_json::from_str(&format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name)))
             .unwrap()
     };
-    let form = server.published(Kind::NAMES.iter().map(question).collect()).await;
+    let form = server.published(QuestionKind::NAMES.iter().map(question).collect()).await;
     let path = format!("/api/v1/forms/{form}/submissions");
     let mut random = Random::new(2026);
     let mut sent = Vec::new();

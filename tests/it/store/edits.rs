@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use forms::domain::submission::edit::Edit;
-use forms::domain::submission::{Edited, Submission};
+use forms::domain::submission::edit::EditedContent;
+use forms::domain::submission::{EditInfo, Submission};
 use forms::store::{CheckedEdit, NewSubmission, Step};
 
 use super::submit_together;
@@ -24,7 +24,7 @@ pub(super) async fn an_edit_replaces_what_was_there_and_keeps_it(bench: &impl Be
     let Step::Done(second) = edit(&*store, form, id, 0, "{\"q1\":\"b\"}", 7).await else {
         panic!("not edited")
     };
-    let edited = Some(Edited { at: at(7), count: 1 });
+    let edited = Some(EditInfo { at: at(7), count: 1 });
     let expected = Submission {
         answers: "{\"q1\":\"b\"}".into(),
         metadata: Some(r#"{"by":"hand"}"#.into()),
@@ -54,7 +54,7 @@ pub(super) async fn an_edit_replaces_what_was_there_and_keeps_it(bench: &impl Be
         form,
         submission: id,
         seen_edits: 1,
-        edit: Edit { answers: "{}".into(), metadata: None },
+        edit: EditedContent { answers: "{}".into(), metadata: None },
     };
     let other = store.edit_submission(workspace(2), nothing.clone(), at(11)).await.unwrap();
     assert!(matches!(other, Step::Missing));

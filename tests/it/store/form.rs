@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use forms::domain::form::admission::{Refusal, Shut};
+use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::form::filter::FormFilter;
-use forms::domain::form::{Form, Status};
-use forms::domain::revision::Expected;
+use forms::domain::form::{Form, FormStatus};
+use forms::domain::revision::ExpectedRevision;
 use forms::store::{FormUpdate, Step, Store};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
     let id = make(&*store, 1, 11, 5).await;
     let before = current(&*store, workspace(1), id).await.unwrap();
     assert_eq!((before.form.title.as_str(), before.form.description.as_deref()), ("Lunch", Some("Soup?")));
-    assert_eq!((before.form.status, before.form.revision, before.form.version), (Status::Draft, 1, 1));
+    assert_eq!((before.form.status, before.form.revision, before.form.version), (FormStatus::Draft, 1, 1));
     assert_eq!((before.form.created_at, before.form.updated_at), (at(5), at(5)));
     assert_eq!((before.version.questions[0].id.as_deref(), before.version.number), (Some("q1"), 1));
     store.close().await.unwrap();
@@ -83,7 +83,7 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     let edit =
         change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
     let Step::Done(changed) =
-        update_form(&*store, workspace(1), id, edit.clone(), Expected::Any, at(9)).await
+        update_form(&*store, workspace(1), id, edit.clone(), ExpectedRevision::Any, at(9)).await
     else {
         panic!("not changed")
     };
@@ -92,17 +92,18 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     let found = current(&*store, workspace(1), id).await.unwrap();
     assert_eq!((found.form, found.version.number), (changed.form.clone(), 2));
     let again = change(r#"{"title":"Dinner","status":"published"}"#);
-    let Step::Done(same) = update_form(&*store, workspace(1), id, again, Expected::Any, at(99)).await else {
+    let Step::Done(same) = update_form(&*store, workspace(1), id, again, ExpectedRevision::Any, at(99)).await
+    else {
         panic!("not the same")
     };
     assert_eq!(same.form, changed.form);
     let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
-    let refused = update_form(&*store, workspace(1), id, retired, Expected::Any, at(99)).await;
+    let refused = update_form(&*store, workspace(1), id, retired, ExpectedRevision::Any, at(99)).await;
     assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
     let emptied = change(r#"{"title":"Supper","questions":[]}"#);
-    let refused = update_form(&*store, workspace(1), id, emptied, Expected::Any, at(99)).await;
+    let refused = update_form(&*store, workspace(1), id, emptied, ExpectedRevision::Any, at(99)).await;
     assert!(matches!(refused, Step::Refused(Refusal::NoQuestions)));
-    let missing = update_form(&*store, workspace(1), form_id(12), edit, Expected::Any, at(9)).await;
+    let missing = update_form(&*store, workspace(1), form_id(12), edit, ExpectedRevision::Any, at(9)).await;
     assert!(matches!(missing, Step::Missing));
     store.close().await.unwrap();
     drop(store);
@@ -114,18 +115,19 @@ pub(super) async fn the_id_of_a_removed_question_never_comes_back(bench: &impl B
     let form = make(&*store, 1, 1, 0).await;
     let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
     for id in ["second", "third"] {
-        let step = update_form(&*store, workspace(1), form, asks(id), Expected::Any, at(1)).await;
+        let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(1)).await;
         assert!(matches!(step, Step::Done(_)), "{step:?}");
     }
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     for id in ["q1", "second"] {
-        let step = update_form(&*store, workspace(1), form, asks(id), Expected::Any, at(2)).await;
+        let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(2)).await;
         assert!(matches!(step, Step::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
     }
     let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
-    let Step::Done(changed) = update_form(&*store, workspace(1), form, unnamed, Expected::Any, at(3)).await
+    let Step::Done(changed) =
+        update_form(&*store, workspace(1), form, unnamed, ExpectedRevision::Any, at(3)).await
     else {
         panic!("a new question is welcome")
     };
@@ -136,7 +138,7 @@ pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happe
     let store = bench.open();
     let id = make(&*store, 1, 11, 0).await;
     let rename = |title: &str| change(&format!(r#"{{"title":"{title}"}}"#));
-    let seen = |revisions: &[u64]| Expected::OneOf(revisions.to_vec());
+    let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec());
     // Many have seen the same revision: one of them changes it.
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..16 {
@@ -145,14 +147,17 @@ pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happe
     }
     let steps = tasks.join_all().await;
     assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 1);
-    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::Moved))).count(), 15);
+    assert_eq!(
+        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::PreconditionFailed))).count(),
+        15
+    );
     let same = update_form(&*store, workspace(1), id, rename("new"), seen(&[2, 9]), at(1)).await;
     assert!(matches!(same, Step::Done(current) if current.form.revision == 3));
     for stale in [seen(&[2]), seen(&[])] {
         let trashed = store.trash_form(workspace(1), id, stale.clone(), at(2)).await.unwrap();
-        assert!(matches!(trashed, Step::Refused(Refusal::Moved)));
+        assert!(matches!(trashed, Step::Refused(Refusal::PreconditionFailed)));
         let purged = store.purge_form(workspace(1), id, stale).await.unwrap();
-        assert!(matches!(purged, Step::Refused(Refusal::Moved)));
+        assert!(matches!(purged, Step::Refused(Refusal::PreconditionFailed)));
     }
     assert!(store.find_form(workspace(1), id).await.unwrap().is_some());
     let trashed = store.trash_form(workspace(1), id, seen(&[3]), at(2)).await.unwrap();
@@ -187,7 +192,7 @@ pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
     let id = make(&*store, 1, 11, 0).await;
     for number in 2..=5 {
         let edit = change(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
-        let step = update_form(&*store, workspace(1), id, edit, Expected::Any, at(number)).await;
+        let step = update_form(&*store, workspace(1), id, edit, ExpectedRevision::Any, at(number)).await;
         assert!(matches!(step, Step::Done(_)));
     }
     let (mut seen, mut before) = (Vec::new(), None);
@@ -221,7 +226,7 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
             1 => r#"{"title":"Dinner"}"#,
             _ => r#"{"status":"published"}"#,
         };
-        let step = update_form(&*store, workspace(1), id, change(edit), Expected::Any, at(20)).await;
+        let step = update_form(&*store, workspace(1), id, change(edit), ExpectedRevision::Any, at(20)).await;
         assert!(matches!(step, Step::Done(_)));
     }
     let filter = |status, title: Option<&str>| FormFilter {
@@ -231,11 +236,11 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
     };
     let cases = [
         (filter(None, None), &[9, 8, 7, 6, 5, 4, 3, 2, 1][..]),
-        (filter(Some(Status::Draft), None), &[7, 4, 1]),
-        (filter(Some(Status::Published), None), &[9, 8, 6, 5, 3, 2]),
+        (filter(Some(FormStatus::Draft), None), &[7, 4, 1]),
+        (filter(Some(FormStatus::Published), None), &[9, 8, 6, 5, 3, 2]),
         (filter(None, Some("LUNCH")), &[9, 8, 6, 5, 3, 2]),
-        (filter(Some(Status::Published), Some("été")), &[9, 6, 3]),
-        (filter(Some(Status::Draft), Some("lunch")), &[]),
+        (filter(Some(FormStatus::Published), Some("été")), &[9, 6, 3]),
+        (filter(Some(FormStatus::Draft), Some("lunch")), &[]),
     ];
     for (filter, expected) in cases {
         for limit in [1, 2, 3, 9] {
@@ -257,21 +262,25 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
     }
     assert_eq!(store.count_forms(workspace(2), &filter(None, None)).await.unwrap(), Some(0));
     for (edit, reason) in [
-        (r#"{"settings":{"closed":true}}"#, Shut::Closed),
-        (r#"{"settings":{"closes_at":"1970-01-01T00:00:00Z"}}"#, Shut::Expired),
-        (r#"{"settings":{"opens_at":"9999-01-01T00:00:00Z"}}"#, Shut::NotOpenYet),
+        (r#"{"settings":{"closed":true}}"#, AcceptingReason::Closed),
+        (r#"{"settings":{"closes_at":"1970-01-01T00:00:00Z"}}"#, AcceptingReason::Expired),
+        (r#"{"settings":{"opens_at":"9999-01-01T00:00:00Z"}}"#, AcceptingReason::NotOpenYet),
     ] {
         let filter =
             |reason, now| FormFilter { accepting_reason: Some((reason, at(now))), ..filter(None, None) };
-        let step = update_form(&*store, workspace(1), form_id(9), change(edit), Expected::Any, at(30)).await;
+        let step =
+            update_form(&*store, workspace(1), form_id(9), change(edit), ExpectedRevision::Any, at(30)).await;
         assert!(matches!(step, Step::Done(_)));
         let listed = store.list_forms(workspace(1), &filter(reason, 31), None, 9).await.unwrap().rows;
         assert_eq!(listed.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [form_id(9)], "{reason}");
         assert_eq!(store.count_forms(workspace(1), &filter(reason, 31)).await.unwrap(), Some(1));
         let undo = change(r#"{"settings":{"closed":null,"opens_at":null,"closes_at":null}}"#);
-        update_form(&*store, workspace(1), form_id(9), undo, Expected::Any, at(32)).await;
+        update_form(&*store, workspace(1), form_id(9), undo, ExpectedRevision::Any, at(32)).await;
         assert_eq!(store.count_forms(workspace(1), &filter(reason, 33)).await.unwrap(), Some(0));
-        assert_eq!(store.count_forms(workspace(1), &filter(Shut::Draft, 33)).await.unwrap(), Some(3));
+        assert_eq!(
+            store.count_forms(workspace(1), &filter(AcceptingReason::Draft, 33)).await.unwrap(),
+            Some(3)
+        );
     }
 }
 
@@ -308,7 +317,7 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
             workspace(1),
             form,
             change(&format!(r#"{{"slug":{slug}}}"#)),
-            Expected::Any,
+            ExpectedRevision::Any,
             at(1),
         )
     };
@@ -330,7 +339,7 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     };
     assert!(taken_by(&refusal, 81), "{refusal:?}");
     assert!(matches!(
-        store.purge_form(workspace(1), form_id(81), Expected::Any).await.unwrap(),
+        store.purge_form(workspace(1), form_id(81), ExpectedRevision::Any).await.unwrap(),
         Step::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, None);
@@ -343,7 +352,7 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     trash(&*store, form_id(80), 9).await;
     store.insert_form(named(1, 82, "cake")).await.unwrap();
     assert!(matches!(
-        store.purge_form(workspace(1), form_id(80), Expected::Any).await.unwrap(),
+        store.purge_form(workspace(1), form_id(80), ExpectedRevision::Any).await.unwrap(),
         Step::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));

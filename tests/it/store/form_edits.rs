@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
-use forms::domain::form::definition::Change;
+use forms::domain::form::definition::FormPatch;
 use forms::domain::form::{Form, Version};
-use forms::domain::revision::Expected;
+use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, WorkspaceId};
 use forms::store::{FormUpdate, Step, Store};
 
@@ -28,8 +28,8 @@ pub(crate) async fn update_form(
     store: &dyn Store,
     workspace: WorkspaceId,
     id: FormId,
-    change: Change,
-    expected: Expected,
+    change: FormPatch,
+    expected: ExpectedRevision,
     now: Timestamp,
 ) -> Step<Current> {
     loop {
@@ -48,7 +48,7 @@ pub(crate) async fn update_form(
         let update = FormUpdate {
             seen_revision: form.revision,
             form: edited.form.clone(),
-            version: edited.version.as_ref().map(Version::written),
+            version: edited.version.as_ref().map(Version::to_stored),
             retired: edited.retired,
         };
         let step = store.replace_form(workspace, update).await.unwrap();

@@ -3,7 +3,7 @@
 use forms::domain::form::Form;
 use forms::domain::form::admission::Refusal;
 use forms::domain::form::filter::FormFilter;
-use forms::domain::revision::Expected;
+use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::Workspace;
 use forms::store::{Operation, Step};
 
@@ -17,11 +17,11 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     let form = published(&*store, 11).await;
     let id = submit(&*store, form, "{}", 0).await;
     assert!(matches!(
-        store.trash_form(workspace(1), form, Expected::Any, at(5)).await.unwrap(),
+        store.trash_form(workspace(1), form, ExpectedRevision::Any, at(5)).await.unwrap(),
         Step::Done(())
     ));
     assert!(matches!(
-        store.trash_form(workspace(1), form, Expected::Any, at(6)).await.unwrap(),
+        store.trash_form(workspace(1), form, ExpectedRevision::Any, at(6)).await.unwrap(),
         Step::Missing
     ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
@@ -32,10 +32,11 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
     let edit =
-        update_form(&*store, workspace(1), form, change(r#"{"title":"x"}"#), Expected::Any, at(0)).await;
+        update_form(&*store, workspace(1), form, change(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0))
+            .await;
     assert!(matches!(edit, Step::Missing));
     assert!(
-        matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())),
+        matches!(store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(), Step::Done(())),
         "the trash can be emptied"
     );
 }
@@ -66,7 +67,10 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     assert_eq!(listed.rows.iter().map(|(form, count)| (form.id, *count)).collect::<Vec<_>>(), [(form, 1)]);
     let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
     assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(0));
-    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(
+        store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+        Step::Done(())
+    ));
     assert!(matches!(store.restore_form(workspace(1), form, None, at(9)).await.unwrap(), Step::Missing));
 }
 
@@ -82,7 +86,7 @@ pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_i
     }
     let kept = make(&*store, 1, 5, 0).await;
     let foreign = make(&*store, 2, 6, 0).await;
-    store.trash_form(workspace(2), foreign, Expected::Any, at(1)).await.unwrap();
+    store.trash_form(workspace(2), foreign, ExpectedRevision::Any, at(1)).await.unwrap();
     let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
     let (mut listed, mut after) = (Vec::new(), None);
     loop {
@@ -112,8 +116,14 @@ pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
         submit(&*store, form, "{}", number).await;
     }
     let id = submit(&*store, kept, "{}", 0).await;
-    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
-    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Missing));
+    assert!(matches!(
+        store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+        Step::Done(())
+    ));
+    assert!(matches!(
+        store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+        Step::Missing
+    ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     store.close().await.unwrap();
     drop(store);

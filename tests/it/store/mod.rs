@@ -22,11 +22,11 @@ use std::task::Poll;
 use forms::clock::Timestamp;
 use forms::cpu_pool::CpuPool;
 use forms::domain::form::Form;
-use forms::domain::form::definition::{Change, Definition};
+use forms::domain::form::definition::{Definition, FormPatch};
 use forms::domain::json;
-use forms::domain::revision::Expected;
+use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::Submission;
-use forms::domain::submission::edit::Edit;
+use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
 use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
@@ -198,8 +198,8 @@ fn definition(text: &str) -> Definition {
     Definition::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 
-pub(crate) fn change(text: &str) -> Change {
-    Change::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
+pub(crate) fn change(text: &str) -> FormPatch {
+    FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 
 fn key_id(text: &str) -> KeyId {
@@ -220,7 +220,7 @@ fn lunch() -> Definition {
 /// A draft as it is given to the store.
 fn new_form(ws: u64, form: u64, definition: Definition, millis: i64) -> NewForm {
     let (form, version) = Form::create(form_id(form), workspace(ws), definition, at(millis));
-    NewForm { form, version: version.written(), retry: None }
+    NewForm { form, version: version.to_stored(), retry: None }
 }
 
 pub(crate) fn draft(ws: u64, form: u64, millis: i64) -> NewForm {
@@ -235,7 +235,7 @@ pub(crate) async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> 
 
 async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
     let published = change(r#"{"status":"published"}"#);
-    let step = update_form(store, workspace(ws), form, published, Expected::Any, at(1)).await;
+    let step = update_form(store, workspace(ws), form, published, ExpectedRevision::Any, at(1)).await;
     let Step::Done(current) = step else { panic!("{step:?}") };
     current.form.revision
 }
@@ -266,7 +266,7 @@ pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: 
 }
 
 pub(crate) async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
-    store.trash_submission(workspace(1), form, id, Expected::Any, at(millis)).await.unwrap()
+    store.trash_submission(workspace(1), form, id, ExpectedRevision::Any, at(millis)).await.unwrap()
 }
 
 pub(crate) async fn put_back(
@@ -279,7 +279,7 @@ pub(crate) async fn put_back(
 }
 
 async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> Step<()> {
-    store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap()
+    store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap()
 }
 
 /// Puts `text` in place of the answers of a submission that was edited `seen` times.
@@ -291,7 +291,7 @@ pub(crate) async fn edit(
     text: &str,
     millis: i64,
 ) -> Step<Submission> {
-    let edit = Edit { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
+    let edit = EditedContent { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
     let checked = CheckedEdit { form, submission: id, seen_edits: seen, edit };
     store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
 }
@@ -314,7 +314,7 @@ pub(crate) async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> V
 }
 
 pub(crate) async fn trash(store: &dyn Store, form: FormId, millis: i64) {
-    let step = store.trash_form(workspace(1), form, Expected::Any, at(millis)).await.unwrap();
+    let step = store.trash_form(workspace(1), form, ExpectedRevision::Any, at(millis)).await.unwrap();
     assert!(matches!(step, Step::Done(())), "{step:?}");
 }
 

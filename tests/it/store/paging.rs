@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use forms::clock::Timestamp;
 use forms::domain::form::filter::FormFilter;
-use forms::domain::form::{Form, Status};
-use forms::domain::revision::Expected;
+use forms::domain::form::{Form, FormStatus};
+use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};
@@ -100,7 +100,7 @@ impl Scene {
                 let page =
                     store.list_submissions(ws, form, filter, *order, id, limit).await.unwrap().unwrap();
                 for row in &page.rows {
-                    assert!(row.deleted_at.is_none() && filter.takes(&row.answers), "{list:?}: {row:?}");
+                    assert!(row.deleted_at.is_none() && filter.matches(&row.answers), "{list:?}: {row:?}");
                 }
                 (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
@@ -116,7 +116,7 @@ impl Scene {
                 let row = |form: &Form| {
                     assert!(filter.matches(form), "{list:?}: {form:?}");
                     let name = form_name(form.id);
-                    Row { place: (filter.moment(form).millis() as u128) << 64 | name, name }
+                    Row { place: (filter.sort_key(form).millis() as u128) << 64 | name, name }
                 };
                 (rows.iter().take(limit).map(|(form, _)| row(form)).collect(), rows.len() > limit)
             }
@@ -171,7 +171,7 @@ impl Scene {
             List::Submissions(ones.clone(), Order::NewestFirst),
             List::Submissions(ones, Order::OldestFirst),
             List::SubmissionTrash,
-            List::Forms(FormFilter { status: Some(Status::Published), ..every.clone() }),
+            List::Forms(FormFilter { status: Some(FormStatus::Published), ..every.clone() }),
             List::Forms(FormFilter { trashed: true, ..every.clone() }),
             List::Forms(FormFilter { trashed: true, ..tea.clone() }),
             List::Forms(tea),
@@ -230,11 +230,11 @@ impl Scene {
         let place = random.below(own.len());
         let id = own[place];
         match random.below(8) {
-            0..2 => drop(store.trash_form(ws, id, Expected::Any, at(now)).await.unwrap()),
+            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()),
             // Out and in again at once.
             2..5 => {
                 let out = store.restore_form(ws, id, None, at(now));
-                let again = store.trash_form(ws, id, Expected::Any, at(now));
+                let again = store.trash_form(ws, id, ExpectedRevision::Any, at(now));
                 let (out, again) = tokio::join!(out, again);
                 drop((out.unwrap(), again.unwrap()));
             }
@@ -244,7 +244,7 @@ impl Scene {
                 self.update(id, text).await;
             }
             _ => {
-                let step = store.purge_form(ws, id, Expected::Any).await.unwrap();
+                let step = store.purge_form(ws, id, ExpectedRevision::Any).await.unwrap();
                 assert!(matches!(step, Step::Done(())), "{step:?}");
                 self.gone.lock().unwrap().insert(form_name(id));
                 own[place] = make(store, 1, 2 * FIRST_FORM + now as u64, now).await;
@@ -266,8 +266,14 @@ impl Scene {
     }
 
     async fn update(&self, form: FormId, text: &str) {
-        let updated =
-            update_form(&*self.store, workspace(1), form, change(text), Expected::Any, at(self.now()));
+        let updated = update_form(
+            &*self.store,
+            workspace(1),
+            form,
+            change(text),
+            ExpectedRevision::Any,
+            at(self.now()),
+        );
         drop(updated.await);
     }
 }
@@ -293,7 +299,7 @@ async fn many_forms(store: &dyn Store) -> [Vec<FormId>; 2] {
         let id = make(store, 1, FIRST_FORM + number as u64, 100 + number as i64).await;
         if number / 2 % 2 == 0 {
             let edit = change(r#"{"title":"Tea","status":"published"}"#);
-            update_form(store, workspace(1), id, edit, Expected::Any, at(200)).await;
+            update_form(store, workspace(1), id, edit, ExpectedRevision::Any, at(200)).await;
         }
         if number / 4 % 2 == 0 {
             trash(store, id, 300 + number as i64).await;

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use forms::domain::submission::Submission;
-use forms::domain::submission::edit::Edit;
+use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::store::{CheckedEdit, Step};
 
@@ -55,7 +55,7 @@ pub(super) async fn a_search_finds_answers_as_they_were_edited(bench: &impl Benc
     let store = bench.open();
     let form = published(&*store, 11).await;
     let ids = submit_together(&store, form, 12, 0).await;
-    let edit = Edit { answers: r#"{"q1":"mended"}"#.into(), metadata: None };
+    let edit = EditedContent { answers: r#"{"q1":"mended"}"#.into(), metadata: None };
     let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
     let edited = store.edit_submission(workspace(1), checked, at(0)).await.unwrap();
     assert!(matches!(edited, Step::Done(_)), "{edited:?}");

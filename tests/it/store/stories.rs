@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forms::domain::form::admission::Refusal;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
-use forms::domain::submission::{Edited, Submission, SubmissionStatus};
+use forms::domain::submission::{EditInfo, Submission, SubmissionStatus};
 use forms::id::{FormId, SubmissionId};
 use forms::store::{Step, Store};
 
@@ -78,7 +78,7 @@ fn agrees(model: &mut Model, form: FormId, deed: Deed, outcome: &Outcome, millis
             replaced.push(known.answers.to_string());
             known.answers = text.into();
             known.metadata = Some(r#"{"by":"hand"}"#.into());
-            known.edited = Some(Edited { at: at(millis), count: seen + 1 });
+            known.edited = Some(EditInfo { at: at(millis), count: seen + 1 });
         }
         Deed::Remove(_) if is_live => known.deleted_at = Some(at(millis)),
         Deed::PutBack(_) if is_live => return matches!(outcome, Outcome::NotInTrash),

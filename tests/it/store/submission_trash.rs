@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use forms::domain::form::admission::{Refusal, Shut};
-use forms::domain::revision::Expected;
+use forms::domain::form::admission::{AcceptingReason, Refusal};
+use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::Submission;
 use forms::id::{FormId, SubmissionId};
 use forms::store::{NewSubmission, Operation, Step, Store};
@@ -20,7 +20,8 @@ pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench
     let id = ids[0];
     let before = found(&*store, form, id).await.unwrap();
     assert!(matches!(put_back(&*store, form, id, 2).await, Step::Refused(Refusal::NotInTrash)));
-    let elsewhere = store.trash_submission(workspace(2), form, id, Expected::Any, at(2)).await.unwrap();
+    let elsewhere =
+        store.trash_submission(workspace(2), form, id, ExpectedRevision::Any, at(2)).await.unwrap();
     assert!(matches!(elsewhere, Step::Missing));
     assert!(matches!(remove(&*store, form, id, 3).await, Step::Done(())));
     assert!(matches!(remove(&*store, form, id, 4).await, Step::Missing));
@@ -66,7 +67,7 @@ pub(super) async fn a_purged_submission_is_gone_for_good(bench: &impl Bench) {
         assert!(matches!(edit(&*store, form, ids[1], edits, "{}", 1).await, Step::Done(_)));
     }
     assert!(matches!(remove(&*store, form, ids[2], 2).await, Step::Done(())));
-    let elsewhere = store.purge_submission(workspace(2), form, ids[1], Expected::Any).await.unwrap();
+    let elsewhere = store.purge_submission(workspace(2), form, ids[1], ExpectedRevision::Any).await.unwrap();
     assert!(matches!(elsewhere, Step::Missing));
     for id in &ids[..3] {
         assert!(matches!(erase(&*store, form, *id).await, Step::Done(())));
@@ -189,7 +190,7 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
     let store = bench.open();
     let form = published(&*store, 11).await;
     let limited = change(&format!(r#"{{"settings":{{"max_responses":{SEATS}}}}}"#));
-    update_form(&*store, workspace(1), form, limited, Expected::Any, at(1)).await;
+    update_form(&*store, workspace(1), form, limited, ExpectedRevision::Any, at(1)).await;
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..64 {
         let store = Arc::clone(&store);
@@ -199,7 +200,9 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
                 let new = NewSubmission { checked_revision: 3, ..answers(form, "{}") };
                 match store.accept_submission(workspace(1), new, at(2)).await.unwrap() {
                     Step::Done(id) => mine.push(id),
-                    Step::Refused(Refusal::Shut { why: Shut::Full, .. }) => refused += 1,
+                    Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
+                        refused += 1
+                    }
                     other => panic!("{other:?}"),
                 }
                 if let Some(id) = mine.first().copied().filter(|_| (number + round) % 3 > 0) {
@@ -207,7 +210,9 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
                     assert!(matches!(removed, Step::Done(()) | Step::Missing), "{removed:?}");
                     match put_back(&*store, form, id, 4).await {
                         Step::Done(_) => {}
-                        Step::Refused(Refusal::Shut { why: Shut::Full, .. }) => refused += 1,
+                        Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
+                            refused += 1
+                        }
                         other => panic!("{other:?}"),
                     }
                 }
@@ -319,7 +324,7 @@ pub(super) async fn trashed_submissions_are_swept_by_the_time_of_deletion(bench:
         assert!(matches!(put_back(&*store, form, ids[30], 90).await, Step::Missing));
     }
     // What is swept of a form that is gone is no more than a note.
-    let purged = store.purge_form(workspace(1), forms[0], Expected::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1), forms[0], ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, Step::Done(())));
     let gone = async {
         while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck) {

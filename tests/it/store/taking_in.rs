@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forms::domain::form::admission::{Refusal, Shut};
-use forms::domain::revision::Expected;
+use forms::domain::form::admission::{AcceptingReason, Refusal};
+use forms::domain::revision::ExpectedRevision;
 use forms::store::{NewForm, NewSubmission, Operation, Step};
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -92,7 +92,7 @@ pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl 
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::Shut { why: Shut::Draft, .. })));
+    assert!(matches!(refused, Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Draft, .. })));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, Step::Missing));
     assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
@@ -103,7 +103,7 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let limited = change(r#"{"settings":{"max_responses":40}}"#);
-    update_form(&*store, workspace(1), form, limited, Expected::Any, at(1)).await;
+    update_form(&*store, workspace(1), form, limited, ExpectedRevision::Any, at(1)).await;
     let send = |number: u128| NewSubmission {
         checked_revision: 3,
         retry: retry(Operation::CreateSubmission(form), number, 5),
@@ -119,7 +119,10 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     assert_eq!(
         steps
             .iter()
-            .filter(|step| matches!(step, Step::Refused(Refusal::Shut { why: Shut::Full, .. })))
+            .filter(|step| matches!(
+                step,
+                Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })
+            ))
             .count(),
         24
     );
@@ -127,7 +130,7 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     drop(store);
     let store = bench.open();
     let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
-    assert!(matches!(one_more, Step::Refused(Refusal::Shut { why: Shut::Full, .. })));
+    assert!(matches!(one_more, Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
     // Who was let in before is told so again, full or not.
     let mut replayed = 0;

@@ -1,7 +1,7 @@
 //! The store as a whole: its first workspace, its keys, the borders between workspaces, its end.
 
 use forms::domain::form::filter::FormFilter;
-use forms::domain::revision::Expected;
+use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
 use forms::store::{Health, Step};
@@ -64,10 +64,14 @@ pub(super) async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Ben
     let other = workspace(2);
     assert!(store.find_form(other, form).await.unwrap().is_none());
     assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
-    let edit = update_form(&*store, other, form, change(r#"{"title":"x"}"#), Expected::Any, at(0)).await;
+    let edit =
+        update_form(&*store, other, form, change(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0)).await;
     assert!(matches!(edit, Step::Missing));
-    assert!(matches!(store.trash_form(other, form, Expected::Any, at(0)).await.unwrap(), Step::Missing));
-    assert!(matches!(store.purge_form(other, form, Expected::Any).await.unwrap(), Step::Missing));
+    assert!(matches!(
+        store.trash_form(other, form, ExpectedRevision::Any, at(0)).await.unwrap(),
+        Step::Missing
+    ));
+    assert!(matches!(store.purge_form(other, form, ExpectedRevision::Any).await.unwrap(), Step::Missing));
     let sent = store.accept_submission(other, answers(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, Step::Missing));
     assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);

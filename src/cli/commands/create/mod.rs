@@ -141,7 +141,7 @@ impl Create {
 
     async fn of_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
-        let documents = document::read(file, &Limits::BOUNDLESS)?;
+        let documents = document::read(file, &Limits::UNLIMITED)?;
         if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {
             let message =
                 format!("--title and --slug are for one form, and the file has {}", documents.len());
@@ -274,7 +274,7 @@ impl Create {
 /// # Errors
 /// With all that is wrong with it.
 fn definition(form: &Value) -> Result<Definition, CliError> {
-    Definition::read(form, &Limits::BOUNDLESS)
+    Definition::read(form, &Limits::UNLIMITED)
         .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))
 }
 

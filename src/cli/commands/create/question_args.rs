@@ -1,22 +1,23 @@
 //! Questions in a few words: `-Q 'single_choice:Colour:red,green'`, and what the wizard asks.
 
 use crate::domain::json::Value;
-use crate::domain::question::Kind;
+use crate::domain::question::QuestionKind;
 
 /// What a question of this type must have besides its title: of every type these are lists.
 pub(super) fn lists(kind: &str) -> Vec<String> {
-    Kind::bare(kind).map(|(_, lists)| lists).unwrap_or_default()
+    QuestionKind::without_settings(kind).map(|(_, lists)| lists).unwrap_or_default()
 }
 
 /// Whether a question of this type takes an answer.
 pub(super) fn takes_answer(kind: &str) -> bool {
-    Kind::bare(kind).is_some_and(|(kind, _)| kind.rules().takes_answer())
+    QuestionKind::without_settings(kind).is_some_and(|(kind, _)| kind.rules().takes_answer())
 }
 
 /// The types a person may choose from: what nobody sees is of use only with a file.
 pub(super) fn kinds() -> Vec<&'static str> {
-    let is_shown = |name: &&str| Kind::bare(name).is_some_and(|(kind, _)| kind.rules().is_shown());
-    Kind::NAMES.into_iter().filter(is_shown).collect()
+    let is_shown =
+        |name: &&str| QuestionKind::without_settings(name).is_some_and(|(kind, _)| kind.rules().is_shown());
+    QuestionKind::NAMES.into_iter().filter(is_shown).collect()
 }
 
 /// The question with the items of its lists, each list in text with commas between.
@@ -62,20 +63,20 @@ pub(super) fn asks_something(form: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{kinds, lists, parse};
-    use crate::domain::question::{Kind, QuestionDraft};
+    use crate::domain::question::{QuestionDraft, QuestionKind};
     use crate::domain::validation::budget::Budget;
     use crate::domain::validation::limits::Limits;
 
     #[test]
     fn every_kind_can_be_made_in_a_few_words() {
-        for kind in Kind::NAMES {
+        for kind in QuestionKind::NAMES {
             let question = parse(&format!("{kind}:Title{}", ":a,b".repeat(lists(kind).len()))).unwrap();
             let mut violations = Vec::new();
             QuestionDraft::read(&question, "", 0, &mut Budget::new(&Limits::default()), &mut violations)
                 .unwrap();
             assert!(violations.is_empty(), "{violations:?}");
         }
-        let hidden: Vec<_> = Kind::NAMES.into_iter().filter(|kind| !kinds().contains(kind)).collect();
+        let hidden: Vec<_> = QuestionKind::NAMES.into_iter().filter(|kind| !kinds().contains(kind)).collect();
         assert_eq!(hidden, ["hidden"]);
         assert_eq!(lists("matrix"), ["rows", "columns"]);
     }

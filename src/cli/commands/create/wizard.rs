@@ -76,7 +76,7 @@ impl Wizard<'_> {
 
     /// Whether the form is valid so far; says what is wrong if not.
     fn is_valid(&self, form: &Value) -> bool {
-        let violations = Definition::read(form, &Limits::BOUNDLESS).err().unwrap_or_default();
+        let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
         let say =
             |violation: &Violation| self.session.output.say(&format!("{}; try again", violation.message));
         violations.iter().for_each(say);

@@ -4,7 +4,7 @@ use console::measure_text_width;
 
 use crate::cli::commands::edit::patch::same;
 use crate::domain::json::{Object, Value};
-use crate::domain::question::Kind;
+use crate::domain::question::QuestionKind;
 
 /// Columns that the paths are aligned in, unless one is longer.
 const MAX_PATH: usize = 27;
@@ -203,7 +203,7 @@ pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, Loss)> {
     let after = listed(after);
     let loss = |old: &Listed| {
         let id = id(&old.question)?;
-        let kind = Kind::bare(text(&old.question, "type"));
+        let kind = QuestionKind::without_settings(text(&old.question, "type"));
         if kind.is_some_and(|(kind, _)| !kind.rules().takes_answer()) {
             return None;
         }

@@ -265,7 +265,7 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
             Err(error) => astray.push(error),
         }
     }
-    let violations = Definition::read(&form, &Limits::BOUNDLESS).err().unwrap_or_default();
+    let violations = Definition::read(&form, &Limits::UNLIMITED).err().unwrap_or_default();
     if astray.is_empty() || violations.is_empty() {
         return CliError::together(astray).map(|()| form);
     }

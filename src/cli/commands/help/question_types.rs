@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::output::wrapped;
 use crate::domain::json::Value;
-use crate::domain::question::Kind;
+use crate::domain::question::QuestionKind;
 
 /// One type of questions.
 #[derive(Debug, Serialize)]
@@ -20,17 +20,17 @@ pub(super) struct QuestionType {
 
 /// All types.
 pub(super) fn all() -> impl Iterator<Item = QuestionType> {
-    Kind::NAMES.into_iter().filter_map(question_type)
+    QuestionKind::NAMES.into_iter().filter_map(question_type)
 }
 
 fn question_type(name: &'static str) -> Option<QuestionType> {
-    let kind = Kind::example(name)?;
+    let kind = QuestionKind::example(name)?;
     let rules = kind.rules();
     Some(QuestionType {
         name,
         answer: rules.expects(),
         example: rules.example(),
-        settings: Kind::settings(name),
+        settings: QuestionKind::settings(name),
     })
 }
 

@@ -112,7 +112,7 @@ fn conditions(question: &Value) -> Vec<String> {
     let words = |name: &str, begin: &str| {
         let written = question.get(name)?;
         let condition = known.as_ref().and_then(|known| known.conditions().find(|(other, _)| *other == name));
-        let words = condition.map_or_else(|| written.to_string(), |(_, condition)| condition.words());
+        let words = condition.map_or_else(|| written.to_string(), |(_, condition)| condition.describe());
         Some(format!("{begin} if {}", visible(&words)))
     };
     [words("show_if", "shown"), words("required_if", "required")].into_iter().flatten().collect()

@@ -185,7 +185,7 @@ fn answer(argument: &Path) -> Option<String> {
 
 fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.warn_of_terminal(path);
-    let documents = document::read(path, &Limits::BOUNDLESS)?;
+    let documents = document::read(path, &Limits::UNLIMITED)?;
     let warnings = documents.iter().flat_map(Document::over_default_limits);
     warnings.for_each(|warning| session.output.warn(&warning));
     Ok(documents)

@@ -63,7 +63,7 @@ impl Document {
 
     /// The form, once it was found fit.
     pub fn definition(&self) -> Option<Definition> {
-        Definition::read(&self.value, &Limits::BOUNDLESS).ok()
+        Definition::read(&self.value, &Limits::UNLIMITED).ok()
     }
 
     /// The definition, without what only the file has.

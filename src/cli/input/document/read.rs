@@ -58,7 +58,7 @@ pub fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document
 /// # Errors
 /// With every problem of the text, if one of its forms is unfit or it holds none.
 pub fn read_edited(file: &str, text: &str, base: &Value) -> Result<Vec<Document>, CliError> {
-    read_forms(file, text, &Limits::BOUNDLESS, Some(base))
+    read_forms(file, text, &Limits::UNLIMITED, Some(base))
 }
 
 fn read_forms(

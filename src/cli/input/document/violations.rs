@@ -8,7 +8,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::wrapped;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
-use crate::domain::validation::violation::{MOST_VIOLATIONS, Rule, Violation};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation};
 
 /// Characters that a line of names has, so that it fits into 80 columns with its frame.
 const LIST_WIDTH: usize = 68;
@@ -18,7 +18,7 @@ const LIST_WIDTH: usize = 68;
 /// A missing member is left out where a misspelt one explains it.
 pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
     // The time to draw one grows with the file: of those that nobody will see only the number counts.
-    let (shown, others) = violations.split_at(violations.len().min(MOST_VIOLATIONS));
+    let (shown, others) = violations.split_at(violations.len().min(MAX_VIOLATIONS));
     let told = shown.iter().filter(|violation| !is_explained(violation, shown));
     let drawn = told.map(|violation| Finding {
         mark: mark(document, violation),

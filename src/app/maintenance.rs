@@ -1,12 +1,12 @@
 //! Hourly maintenance.
 
 use super::App;
-use crate::domain::trash::{ClockRecord, horizon};
+use crate::domain::trash::{ClockRecord, cutoff};
 use crate::store::StoreError;
 
 /// The outcome of a round of maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Maintained {
+pub enum MaintenanceOutcome {
     /// Number of forms and submissions erased.
     Erased(usize),
     /// The clock has jumped ahead: nothing is erased for `millis` milliseconds of uptime.
@@ -16,18 +16,18 @@ pub enum Maintained {
 impl App {
     /// Does what is due: at a start, and every hour from then on. Erases expired idempotency keys, and empties the trash of
     /// what has lain there for more than `days`, unless the clock has jumped.
-    pub async fn maintain(&self, days: u32) -> Result<Maintained, StoreError> {
+    pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
         self.store.put_clock_record(record).await?;
         match record.wait_millis {
-            0 => self.empty_trash(days).await.map(Maintained::Erased),
-            millis => Ok(Maintained::Waiting { millis }),
+            0 => self.empty_trash(days).await.map(MaintenanceOutcome::Erased),
+            millis => Ok(MaintenanceOutcome::Waiting { millis }),
         }
     }
 
     /// Erases the forms and the submissions that have lain in the trash for more than `days`: how many.
     pub async fn empty_trash(&self, days: u32) -> Result<usize, StoreError> {
-        self.store.empty_trash(horizon(self.now(), days)).await
+        self.store.empty_trash(cutoff(self.now(), days)).await
     }
 }

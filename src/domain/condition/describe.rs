@@ -1,62 +1,62 @@
 //! A condition in words: `score is 2 or less and colour is red or blue`.
 
-use crate::domain::condition::{About, Clause, Clauses, Condition, Test};
+use crate::domain::condition::{Clause, Clauses, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
 
 impl Condition {
     /// What must hold, as a person says it, with questions by their ids.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         all(&self.all).0
     }
 }
 
-/// What is said, and whether it needs brackets to stand beside something else.
-type Said = (String, bool);
+/// What is phrases, and whether it needs brackets to stand beside something else.
+type Phrase = (String, bool);
 
-fn all(clauses: &Clauses) -> Said {
+fn all(clauses: &Clauses) -> Phrase {
     join(clauses.iter().map(clause).collect(), " and ")
 }
 
-fn clause(clause: &Clause) -> Said {
+fn clause(clause: &Clause) -> Phrase {
     match clause {
         Clause::All(conditions) => join(conditions.iter().map(all).collect(), " and "),
         Clause::Any(conditions) => join(conditions.iter().map(all).collect(), " or "),
         Clause::Not(conditions) => (format!("not ({})", all(conditions).0), false),
-        Clause::Question(About { question, tests, .. }) => {
-            let tests = tests.iter().map(|test| (format!("{question} {}", test.words()), false));
+        Clause::Question(QuestionClause { question, tests, .. }) => {
+            let tests = tests.iter().map(|test| (format!("{question} {}", test.describe()), false));
             join(tests.collect(), " and ")
         }
     }
 }
 
-fn join(mut said: Vec<Said>, word: &str) -> Said {
-    if said.len() == 1 {
-        return said.remove(0);
+fn join(mut phrases: Vec<Phrase>, word: &str) -> Phrase {
+    if phrases.len() == 1 {
+        return phrases.remove(0);
     }
     let bracketed =
-        said.into_iter().map(|(text, is_several)| if is_several { format!("({text})") } else { text });
+        phrases.into_iter().map(|(text, is_several)| if is_several { format!("({text})") } else { text });
     (bracketed.collect::<Vec<_>>().join(word), true)
 }
 
 impl Test {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
-            Self::Eq(value) => format!("is {}", value.said()),
-            Self::Ne(value) => format!("is not {}", value.said()),
+            Self::Eq(value) => format!("is {}", value.display_text()),
+            Self::Ne(value) => format!("is not {}", value.display_text()),
             Self::Lt(value) => {
-                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, value.said())
+                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, value.display_text())
             }
             Self::Lte(value) => {
-                format!("is {} or {}", value.said(), if is_text(value) { "before" } else { "less" })
+                format!("is {} or {}", value.display_text(), if is_text(value) { "before" } else { "less" })
             }
             Self::Gt(value) => {
-                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, value.said())
+                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, value.display_text())
             }
             Self::Gte(value) => {
-                format!("is {} or {}", value.said(), if is_text(value) { "after" } else { "more" })
+                format!("is {} or {}", value.display_text(), if is_text(value) { "after" } else { "more" })
             }
             Self::In(values) => format!("is {}", one_of(values)),
-            Self::Includes(value) => format!("includes {}", value.said()),
+            Self::Includes(value) => format!("includes {}", value.display_text()),
             Self::Matches(pattern) => format!("matches {}", pattern.text()),
             Self::Answered(true) => "is answered".to_owned(),
             Self::Answered(false) => "is not answered".to_owned(),
@@ -70,10 +70,10 @@ fn is_text(value: &Value) -> bool {
 }
 
 fn one_of(values: &[Value]) -> String {
-    let said: Vec<_> = values.iter().map(Value::said).collect();
-    match &said[..] {
+    let phrases: Vec<_> = values.iter().map(Value::display_text).collect();
+    match &phrases[..] {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        said => said.concat(),
+        phrases => phrases.concat(),
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
             let mut fields = Fields::open(&question, "", "here".to_owned(), &mut violations).unwrap();
             let condition =
                 Condition::read(&mut fields, "show_if", &mut Budget::new(&Limits::default())).unwrap();
-            assert_eq!(condition.words(), expected);
+            assert_eq!(condition.describe(), expected);
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::submissions::{is_costly, submission_id, unreadable};
-use super::{App, AppError, Attempt, Current, ListPage, What, require, settled};
+use super::submissions::{body_error, is_costly, submission_id};
+use super::{App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, require_scope};
 use crate::domain::form::Version;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::settings::UnknownAnswers;
-use crate::domain::revision::Expected;
-use crate::domain::submission::edit::{Edit, Patch};
-use crate::domain::submission::{Replaced, Submission};
+use crate::domain::revision::ExpectedRevision;
+use crate::domain::submission::edit::{EditedContent, SubmissionPatch};
+use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
 use crate::store::{CheckedEdit, Operation, Step};
@@ -27,17 +27,17 @@ impl App {
         form: &str,
         id: &str,
         body: &str,
-        expected: &Expected,
+        expected: &ExpectedRevision,
     ) -> Result<(Submission, Vec<String>), AppError> {
-        require(caller, Scope::Write)?;
+        require_scope(caller, Scope::Write)?;
         let current = self.current(caller, form).await?;
         let submission = submission_id(id)?;
-        let patch = Patch::read(body).map_err(unreadable)?;
+        let patch = SubmissionPatch::read(body).map_err(body_error)?;
         let _permit = self.submission_edits.acquire(submission).await;
         for _ in 0..TRIES {
             let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
             if !matches!(step, Step::Recheck) {
-                let (edited, _) = settled(step, What::Submission(id.to_owned()))?;
+                let (edited, _) = into_result(step, Resource::Submission(id.to_owned()))?;
                 return Ok(edited);
             }
         }
@@ -50,8 +50,8 @@ impl App {
         caller: &Caller,
         current: &Current,
         submission: SubmissionId,
-        mut patch: Patch,
-        expected: &Expected,
+        mut patch: SubmissionPatch,
+        expected: &ExpectedRevision,
     ) -> Result<Step<(Submission, Vec<String>)>, AppError> {
         let (form, workspace) = (current.form.id, current.form.workspace);
         let found = self.store.find_submission(workspace, form, submission).await?;
@@ -61,7 +61,7 @@ impl App {
         }
         let version = self.version(workspace, form, found.form_version).await?;
         let dropped = match current.form.settings.unknown_answers() {
-            UnknownAnswers::Drop => patch.sort_out(&version),
+            UnknownAnswers::Drop => patch.split_unknown(&version),
             UnknownAnswers::Reject => Vec::new(),
         };
         let edit = self.merged(caller, &patch, &found, version).await?;
@@ -75,10 +75,10 @@ impl App {
     async fn merged(
         &self,
         caller: &Caller,
-        patch: &Patch,
+        patch: &SubmissionPatch,
         submission: &Submission,
         version: Arc<Version>,
-    ) -> Result<Option<Edit>, AppError> {
+    ) -> Result<Option<EditedContent>, AppError> {
         let refused = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
         if !patch.has_answers() || !is_costly(&version, submission.size() + patch.size()) {
             return patch.apply(submission, &version, &self.limits).map_err(refused);
@@ -95,10 +95,10 @@ impl App {
         id: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<Replaced>, AppError> {
-        require(caller, Scope::Read)?;
-        let (form, submission) = self.named(caller, form, id).await?;
-        let missing = || AppError::NotFound(What::Submission(id.to_owned()));
+    ) -> Result<ListPage<ReplacedState>, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let (form, submission) = self.resolve_submission(caller, form, id).await?;
+        let missing = || AppError::NotFound(Resource::Submission(id.to_owned()));
         let cursors = self.cursors(format!("history {} {form} {submission}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
@@ -116,17 +116,17 @@ impl App {
         form: &str,
         id: &str,
         purge: bool,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<(), AppError> {
-        require(caller, if purge { Scope::Admin } else { Scope::Write })?;
-        let (form, submission) = self.named(caller, form, id).await?;
+        require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
+        let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let step = if purge {
             self.store.purge_submission(caller.workspace, form, submission, expected).await?
         } else {
             let now = self.now();
             self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
         };
-        settled(step, What::Submission(id.to_owned())).map(drop)
+        into_result(step, Resource::Submission(id.to_owned())).map(drop)
     }
 
     /// Takes a submission out of the trash again. True if an earlier attempt had done it.
@@ -135,18 +135,23 @@ impl App {
         caller: &Caller,
         form: &str,
         id: &str,
-        attempt: Attempt<'_>,
+        request: IdempotentRequest<'_>,
     ) -> Result<(Submission, bool), AppError> {
-        require(caller, Scope::Write)?;
-        let (form, submission) = self.named(caller, form, id).await?;
-        let retry = attempt.retry(caller, Operation::RestoreSubmission(form, submission));
+        require_scope(caller, Scope::Write)?;
+        let (form, submission) = self.resolve_submission(caller, form, id).await?;
+        let retry = request.idempotency_key(caller, Operation::RestoreSubmission(form, submission));
         let now = self.now();
         let step = self.store.restore_submission(caller.workspace, form, submission, retry, now).await?;
-        settled(step, What::Submission(id.to_owned()))
+        into_result(step, Resource::Submission(id.to_owned()))
     }
 
     /// The form and the submission that `form` and `id` name; the form is there, outside the trash.
-    async fn named(&self, caller: &Caller, form: &str, id: &str) -> Result<(FormId, SubmissionId), AppError> {
+    async fn resolve_submission(
+        &self,
+        caller: &Caller,
+        form: &str,
+        id: &str,
+    ) -> Result<(FormId, SubmissionId), AppError> {
         Ok((self.form(caller, form).await?.id, submission_id(id)?))
     }
 }

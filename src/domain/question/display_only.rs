@@ -1,0 +1,32 @@
+//! `statement` and `page`: displayed between questions, without an answer.
+
+use crate::clock::Timestamp;
+use crate::domain::json::Value;
+use crate::domain::question::{AnswerError, Rules};
+use crate::domain::validation::violation::Rule;
+
+/// Rules of `statement` and `page`, which accept no answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DisplayOnly;
+
+impl Rules for DisplayOnly {
+    fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+        vec![AnswerError::new(Rule::NotAnswerable, "This is only shown and takes no answer")]
+    }
+
+    fn schema(&self) -> Value {
+        false.into()
+    }
+
+    fn example(&self) -> Value {
+        Value::Null
+    }
+
+    fn expects(&self) -> String {
+        "no answer".to_owned()
+    }
+
+    fn takes_answer(&self) -> bool {
+        false
+    }
+}
