@@ -9,7 +9,7 @@ pub mod sled;
 mod step;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::lock::is_held_by_the_dead;
+pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
 pub use step::{

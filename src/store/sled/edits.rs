@@ -55,7 +55,7 @@ impl SledStore {
         limit: usize,
     ) -> Result<Page<Replaced>, StoreError> {
         let range = layout::history(form, submission, before);
-        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let replaced = rows.iter().map(|(key, body)| {
             let (replaced_at, state) = entry::read_since(body)?;
             let Submission { answers, metadata, .. } = state.of(form, submission)?;

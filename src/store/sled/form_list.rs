@@ -156,12 +156,12 @@ mod tests {
     use crate::domain::revision::Expected;
     use crate::domain::validation::limits::Limits;
     use crate::secret::SystemRandomness;
-    use crate::store::sled::engine::options::Options;
+    use crate::store::sled::engine::options::EngineOptions;
     use crate::store::{Forms, NewForm};
 
     fn open(folder: &Path, limits: PoolLimits) -> SledStore {
         let (pool, random) = (CpuPool::new(limits), Arc::new(SystemRandomness::new()));
-        SledStore::open(folder, Options::default(), pool, random, Arc::new(|_| ())).unwrap()
+        SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
     }
 
     async fn insert(store: &SledStore, ws: WorkspaceId, id: FormId, now: Timestamp) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, made, missing_version};
 use super::{SledStore, idempotency, layout, slugs, versions};
@@ -23,7 +23,10 @@ impl SledStore {
             let due = layout::trashed_forms(workspace, before);
             for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, horizon)).await?
+                if self
+                    .engine
+                    .write_as(WriteKind::Reclaim, move |tx| expire(tx, workspace, form, horizon))
+                    .await?
                 {
                     self.go_on_purging(form);
                     erased += 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::form_list::FormSearch;
 use super::layout;
@@ -23,7 +23,7 @@ impl Forms for SledStore {
     async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError> {
         let NewForm { form, version, retry } = new;
         let version = layout::to_json(&version)?;
-        let kind = Kind::of(version.len());
+        let kind = WriteKind::for_size(version.len());
         let rows = Rows { head: layout::to_json(&form)?, version: Some(version), retired: None };
         let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
         self.engine.write_as(kind, work).await
@@ -72,7 +72,9 @@ impl Forms for SledStore {
         }
         // A purge takes a form out of sight before its questions go.
         match self.live_form(workspace, form)? {
-            Some(live) if number <= live.version => self.engine.noting(Err(missing_version(form, number))),
+            Some(live) if number <= live.version => {
+                self.engine.track_damage(Err(missing_version(form, number)))
+            }
             _ => Ok(None),
         }
     }
@@ -105,7 +107,7 @@ impl Forms for SledStore {
             version: update.version.as_ref().map(layout::to_json).transpose()?,
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
-        let kind = Kind::of(rows.version.as_ref().map_or(0, Vec::len));
+        let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
         let work = move |tx: &mut Tx<'_>| replace(tx, workspace, update.seen_revision, &update.form, rows);
         self.engine.write_as(kind, work).await
     }
@@ -118,7 +120,7 @@ impl Forms for SledStore {
         now: Timestamp,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| form_trash::put_in(tx, workspace, form, &expected, now);
-        self.engine.write_as(Kind::Freeing, work).await
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn restore_form(
@@ -138,7 +140,7 @@ impl Forms for SledStore {
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
-        let begun = self.engine.write_as(Kind::Freeing, work).await?;
+        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
         if matches!(begun, Step::Done(())) {
             self.go_on_purging(form);
         }

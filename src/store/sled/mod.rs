@@ -33,8 +33,8 @@ use async_trait::async_trait;
 use self::decoded::{Changes, DecodedRows};
 use self::engine::Engine;
 use self::engine::job::Progress;
-use self::engine::operation::Kind;
-use self::engine::options::{OpenError, Options, Report};
+use self::engine::operation::WriteKind;
+use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::tx::{Direction, Tx};
 use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
 use crate::clock::Timestamp;
@@ -69,17 +69,17 @@ impl SledStore {
     /// As [`Engine::open_path`]; also if what it holds cannot be read.
     pub fn open(
         path: &Path,
-        options: Options,
+        options: EngineOptions,
         pool: CpuPool,
         random: Arc<dyn Random>,
-        report: Report,
+        report: EventSink,
     ) -> Result<Self, OpenError> {
         let changes = Changes::default();
         let (forms, keys) = (Arc::new(DecodedRows::new(&changes)), Arc::new(DecodedRows::new(&changes)));
-        let options = Options {
-            check: Arc::new(start::check),
+        let options = EngineOptions {
+            startup_check: Arc::new(start::check),
             recount: Arc::new(recount::recount),
-            changed: Arc::new(move |key| {
+            on_change: Arc::new(move |key| {
                 if key.is_none_or(layout::is_decoded) {
                     changes.count();
                 }
@@ -123,7 +123,7 @@ impl SledStore {
     }
 
     /// Writes one row.
-    async fn put(&self, kind: Kind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
+    async fn put(&self, kind: WriteKind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
         let work = move |tx: &mut Tx<'_>| {
             tx.put(key, body);
             Ok(())
@@ -162,7 +162,7 @@ impl Upkeep for SledStore {
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
         let missing = || StoreError::Missing("the signing key".to_owned());
-        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
+        let body = self.engine.track_damage(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
         body.try_into().map_err(|_length| layout::undecodable("the signing key"))
     }
 
@@ -171,7 +171,7 @@ impl Upkeep for SledStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
-        self.put(Kind::Freeing, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
+        self.put(WriteKind::Reclaim, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
     async fn empty_trash(&self, horizon: Timestamp) -> Result<usize, StoreError> {

@@ -144,7 +144,7 @@ impl Search {
         };
         while !self.is_done() {
             let runs = self.runs_at_once();
-            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, SLICE_BYTES)?;
+            let (found, cut) = engine.scan_page(range.clone(), self.direction, runs, SLICE_BYTES)?;
             let count = found.len();
             for (key, run) in found {
                 self.take(&run, engine)?;

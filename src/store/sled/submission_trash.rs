@@ -1,7 +1,7 @@
 //! Submissions on their way into the trash, out of it, and for good out of the store.
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::entry::{self, Entry};
 use super::forms::find_live;
@@ -25,7 +25,7 @@ impl SledStore {
         limit: usize,
     ) -> Result<SubmissionRows, StoreError> {
         let range = layout::trashed_submissions(form, before);
-        let (found, cut) = self.engine.scan_within(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+        let (found, cut) = self.engine.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
         let more = found.len() > limit || cut;
         let rows = found.iter().take(limit).map(|(key, body)| trashed(key, body));
         let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
@@ -40,7 +40,7 @@ impl SledStore {
             if due.is_empty() {
                 return Ok(erased);
             }
-            let gone = self.engine.write_as(Kind::Freeing, move |tx| sweep(tx, due)).await?;
+            let gone = self.engine.write_as(WriteKind::Reclaim, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
             for submission in gone.iter().filter(|submission| submission.edits() > 0) {
                 self.go_on_forgetting(submission.form, submission.id);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::decoded::DecodedRows;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::entry::Entry;
 use super::layout;
@@ -143,7 +143,7 @@ impl Submissions for SledStore {
         checked: CheckedEdit,
         now: Timestamp,
     ) -> Result<Step<Submission>, StoreError> {
-        let kind = Kind::of(checked.edit.answers.len());
+        let kind = WriteKind::for_size(checked.edit.answers.len());
         let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
         self.engine.write_as(kind, work).await
     }
@@ -158,7 +158,7 @@ impl Submissions for SledStore {
     ) -> Result<Step<()>, StoreError> {
         let work =
             move |tx: &mut Tx<'_>| submission_trash::put_in(tx, workspace, form, submission, &expected, now);
-        self.engine.write_as(Kind::Freeing, work).await
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn restore_submission(
@@ -183,7 +183,7 @@ impl Submissions for SledStore {
         expected: Expected,
     ) -> Result<Step<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
-        let purged = self.engine.write_as(Kind::Freeing, work).await?;
+        let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
         if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
             self.go_on_forgetting(form, submission);
         }

@@ -10,9 +10,9 @@ use forms::domain::form::admission::MEMORY_MILLIS;
 use forms::domain::revision::Expected;
 use forms::domain::submission::edit::Edit;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
-use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::operation::WriteKind;
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
 use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
 use tokio::task::yield_now;
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn pieces_count_as_rows_of_a_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
-    let fill = engine.write_as(Kind::Alone, |tx| {
+    let fill = engine.write_as(WriteKind::Large, |tx| {
         (0..40).for_each(|number| tx.put(vec![b'S', number], vec![1; 3 * 4096]));
         (0..40).for_each(|number| tx.put(vec![b'T', number], vec![1; 4096]));
         Ok(())
@@ -46,13 +46,13 @@ async fn pieces_count_as_rows_of_a_slice() {
 }
 
 fn open_store(path: &Path, heard: &Heard) -> SledStore {
-    let options = Options { prove: false, ..options() };
+    let options = EngineOptions { verify_index: false, ..options() };
     SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
 }
 
 /// Flips a bit in the first submission of the index.
 fn damage_a_submission(path: &Path) {
-    let indexes = SledIndexes::at(path, 4 << 20).unwrap();
+    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
     let index = indexes.open("index").unwrap();
     let mut first = None;
     let visit = &mut |key: &[u8], cell: &[u8]| {
@@ -88,7 +88,7 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
         }
     };
     timeout(PATIENCE, over).await.expect("the purge comes to its end");
-    assert!(heard.events().contains(&Event::Rebuilt), "{:?}", heard.events());
+    assert!(heard.events().contains(&EngineEvent::Rebuilt), "{:?}", heard.events());
     let left = newest(&store, workspace(1), form, None, 10).await.unwrap();
     assert_eq!(left.rows, []);
 }

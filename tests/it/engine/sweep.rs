@@ -11,7 +11,7 @@ use forms::cpu_pool::CpuPool;
 use forms::domain::workspace::Workspace;
 use forms::id::{FormId, Random, SubmissionId};
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
 use forms::store::{Forms, Keys, Step, Upkeep};
 
@@ -83,7 +83,7 @@ impl Scene {
 }
 
 fn open_store(path: &Path, random: Arc<dyn Random>) -> SledStore {
-    let options = Options { prove: false, ..options() };
+    let options = EngineOptions { verify_index: false, ..options() };
     SledStore::open(path, options, CpuPool::default(), random, Heard::default().report()).unwrap()
 }
 

@@ -32,7 +32,7 @@ use forms::domain::validation::limits::Limits;
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{CheckedEdit, NewForm, NewSubmission, Operation, Retry, Step, Store, SubmissionRows};
 
 pub(crate) use form_edits::{current, update_form};
@@ -75,8 +75,13 @@ struct Sled(tempfile::TempDir);
 impl Bench for Sled {
     fn open(&self) -> Arc<dyn Store> {
         let random = Arc::new(Scrambled::new(1));
-        let store =
-            SledStore::open(self.0.path(), Options::default(), CpuPool::default(), random, Arc::new(|_| ()));
+        let store = SledStore::open(
+            self.0.path(),
+            EngineOptions::default(),
+            CpuPool::default(),
+            random,
+            Arc::new(|_| ()),
+        );
         Arc::new(store.unwrap())
     }
 
