@@ -20,7 +20,7 @@ use forms::id::{FormId, Random, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Forms, Keys, Submissions, Upkeep};
+use forms::store::{Forms, Keys, Maintenance, Submissions};
 
 use self::common::fill::{Form, expect, member, published, published_form};
 use self::common::load::{Load, Until};

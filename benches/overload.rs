@@ -28,7 +28,7 @@ use forms::domain::workspace::ApiKey;
 use forms::secret::{KeyText, SystemRandomness};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Keys, Upkeep};
+use forms::store::{Keys, Maintenance};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;

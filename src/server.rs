@@ -25,7 +25,7 @@ use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
-use crate::store::{Health, Keys, OpenError, Store, StoreError, Upkeep, is_held_by_ended_process};
+use crate::store::{Health, Keys, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]

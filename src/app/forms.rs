@@ -14,7 +14,9 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormRows, FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
+use crate::store::{
+    FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
+};
 
 /// Which part of which list of forms.
 #[derive(Debug, Clone)]
@@ -73,11 +75,11 @@ impl App {
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require(caller, Scope::Write)?;
         let (mut form, mut version, written) = self.draft(caller, attempt.body).await?;
-        let retry = attempt.retry(caller, Operation::CreateForm);
+        let retry = attempt.retry(caller, IdempotentOperation::CreateForm);
         for _ in 0..TRIES {
-            let new = NewForm { form: form.clone(), version: written.clone(), retry };
+            let new = NewForm { form: form.clone(), version: written.clone(), idempotency_key: retry };
             let step = self.store.insert_form(new).await?;
-            if matches!(step, Step::Recheck) {
+            if matches!(step, StepResult::Recheck) {
                 // The id is taken, one chance in a billion billion.
                 form.id = FormId::draw(self.random());
                 continue;
@@ -199,11 +201,11 @@ impl App {
                 Some((_, None)) | None => self.written_version(&current.form).await?,
             };
             let step = match edited {
-                None => Step::Done(current.form),
-                Some((edited, _)) if dry_run => Step::Done(self.try_edit(&current.form, edited).await?),
+                None => StepResult::Done(current.form),
+                Some((edited, _)) if dry_run => StepResult::Done(self.try_edit(&current.form, edited).await?),
                 Some(edited) => self.replace_form(&current.form, edited).await?,
             };
-            if !matches!(step, Step::Recheck) {
+            if !matches!(step, StepResult::Recheck) {
                 let (form, _) = settled(step, What::Form(form.to_owned()))?;
                 return self.view(form, version).await;
             }
@@ -242,13 +244,17 @@ impl App {
     }
 
     /// Stores what an edit makes of a form, unless the form has changed since.
-    async fn replace_form(&self, current: &Form, edited: WrittenEdit) -> Result<Step<Arc<Form>>, AppError> {
+    async fn replace_form(
+        &self,
+        current: &Form,
+        edited: WrittenEdit,
+    ) -> Result<StepResult<Arc<Form>>, AppError> {
         let (EditedForm { form, version, retired }, written) = edited;
         let text_bytes = written.as_ref().map_or(0, |written| written.questions.get().len());
         let update =
             FormUpdate { seen_revision: current.revision, form: form.clone(), version: written, retired };
         let step = self.store.replace_form(form.workspace, update).await?;
-        if let (Step::Done(()), Some(version)) = (&step, version) {
+        if let (StepResult::Done(()), Some(version)) = (&step, version) {
             self.cache_version(form.id, Arc::new(version), text_bytes);
         }
         Ok(step.map(|()| Arc::new(form)))
@@ -290,7 +296,7 @@ impl App {
     ) -> Result<(FormView, Timestamp, bool), AppError> {
         require(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
-        let retry = attempt.retry(caller, Operation::RestoreForm(id));
+        let retry = attempt.retry(caller, IdempotentOperation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
         let (restored, replayed) = settled(step, What::Form(form.to_owned()))?;
         let Restored { form, version, responses, at } = restored;

@@ -13,7 +13,7 @@ use crate::domain::submission::{self, Sent, Submission, SubmissionStatus, Unread
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{NewSubmission, Operation, Retry, Step, SubmissionRows};
+use crate::store::{IdempotencyKey, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A submission that is stored.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl App {
         require(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let retry = attempt.retry(caller, Operation::CreateSubmission(current.form.id));
+            let retry = attempt.retry(caller, IdempotentOperation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, attempt.body).await;
             }
@@ -69,10 +69,10 @@ impl App {
                 checked_version: current.form.version,
                 answers: sent.answers.text(),
                 metadata: sent.metadata.as_deref(),
-                retry,
+                idempotency_key: retry,
             };
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
-            if matches!(step, Step::Recheck) {
+            if matches!(step, StepResult::Recheck) {
                 continue;
             }
             return match settled(step, What::Form(form.to_owned()))? {
@@ -143,9 +143,9 @@ impl App {
 
     /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
     /// was stored must not be refused for what has changed since.
-    async fn replay(&self, retry: Option<&Retry>) -> Result<Option<SubmissionId>, AppError> {
+    async fn replay(&self, retry: Option<&IdempotencyKey>) -> Result<Option<SubmissionId>, AppError> {
         let Some(retry) = retry else { return Ok(None) };
-        let earlier = self.store.find_remembered(retry).await?;
+        let earlier = self.store.find_idempotency_record(retry).await?;
         match earlier.and_then(|earlier| earlier.answer(retry.body, self.now())) {
             Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.made.to_be_bytes()))),
             Some(Err(why)) => Err(AppError::Refused(why)),

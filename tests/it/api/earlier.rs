@@ -18,7 +18,7 @@ use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::server::{Local, open_local};
-use forms::store::Upkeep;
+use forms::store::Maintenance;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};

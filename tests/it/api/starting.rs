@@ -15,7 +15,7 @@ use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, run};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Health, Upkeep};
+use forms::store::{Health, Maintenance};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;

@@ -11,7 +11,7 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Submissions, Upkeep};
+use forms::store::{Maintenance, Submissions};
 
 use super::machine::{Machine, put, rows};
 use super::real::{Heard, options};

@@ -14,7 +14,7 @@ use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
 use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, IdempotentOperation, Maintenance, StepResult, Submissions};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -80,10 +80,13 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     damage_a_submission(folder.path());
 
     let store = open_store(folder.path(), &heard);
-    assert!(matches!(store.purge_form(workspace(1), form, Expected::Any).await.unwrap(), Step::Done(())));
+    assert!(matches!(
+        store.purge_form(workspace(1), form, Expected::Any).await.unwrap(),
+        StepResult::Done(())
+    ));
     // The id is free again when nothing of the form is left.
     let over = async {
-        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(Step::Done(_))) {
+        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(StepResult::Done(_))) {
             yield_now().await;
         }
     };
@@ -121,12 +124,12 @@ async fn nothing_is_left_of_what_was_purged() {
     store.trash_submission(workspace(1), form, trashed, Expected::Any, at(4)).await.unwrap();
     // In and out of the trash, and purged there.
     let restless = submit(&store, form, "{}", 3).await;
-    assert!(matches!(remove(&store, form, restless, 4).await, Step::Done(())));
-    assert!(matches!(put_back(&store, form, restless, 4).await, Step::Done(_)));
-    assert!(matches!(remove(&store, form, restless, 5).await, Step::Done(())));
+    assert!(matches!(remove(&store, form, restless, 4).await, StepResult::Done(())));
+    assert!(matches!(put_back(&store, form, restless, 4).await, StepResult::Done(_)));
+    assert!(matches!(remove(&store, form, restless, 5).await, StepResult::Done(())));
     for id in [restless, ids[0]] {
         let purged = store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap();
-        assert!(matches!(purged, Step::Done(())));
+        assert!(matches!(purged, StepResult::Done(())));
     }
     store.close().await.unwrap();
     drop(store);
@@ -141,13 +144,16 @@ async fn nothing_is_left_of_what_was_purged() {
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
     let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
     let asked = update_form(&store, workspace(1), form, asks, Expected::Any, at(5)).await;
-    assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
+    assert!(matches!(asked, StepResult::Done(_)), "a question goes, and its id is kept");
     trash(&store, form, 5).await;
-    let attempt = retry(Operation::RestoreForm(form), 1, 5);
-    assert!(matches!(store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(), Step::Done(_)));
+    let attempt = retry(IdempotentOperation::RestoreForm(form), 1, 5);
+    assert!(matches!(
+        store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(),
+        StepResult::Done(_)
+    ));
     trash(&store, form, 7).await;
     let purged = store.purge_form(workspace(1), form, Expected::Any).await.unwrap();
-    assert!(matches!(purged, Step::Done(())));
+    assert!(matches!(purged, StepResult::Done(())));
     store.close().await.unwrap();
     drop(store);
     let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| matches!(key[0], b'y' | b'i'));

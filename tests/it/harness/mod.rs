@@ -25,7 +25,7 @@ use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Index, IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Forms, Keys, NewForm, Step, Upkeep};
+use forms::store::{Forms, Keys, Maintenance, NewForm, StepResult};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -208,9 +208,9 @@ impl Server {
     pub(crate) async fn stored(&self, definition: Definition) -> String {
         let id = FormId::draw(&*self.random);
         let (form, version) = Form::create(id, self.workspace, definition, self.clock.now());
-        let new = NewForm { form, version: version.written(), retry: None };
+        let new = NewForm { form, version: version.written(), idempotency_key: None };
         let step = self.store.insert_form(new).await.unwrap();
-        assert!(matches!(step, Step::Done(_)));
+        assert!(matches!(step, StepResult::Done(_)));
         id.to_string()
     }
 

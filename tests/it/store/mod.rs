@@ -33,7 +33,10 @@ use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{CheckedEdit, NewForm, NewSubmission, Operation, Retry, Step, Store, SubmissionRows};
+use forms::store::{
+    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, StepResult, Store,
+    SubmissionRows,
+};
 
 pub(crate) use form_edits::{current, update_form};
 
@@ -211,8 +214,8 @@ fn key_id(text: &str) -> KeyId {
     format!("key_{text:0>8}").parse().unwrap()
 }
 
-pub(crate) fn retry(operation: Operation, key: u128, body: u128) -> Option<Retry> {
-    Some(Retry { caller: key_id("1"), operation, key, body })
+pub(crate) fn retry(operation: IdempotentOperation, key: u128, body: u128) -> Option<IdempotencyKey> {
+    Some(IdempotencyKey { caller: key_id("1"), operation, key, body })
 }
 
 const FORM: &str = r#"{"title":"Lunch","description":"Soup?","questions":[
@@ -225,7 +228,7 @@ fn lunch() -> Definition {
 /// A draft as it is given to the store.
 fn new_form(ws: u64, form: u64, definition: Definition, millis: i64) -> NewForm {
     let (form, version) = Form::create(form_id(form), workspace(ws), definition, at(millis));
-    NewForm { form, version: version.written(), retry: None }
+    NewForm { form, version: version.written(), idempotency_key: None }
 }
 
 pub(crate) fn draft(ws: u64, form: u64, millis: i64) -> NewForm {
@@ -234,14 +237,14 @@ pub(crate) fn draft(ws: u64, form: u64, millis: i64) -> NewForm {
 
 pub(crate) async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
     let step = store.insert_form(draft(ws, form, millis)).await.unwrap();
-    assert!(matches!(step, Step::Done((id, made)) if id == form_id(form) && made == at(millis)));
+    assert!(matches!(step, StepResult::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
 }
 
 async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
     let published = change(r#"{"status":"published"}"#);
     let step = update_form(store, workspace(ws), form, published, Expected::Any, at(1)).await;
-    let Step::Done(current) = step else { panic!("{step:?}") };
+    let StepResult::Done(current) = step else { panic!("{step:?}") };
     current.form.revision
 }
 
@@ -259,18 +262,18 @@ fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
         checked_version: 1,
         answers: text,
         metadata: None,
-        retry: None,
+        idempotency_key: None,
     }
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
     match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
-        Step::Done(id) => id,
+        StepResult::Done(id) => id,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> Step<()> {
+pub(crate) async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> StepResult<()> {
     store.trash_submission(workspace(1), form, id, Expected::Any, at(millis)).await.unwrap()
 }
 
@@ -279,11 +282,11 @@ pub(crate) async fn put_back(
     form: FormId,
     id: SubmissionId,
     millis: i64,
-) -> Step<Submission> {
+) -> StepResult<Submission> {
     store.restore_submission(workspace(1), form, id, None, at(millis)).await.unwrap()
 }
 
-async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> Step<()> {
+async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
     store.purge_submission(workspace(1), form, id, Expected::Any).await.unwrap()
 }
 
@@ -295,7 +298,7 @@ pub(crate) async fn edit(
     seen: u32,
     text: &str,
     millis: i64,
-) -> Step<Submission> {
+) -> StepResult<Submission> {
     let edit = Edit { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
     let checked = CheckedEdit { form, submission: id, seen_edits: seen, edit };
     store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
@@ -320,7 +323,7 @@ pub(crate) async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> V
 
 pub(crate) async fn trash(store: &dyn Store, form: FormId, millis: i64) {
     let step = store.trash_form(workspace(1), form, Expected::Any, at(millis)).await.unwrap();
-    assert!(matches!(step, Step::Done(())), "{step:?}");
+    assert!(matches!(step, StepResult::Done(())), "{step:?}");
 }
 
 /// Makes `count` submissions at once, so that they become durable together, over some milliseconds.
