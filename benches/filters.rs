@@ -19,8 +19,8 @@ use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery
 use forms::id::{FormId, Random, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
-use forms::store::{Forms, Keys, Submissions, Upkeep};
+use forms::store::sled::engine::options::EngineOptions;
+use forms::store::{Forms, Keys, Maintenance, Submissions};
 
 use self::common::fill::{Form, expect, member, published, published_form};
 use self::common::load::{Load, Until};
@@ -140,7 +140,7 @@ async fn rates(
     lists: &[(&str, SubmissionQuery)],
     target: &str,
 ) -> Result<Table, Box<dyn Error>> {
-    let options = Options { prove: false, prepare_ahead: false, ..Options::default() };
+    let options = EngineOptions { verify_index: false, preallocate: false, ..EngineOptions::default() };
     let store =
         SledStore::open(data, options, CpuPool::default(), Arc::new(NoRandom), Arc::new(|_event| {}))?;
     let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("no such key")?;

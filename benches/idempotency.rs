@@ -24,7 +24,7 @@ use forms::http::server::accept_loop::serve;
 use forms::secret::SystemRandomness;
 use forms::server::open_local;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use tokio::net::TcpListener;
 use tokio::time::interval;
 
@@ -76,7 +76,8 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     // Makes the key, where there is none yet.
     open_local(data).await?.close().await?;
     let (random, pool) = (Arc::new(SystemRandomness::new()), CpuPool::default());
-    let store = SledStore::open(data, Options::default(), pool.clone(), random.clone(), Arc::new(|_| ()))?;
+    let store =
+        SledStore::open(data, EngineOptions::default(), pool.clone(), random.clone(), Arc::new(|_| ()))?;
     let clock = Arc::new(AheadClock(ahead_millis));
     let app = Arc::new(App::new(Arc::new(store), pool, clock, random, Limits::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -27,8 +27,8 @@ use forms::cpu_pool::CpuPool;
 use forms::domain::workspace::ApiKey;
 use forms::secret::{KeyText, SystemRandomness};
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
-use forms::store::{Keys, Upkeep};
+use forms::store::sled::engine::options::EngineOptions;
+use forms::store::{Keys, Maintenance};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -102,7 +102,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
 async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let (random, now) = (Arc::new(SystemRandomness::new()), SystemClock.now());
     let (pool, report) = (CpuPool::default(), Arc::new(|_event| {}));
-    let store = SledStore::open(data, Options::default(), pool, random.clone(), report)?;
+    let store = SledStore::open(data, EngineOptions::default(), pool, random.clone(), report)?;
     let keys: Vec<_> = (0..=KEYS).map(|_| KeyText::draw(&*random)).collect();
     bootstrap(&store, &keys[0], &*random, now).await?;
     let first = store.find_key(keys[0].id()).await?.ok_or("no first key")?;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use forms::id::FormId;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
 
 use self::common::fill::{Form, expect, published_form};
@@ -122,13 +122,13 @@ async fn watch(server: &Server, form: &Form, duration: Duration) -> io::Result<(
 
 /// Whether the server's log says that the index was proved.
 fn has_proved(data: &Path) -> io::Result<bool> {
-    Ok(std::fs::read_to_string(data.with_extension("log"))?.contains("Proved"))
+    Ok(std::fs::read_to_string(data.with_extension("log"))?.contains("agrees with"))
 }
 
 /// Rows of submissions that a form has left in a store that nobody serves.
 fn count_rows(data: &Path, form: FormId) -> Result<u64, Box<dyn Error>> {
     const AT_ONCE: usize = 10_000;
-    let options = Options { prove: false, prepare_ahead: false, ..Options::default() };
+    let options = EngineOptions { verify_index: false, preallocate: false, ..EngineOptions::default() };
     let engine = Engine::open_path(data, options, Arc::new(|_event| {}))?;
     // The rows of submissions are those under `S` and the form's id.
     let prefix: Vec<u8> = [b"S".as_slice(), &form.to_bytes()].concat();

@@ -24,8 +24,8 @@ use crate::http::server::accept_loop::serve;
 use crate::http::{Framed, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
-use crate::store::sled::engine::options::{Event, Options};
-use crate::store::{Health, Keys, OpenError, Store, StoreError, Upkeep, is_held_by_the_dead};
+use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
+use crate::store::{Health, Keys, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +126,7 @@ impl Local {
 /// seconds if another process holds it.
 pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
     let config = Config::new(data);
-    let options = Options { prove: false, prepare_ahead: false, ..options(&config) };
+    let options = EngineOptions { verify_index: false, preallocate: false, ..options(&config) };
     let (path, pool) = (config.data.clone(), CpuPool::default());
     let long_reads = pool.clone();
     let store = blocking(move || {
@@ -142,7 +142,7 @@ pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
 async fn listen(config: &Config) -> Result<TcpListener, ServerError> {
     let (address, given_up) = (config.listen, Instant::now() + options(config).lock_wait);
     let mut bound = TcpListener::bind(address).await;
-    if is_in_use(&bound) && is_held_by_the_dead(&config.data) {
+    if is_in_use(&bound) && is_held_by_ended_process(&config.data) {
         tracing::warn!(%address, "a server that was killed still has the address; waiting for it to end");
         while is_in_use(&bound) && Instant::now() < given_up {
             sleep(Duration::from_millis(20)).await;
@@ -181,7 +181,7 @@ async fn open_serving(
     let mut opening = pin!(blocking(move || {
         let report = Arc::new(move |event| {
             log(&event);
-            if let Event::Progress { done, total } = event {
+            if let EngineEvent::Progress { done, total } = event {
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
             }
         });
@@ -205,8 +205,8 @@ async fn open_serving(
     Ok(Some((listener, assemble(config, store?, pool).await?)))
 }
 
-fn options(config: &Config) -> Options {
-    Options { min_free: config.min_free, cache_size: config.cache_size, ..Options::default() }
+fn options(config: &Config) -> EngineOptions {
+    EngineOptions { min_free: config.min_free, cache_size: config.cache_size, ..EngineOptions::default() }
 }
 
 /// Runs `work` where it keeps no request waiting.
@@ -219,17 +219,19 @@ async fn blocking(
     }
 }
 
-fn log(event: &Event) {
+fn log(event: &EngineEvent) {
     match event {
-        Event::JobFailed { .. } | Event::TotalsDiffer { .. } => tracing::error!("store: {event}"),
-        Event::ModeMended { .. }
-        | Event::HeaderMended { .. }
-        | Event::TailSetAside { .. }
-        | Event::Rebuilding { .. }
-        | Event::NoRoom
-        | Event::DiskStalls => tracing::warn!("store: {event}"),
-        Event::Progress { .. } | Event::Proved => tracing::debug!("store: {event}"),
-        Event::Rebuilt => tracing::info!("store: {event}"),
+        EngineEvent::JobFailed { .. } | EngineEvent::DigestMismatch { .. } => {
+            tracing::error!("store: {event}")
+        }
+        EngineEvent::PermissionsRepaired { .. }
+        | EngineEvent::HeaderRepaired { .. }
+        | EngineEvent::TornWriteSaved { .. }
+        | EngineEvent::Rebuilding { .. }
+        | EngineEvent::NoSpace
+        | EngineEvent::DiskStalled => tracing::warn!("store: {event}"),
+        EngineEvent::Progress { .. } | EngineEvent::Verified => tracing::debug!("store: {event}"),
+        EngineEvent::Rebuilt => tracing::info!("store: {event}"),
     }
 }
 

@@ -16,7 +16,9 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormRows, FormUpdate, ITEM_OVERHEAD, NewForm, Operation, PAGE_BYTES, Restored, Step};
+use crate::store::{
+    FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
+};
 
 /// Which part of which list of forms.
 #[derive(Debug, Clone)]
@@ -75,17 +77,16 @@ impl App {
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let (mut form, mut version, written) = self.draft(caller, request.body).await?;
-        let retry = request.idempotency_key(caller, Operation::CreateForm);
+        let retry = request.idempotency_key(caller, IdempotentOperation::CreateForm);
         for _ in 0..TRIES {
-            let new = NewForm { form: form.clone(), version: written.clone(), retry };
+            let new = NewForm { form: form.clone(), version: written.clone(), idempotency_key: retry };
             let step = self.store.insert_form(new).await?;
-            if matches!(step, Step::Recheck) {
+            if matches!(step, StepResult::Recheck) {
                 // The id is taken, one chance in a billion billion.
                 form.id = FormId::draw(self.random());
                 continue;
             }
-            let ((id, made_at), replayed) = into_result(step, Resource::Form(form.id.to_string()))?;
-            // The same body makes the same form, so a replay needs no more than what was given to it.
+            let ((id, made_at), replayed) = into_result(step, Resource::Form(form.id.to_string()))?; // The same body makes the same form, so a replay needs no more than what was given to it.
             (form.id, form.created_at, form.updated_at, version.created_at) = (id, made_at, made_at, made_at);
             let version = Arc::new(version);
             if !replayed {
@@ -194,18 +195,17 @@ impl App {
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?;
-            // Read before anything is stored: what was done is answered, whatever happens to the form meanwhile.
+            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?; // Read before anything is stored: what was done is answered, whatever happens to the form meanwhile.
             let version = match &edited {
                 Some((_, Some(written))) => written.clone(),
                 Some((_, None)) | None => self.written_version(&current.form).await?,
             };
             let step = match edited {
-                None => Step::Done(current.form),
-                Some((edited, _)) if dry_run => Step::Done(self.try_edit(&current.form, edited).await?),
+                None => StepResult::Done(current.form),
+                Some((edited, _)) if dry_run => StepResult::Done(self.try_edit(&current.form, edited).await?),
                 Some(edited) => self.replace_form(&current.form, edited).await?,
             };
-            if !matches!(step, Step::Recheck) {
+            if !matches!(step, StepResult::Recheck) {
                 let (form, _) = into_result(step, Resource::Form(form.to_owned()))?;
                 return self.view(form, version).await;
             }
@@ -244,13 +244,17 @@ impl App {
     }
 
     /// Stores what an edit makes of a form, unless the form has changed since.
-    async fn replace_form(&self, current: &Form, edited: WrittenEdit) -> Result<Step<Arc<Form>>, AppError> {
+    async fn replace_form(
+        &self,
+        current: &Form,
+        edited: WrittenEdit,
+    ) -> Result<StepResult<Arc<Form>>, AppError> {
         let (EditedForm { form, version, retired }, written) = edited;
         let text_bytes = written.as_ref().map_or(0, |written| written.questions.get().len());
         let update =
             FormUpdate { seen_revision: current.revision, form: form.clone(), version: written, retired };
         let step = self.store.replace_form(form.workspace, update).await?;
-        if let (Step::Done(()), Some(version)) = (&step, version) {
+        if let (StepResult::Done(()), Some(version)) = (&step, version) {
             self.cache_version(form.id, Arc::new(version), text_bytes);
         }
         Ok(step.map(|()| Arc::new(form)))
@@ -292,7 +296,7 @@ impl App {
     ) -> Result<(FormView, Timestamp, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
-        let retry = request.idempotency_key(caller, Operation::RestoreForm(id));
+        let retry = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
         let (restored, replayed) = into_result(step, Resource::Form(form.to_owned()))?;
         let Restored { form, version, responses, at } = restored;
@@ -326,8 +330,7 @@ impl App {
         number: &str,
     ) -> Result<StoredVersion, AppError> {
         require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
-        // In one spelling only: `+1` and `01` name nothing.
+        let id = self.form_id(caller, form).await?; // In one spelling only: `+1` and `01` name nothing.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;

@@ -12,7 +12,7 @@ use crate::domain::submission::edit::{EditedContent, SubmissionPatch};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{CheckedEdit, Operation, Step};
+use crate::store::{CheckedEdit, IdempotentOperation, StepResult};
 
 /// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
 const TRIES: usize = 2;
@@ -36,7 +36,7 @@ impl App {
         let _permit = self.submission_edits.acquire(submission).await;
         for _ in 0..TRIES {
             let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
-            if !matches!(step, Step::Recheck) {
+            if !matches!(step, StepResult::Recheck) {
                 let (edited, _) = into_result(step, Resource::Submission(id.to_owned()))?;
                 return Ok(edited);
             }
@@ -52,12 +52,12 @@ impl App {
         submission: SubmissionId,
         mut patch: SubmissionPatch,
         expected: &ExpectedRevision,
-    ) -> Result<Step<(Submission, Vec<String>)>, AppError> {
+    ) -> Result<StepResult<(Submission, Vec<String>)>, AppError> {
         let (form, workspace) = (current.form.id, current.form.workspace);
         let found = self.store.find_submission(workspace, form, submission).await?;
-        let Some(found) = found else { return Ok(Step::Missing) };
+        let Some(found) = found else { return Ok(StepResult::Missing) };
         if let Err(why) = expected.check(found.revision()) {
-            return Ok(Step::Refused(why));
+            return Ok(StepResult::Refused(why));
         }
         let version = self.version(workspace, form, found.form_version).await?;
         let dropped = match current.form.settings.unknown_answers() {
@@ -65,7 +65,7 @@ impl App {
             UnknownAnswers::Reject => Vec::new(),
         };
         let edit = self.merged(caller, &patch, &found, version).await?;
-        let Some(edit) = edit else { return Ok(Step::Done((found, dropped))) };
+        let Some(edit) = edit else { return Ok(StepResult::Done((found, dropped))) };
         let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
         let step = self.store.edit_submission(workspace, checked, self.now()).await?;
         Ok(step.map(|edited| (edited, dropped)))
@@ -139,7 +139,7 @@ impl App {
     ) -> Result<(Submission, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let retry = request.idempotency_key(caller, Operation::RestoreSubmission(form, submission));
+        let retry = request.idempotency_key(caller, IdempotentOperation::RestoreSubmission(form, submission));
         let now = self.now();
         let step = self.store.restore_submission(caller.workspace, form, submission, retry, now).await?;
         into_result(step, Resource::Submission(id.to_owned()))

@@ -27,7 +27,7 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId};
 use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
-use crate::store::{Operation, Retry, Step, Store, StoreError};
+use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError};
 
 pub use forms::{FormListRequest, FormView};
 pub use keys::{add_operator_key, bootstrap};
@@ -230,24 +230,24 @@ pub struct IdempotentRequest<'a> {
 
 impl IdempotentRequest<'_> {
     /// What the store knows this attempt of `caller` at `operation` by; `None` if it has no idempotency key.
-    fn idempotency_key(&self, caller: &Caller, operation: Operation) -> Option<Retry> {
+    fn idempotency_key(&self, caller: &Caller, operation: IdempotentOperation) -> Option<IdempotencyKey> {
         let key = xxhash_rust::xxh3::xxh3_128(self.idempotency_key?.as_bytes());
         let mut body = xxhash_rust::xxh3::Xxh3::new();
         body.update(self.query.as_bytes());
         body.update(&[0]);
         body.update(self.body.as_bytes());
-        Some(Retry { caller: caller.id, operation, key, body: body.digest128() })
+        Some(IdempotencyKey { caller: caller.id, operation, key, body: body.digest128() })
     }
 }
 
 /// What a step gave, and whether an earlier attempt had done it. `missing` is what there is not, if that is so.
-fn into_result<T>(step: Step<T>, missing: Resource) -> Result<(T, bool), AppError> {
+fn into_result<T>(step: StepResult<T>, missing: Resource) -> Result<(T, bool), AppError> {
     match step {
-        Step::Done(value) => Ok((value, false)),
-        Step::Replayed(value) => Ok((value, true)),
-        Step::Refused(why) => Err(AppError::Refused(why)),
-        Step::Recheck => Err(AppError::Overloaded),
-        Step::Missing => Err(AppError::NotFound(missing)),
+        StepResult::Done(value) => Ok((value, false)),
+        StepResult::Replayed(value) => Ok((value, true)),
+        StepResult::Refused(why) => Err(AppError::Refused(why)),
+        StepResult::Recheck => Err(AppError::Overloaded),
+        StepResult::Missing => Err(AppError::NotFound(missing)),
     }
 }
 

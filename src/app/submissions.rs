@@ -15,7 +15,7 @@ use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, S
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{NewSubmission, Operation, Retry, Step, SubmissionRows};
+use crate::store::{IdempotencyKey, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A submission that is stored.
 #[derive(Debug, Clone)]
@@ -60,7 +60,8 @@ impl App {
         require_scope(caller, Scope::Submit)?;
         for _ in 0..3 {
             let current = self.current(caller, form).await?;
-            let retry = request.idempotency_key(caller, Operation::CreateSubmission(current.form.id));
+            let retry =
+                request.idempotency_key(caller, IdempotentOperation::CreateSubmission(current.form.id));
             if let Some(id) = self.replay(retry.as_ref()).await? {
                 return self.replayed(caller, id, &current, request.body).await;
             }
@@ -71,10 +72,10 @@ impl App {
                 checked_version: current.form.version,
                 answers: sent.answers.text(),
                 metadata: sent.metadata.as_deref(),
-                retry,
+                idempotency_key: retry,
             };
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
-            if matches!(step, Step::Recheck) {
+            if matches!(step, StepResult::Recheck) {
                 continue;
             }
             return match into_result(step, Resource::Form(form.to_owned()))? {
@@ -107,8 +108,7 @@ impl App {
         current: &Current,
         body: &str,
     ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
-        let form = &current.form;
-        // Nearly all forms take as many as come, and need not be counted.
+        let form = &current.form; // Nearly all forms take as many as come, and need not be counted.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
             None => 0,
@@ -150,9 +150,9 @@ impl App {
 
     /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
     /// was stored must not be refused for what has changed since.
-    async fn replay(&self, retry: Option<&Retry>) -> Result<Option<SubmissionId>, AppError> {
+    async fn replay(&self, retry: Option<&IdempotencyKey>) -> Result<Option<SubmissionId>, AppError> {
         let Some(retry) = retry else { return Ok(None) };
-        let earlier = self.store.find_remembered(retry).await?;
+        let earlier = self.store.find_idempotency_record(retry).await?;
         match earlier.and_then(|earlier| earlier.replay(retry.body, self.now())) {
             Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.result.to_be_bytes()))),
             Some(Err(why)) => Err(AppError::Refused(why)),
@@ -288,8 +288,7 @@ fn rebuild(
         // What the questions of then did not have was left out then.
         return Ok((original, current.version.split_unknown(sent.answers).1));
     }
-    let (sent, dropped) = without_unknown(current, sent);
-    // The form may have changed since: answers that it would refuse now come back without its defaults.
+    let (sent, dropped) = without_unknown(current, sent); // The form may have changed since: answers that it would refuse now come back without its defaults.
     let at = Timestamp::from_millis(id.millis());
     let sent = validated(&current.version, sent.clone(), limits, at).unwrap_or(sent);
     Ok((to_submission(id, current, sent), dropped))

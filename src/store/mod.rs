@@ -9,12 +9,12 @@ pub mod sled;
 mod step;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::lock::is_held_by_the_dead;
+pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use error::StoreError;
 pub use step::{
-    CheckedEdit, FormRows, FormUpdate, NewForm, NewSubmission, Operation, Page, Restored, Retry, Step,
-    SubmissionRows,
+    CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, Page,
+    Restored, StepResult, SubmissionRows,
 };
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub enum Health {
 #[async_trait]
 pub trait Forms: Send + Sync {
     /// Stores a draft in its workspace. Done and replayed alike give its id and the moment it was made.
-    async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError>;
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>, StoreError>;
 
     /// The form, unless it is in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError>;
@@ -100,7 +100,11 @@ pub trait Forms: Send + Sync {
     ) -> Result<Option<Page<StoredVersion>>, StoreError>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
-    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError>;
+    async fn replace_form(
+        &self,
+        workspace: WorkspaceId,
+        update: FormUpdate,
+    ) -> Result<StepResult<()>, StoreError>;
 
     /// Moves a form at the revision expected, and its submissions, to the trash.
     async fn trash_form(
@@ -109,16 +113,16 @@ pub trait Forms: Send + Sync {
         form: FormId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<Step<()>, StoreError>;
+    ) -> Result<StepResult<()>, StoreError>;
 
     /// Takes the form and its submissions out of the trash again. A replay gives what was given then.
     async fn restore_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        retry: Option<Retry>,
+        idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Step<Restored>, StoreError>;
+    ) -> Result<StepResult<Restored>, StoreError>;
 
     /// Erases a form at the revision expected, in the trash or not: at once for whoever looks, then its submissions
     /// bit by bit, also across a restart.
@@ -127,14 +131,17 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         expected: ExpectedRevision,
-    ) -> Result<Step<()>, StoreError>;
+    ) -> Result<StepResult<()>, StoreError>;
 }
 
 /// Submissions of a form.
 #[async_trait]
 pub trait Submissions: Send + Sync {
     /// What an earlier request with this idempotency key did, also if that has expired.
-    async fn find_remembered(&self, retry: &Retry) -> Result<Option<IdempotencyRecord>, StoreError>;
+    async fn find_idempotency_record(
+        &self,
+        idempotency_key: &IdempotencyKey,
+    ) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) lets it in.
     async fn accept_submission(
@@ -142,7 +149,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
-    ) -> Result<Step<SubmissionId>, StoreError>;
+    ) -> Result<StepResult<SubmissionId>, StoreError>;
 
     /// How many live submissions the form has, which may be in the trash itself; 0 where there is no such form.
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError>;
@@ -213,7 +220,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         checked: CheckedEdit,
         now: Timestamp,
-    ) -> Result<Step<Submission>, StoreError>;
+    ) -> Result<StepResult<Submission>, StoreError>;
 
     /// Moves a submission at the revision expected to the trash, which frees its seat.
     async fn trash_submission(
@@ -223,7 +230,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<Step<()>, StoreError>;
+    ) -> Result<StepResult<()>, StoreError>;
 
     /// Takes a submission out of the trash again, if there is a seat for it. A replay gives the submission as it was
     /// then.
@@ -232,9 +239,9 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        retry: Option<Retry>,
+        idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Step<Submission>, StoreError>;
+    ) -> Result<StepResult<Submission>, StoreError>;
 
     /// Erases a submission at the revision expected, in the trash or not; then bit by bit, also across a restart, what
     /// its edits replaced.
@@ -244,7 +251,7 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
-    ) -> Result<Step<()>, StoreError>;
+    ) -> Result<StepResult<()>, StoreError>;
 }
 
 /// Items of a page where no number is asked for.
@@ -281,7 +288,7 @@ pub trait Keys: Send + Sync {
 
 /// What concerns the store as a whole.
 #[async_trait]
-pub trait Upkeep: Send + Sync {
+pub trait Maintenance: Send + Sync {
     /// Whether the store serves; never blocks.
     fn health(&self) -> Health;
 
@@ -308,6 +315,6 @@ pub trait Upkeep: Send + Sync {
 }
 
 /// A store: one object that does it all.
-pub trait Store: Forms + Submissions + Keys + Upkeep {}
+pub trait Store: Forms + Submissions + Keys + Maintenance {}
 
-impl<T: Forms + Submissions + Keys + Upkeep> Store for T {}
+impl<T: Forms + Submissions + Keys + Maintenance> Store for T {}

@@ -12,7 +12,7 @@ use crate::secret::KeyId;
 
 /// What became of a step that the domain decided about.
 #[derive(Debug, Clone)]
-pub enum Step<T> {
+pub enum StepResult<T> {
     /// Done, and durable.
     Done(T),
     /// Done by an earlier request with the same idempotency key.
@@ -25,15 +25,15 @@ pub enum Step<T> {
     Missing,
 }
 
-impl<T> Step<T> {
+impl<T> StepResult<T> {
     /// The same step with `change` of what it gives.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Step<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StepResult<U> {
         match self {
-            Self::Done(value) => Step::Done(change(value)),
-            Self::Replayed(value) => Step::Replayed(change(value)),
-            Self::Refused(why) => Step::Refused(why),
-            Self::Recheck => Step::Recheck,
-            Self::Missing => Step::Missing,
+            Self::Done(value) => StepResult::Done(change(value)),
+            Self::Replayed(value) => StepResult::Replayed(change(value)),
+            Self::Refused(why) => StepResult::Refused(why),
+            Self::Recheck => StepResult::Recheck,
+            Self::Missing => StepResult::Missing,
         }
     }
 }
@@ -76,11 +76,11 @@ pub struct SubmissionRows {
 
 /// A request that may come again: what it is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
+pub struct IdempotencyKey {
     /// The key that sent it: another caller's idempotency keys are others.
     pub caller: KeyId,
     /// What it asks for.
-    pub operation: Operation,
+    pub operation: IdempotentOperation,
     /// Hash of the `Idempotency-Key`.
     pub key: u128,
     /// Hash of the body and the query.
@@ -89,7 +89,7 @@ pub struct Retry {
 
 /// An operation that can be remembered by an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum IdempotentOperation {
     CreateForm,
     CreateSubmission(FormId),
     RestoreForm(FormId),
@@ -102,7 +102,7 @@ pub struct NewForm {
     pub form: Form,
     /// Its questions.
     pub version: StoredVersion,
-    pub retry: Option<Retry>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 /// The result of an edit of a form.
@@ -128,7 +128,7 @@ pub struct NewSubmission<'a> {
     pub answers: &'a str,
     /// The same, if it was.
     pub metadata: Option<&'a str>,
-    pub retry: Option<Retry>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 /// An edit of a submission that was checked and is to be made.

@@ -15,8 +15,8 @@ pub(super) struct Counters {
     pub(super) last: Option<SubmissionId>,
     /// The highest id given; another than the last only after the clock was set back.
     pub(super) highest: Option<SubmissionId>,
-    /// No run begins above this id. If one begins here, it is where higher ones than all before belong.
-    pub(super) run: Option<SubmissionId>,
+    /// No block begins above this id. If one begins here, it is where higher ones than all before belong.
+    pub(super) block: Option<SubmissionId>,
 }
 
 impl Counters {
@@ -31,7 +31,7 @@ impl Counters {
     }
 
     fn encode(self) -> Vec<u8> {
-        let ids = [self.last, self.highest, self.run].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
+        let ids = [self.last, self.highest, self.block].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
         [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
     }
 
@@ -39,11 +39,11 @@ impl Counters {
     pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
         let Some(body) = body else { return Ok(Self::default()) };
         let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::undecodable("a counter"))?;
-        let ([last, highest, run], []) = ids.as_chunks() else {
+        let ([last, highest, block], []) = ids.as_chunks() else {
             return Err(layout::undecodable("a counter"));
         };
-        let [last, highest, run] =
-            [last, highest, run].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
-        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, run })
+        let [last, highest, block] =
+            [last, highest, block].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
+        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, block })
     }
 }

@@ -1,13 +1,13 @@
 //! Edits of submissions in the embedded store, and what they replaced.
 
 use super::engine::tx::{Direction, Tx};
-use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{SledStore, held, layout};
+use super::submission_codec::{self, EncodedSubmission};
+use super::{SledStore, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, PAGE_BYTES, Page, Step, StoreError};
+use crate::store::{CheckedEdit, PAGE_BYTES, Page, StepResult, StoreError};
 
 /// Makes the edit, and keeps what it replaces.
 pub(super) fn edit(
@@ -15,32 +15,32 @@ pub(super) fn edit(
     workspace: WorkspaceId,
     checked: CheckedEdit,
     now: Timestamp,
-) -> Result<Step<Submission>, StoreError> {
+) -> Result<StepResult<Submission>, StoreError> {
     let CheckedEdit { form, submission, seen_edits, edit } = checked;
     if find_live(tx, workspace, form)?.is_none() {
-        return Ok(Step::Missing);
+        return Ok(StepResult::Missing);
     }
-    let Some(found) = held::find(tx, form, submission)? else { return Ok(Step::Missing) };
+    let Some(found) = locate::find(tx, form, submission)? else { return Ok(StepResult::Missing) };
     let old = &found.submission;
     if old.edits() != seen_edits {
-        return Ok(Step::Recheck);
+        return Ok(StepResult::Recheck);
     }
-    tx.put(layout::replaced(form, submission, seen_edits), Entry::of(old)?.since(now));
+    tx.put(layout::replaced(form, submission, seen_edits), EncodedSubmission::of(old)?.with_timestamp(now));
     let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
     let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
     found.replace(tx, &new)?;
-    Ok(Step::Done(new))
+    Ok(StepResult::Done(new))
 }
 
 /// The submission that is `now` so, as it was after the first `count` edits; as it is, if there were no more. `get` reads
 /// rows.
-pub(super) fn after(
+pub(super) fn read_as_of_edit(
     now: Submission,
     count: u32,
     get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, StoreError>,
 ) -> Result<Submission, StoreError> {
     match get(&layout::replaced(now.form, now.id, count))? {
-        Some(body) => entry::read_since(&body)?.1.of(now.form, now.id),
+        Some(body) => submission_codec::read_with_timestamp(&body)?.1.to_submission(now.form, now.id),
         None => Ok(now),
     }
 }
@@ -55,14 +55,13 @@ impl SledStore {
         limit: usize,
     ) -> Result<Page<ReplacedState>, StoreError> {
         let range = layout::history(form, submission, before);
-        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let replaced = rows.iter().map(|(key, body)| {
-            let (replaced_at, state) = entry::read_since(body)?;
-            let Submission { answers, metadata, .. } = state.of(form, submission)?;
+            let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
+            let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
             Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
         });
-        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?;
-        // Their numbers have no gaps.
+        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?; // Their numbers have no gaps.
         let more = rows.last().is_some_and(|last| last.number > 0);
         Ok(Page { rows, more })
     }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_live, made, missing_version};
+use super::forms::{encode_form_id, find, find_live, missing_version};
 use super::{SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{Restored, Retry, Step, StoreError};
+use crate::store::{IdempotencyKey, Restored, StepResult, StoreError};
 
 impl SledStore {
     /// Erases the forms that went to the trash before `cutoff`: how many.
@@ -23,8 +23,12 @@ impl SledStore {
             let due = layout::trashed_forms(workspace, before);
             for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self.engine.write_as(Kind::Freeing, move |tx| expire(tx, workspace, form, cutoff)).await? {
-                    self.go_on_purging(form);
+                if self
+                    .engine
+                    .write_as(WriteKind::Reclaim, move |tx| expire(tx, workspace, form, cutoff))
+                    .await?
+                {
+                    self.resume_purge(form);
                     erased += 1;
                 }
             }
@@ -33,29 +37,29 @@ impl SledStore {
     }
 
     /// Erases what is left of a purged form, bit by bit behind the others' backs.
-    pub(super) fn go_on_purging(&self, form: FormId) {
-        self.erase_in_background(layout::rows_of(form).into(), layout::purge(form));
+    pub(super) fn resume_purge(&self, form: FormId) {
+        self.erase_in_background(layout::bulk_rows(form).into(), layout::purge(form));
     }
 }
 
 /// Moves the form at the revision expected to the trash.
-pub(super) fn put_in(
+pub(super) fn trash(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<Step<()>, StoreError> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
+) -> Result<StepResult<()>, StoreError> {
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(live.revision) {
-        return Ok(Step::Refused(why));
+        return Ok(StepResult::Refused(why));
     }
-    slugs::free(tx, &live);
+    slugs::release(tx, &live);
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
     tx.delete(layout::live(workspace, form.created_at, form.id));
     tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
-    Ok(Step::Done(()))
+    Ok(StepResult::Done(()))
 }
 
 /// Takes the form out of the trash again.
@@ -63,24 +67,24 @@ pub(super) fn restore(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
-    retry: Option<&Retry>,
+    idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Step<Restored>, StoreError> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
-    match idempotency::earlier(tx, retry, now)? {
+) -> Result<StepResult<Restored>, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
+    match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, given))) => {
             let (form, responses) = layout::from_json("what was restored", &given)?;
-            return restored_form(tx, form, responses, earlier.at).map(Step::Replayed);
+            return restored_form(tx, form, responses, earlier.at).map(StepResult::Replayed);
         }
-        Some(Err(why)) => return Ok(Step::Refused(why)),
+        Some(Err(why)) => return Ok(StepResult::Refused(why)),
         None => {}
     }
     let restored = match form.restored() {
         Ok(restored) => restored,
-        Err(why) => return Ok(Step::Refused(why)),
+        Err(why) => return Ok(StepResult::Refused(why)),
     };
-    if let Err(why) = slugs::give(tx, &restored)? {
-        return Ok(Step::Refused(why));
+    if let Err(why) = slugs::claim(tx, &restored)? {
+        return Ok(StepResult::Refused(why));
     }
     tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
     tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
@@ -88,11 +92,11 @@ pub(super) fn restore(
         tx.delete(layout::trashed_form(workspace, deleted, form.id));
     }
     let responses = Counters::of(tx, form.id)?.responses;
-    if let Some(retry) = retry {
+    if let Some(idempotency_key) = idempotency_key {
         let given = layout::to_json(&(&restored, responses))?;
-        idempotency::remember(tx, retry, made(form.id), &given, now)?;
+        idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &given, now)?;
     }
-    restored_form(tx, restored, responses, now).map(Step::Done)
+    restored_form(tx, restored, responses, now).map(StepResult::Done)
 }
 
 /// A restored form with its questions, as they are written: whoever is answered needs them no other way.
@@ -112,7 +116,7 @@ fn expire(
 ) -> Result<bool, StoreError> {
     let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
     if let Some(form) = &due {
-        take_out(tx, form);
+        remove_form(tx, form);
     }
     Ok(due.is_some())
 }
@@ -123,17 +127,17 @@ pub(super) fn begin_purge(
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
-) -> Result<Step<()>, StoreError> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(Step::Missing) };
+) -> Result<StepResult<()>, StoreError> {
+    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(form.revision) {
-        return Ok(Step::Refused(why));
+        return Ok(StepResult::Refused(why));
     }
-    take_out(tx, &form);
-    Ok(Step::Done(()))
+    remove_form(tx, &form);
+    Ok(StepResult::Done(()))
 }
 
 /// Takes the form out of everyone's sight, and notes that its rows are to go.
-fn take_out(tx: &mut Tx<'_>, form: &Form) {
+fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form(form.workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
@@ -141,7 +145,7 @@ fn take_out(tx: &mut Tx<'_>, form: &Form) {
     match form.deleted_at {
         Some(deleted) => tx.delete(layout::trashed_form(form.workspace, deleted, form.id)),
         None => {
-            slugs::free(tx, form);
+            slugs::release(tx, form);
             tx.delete(layout::live(form.workspace, form.created_at, form.id));
         }
     }

@@ -5,27 +5,29 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
-use super::form_list::FormSearch;
+use super::form_search::FormSearch;
 use super::layout;
-use super::search::Goal;
+use super::submission_search::SearchGoal;
 use super::{SledStore, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormRows, FormUpdate, Forms, NewForm, Page, Restored, Retry, Step, StoreError};
+use crate::store::{
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, Restored, StepResult, StoreError,
+};
 
 #[async_trait]
 impl Forms for SledStore {
-    async fn insert_form(&self, new: NewForm) -> Result<Step<(FormId, Timestamp)>, StoreError> {
-        let NewForm { form, version, retry } = new;
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>, StoreError> {
+        let NewForm { form, version, idempotency_key } = new;
         let version = layout::to_json(&version)?;
-        let kind = Kind::of(version.len());
-        let rows = Rows { head: layout::to_json(&form)?, version: Some(version), retired: None };
-        let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, retry.as_ref());
+        let kind = WriteKind::for_size(version.len());
+        let rows = EncodedRows { head: layout::to_json(&form)?, version: Some(version), retired: None };
+        let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, idempotency_key.as_ref());
         self.engine.write_as(kind, work).await
     }
 
@@ -45,7 +47,7 @@ impl Forms for SledStore {
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<FormRows, StoreError> {
-        let search = FormSearch::new(workspace, filter, after, Goal::Page(limit));
+        let search = FormSearch::new(workspace, filter, after, SearchGoal::Page(limit));
         self.search_forms(search).await?.into_page()
     }
 
@@ -54,7 +56,7 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         filter: &FormFilter,
     ) -> Result<Option<u64>, StoreError> {
-        let search = FormSearch::new(workspace, filter, None, Goal::Count);
+        let search = FormSearch::new(workspace, filter, None, SearchGoal::Count);
         Ok(self.search_forms(search).await?.into_count())
     }
 
@@ -69,10 +71,11 @@ impl Forms for SledStore {
         }
         if let Some(body) = self.engine.get(&layout::version(form, number))? {
             return versions::decode(&body).map(Some);
-        }
-        // A purge takes a form out of sight before its questions go.
+        } // A purge takes a form out of sight before its questions go.
         match self.live_form(workspace, form)? {
-            Some(live) if number <= live.version => self.engine.noting(Err(missing_version(form, number))),
+            Some(live) if number <= live.version => {
+                self.engine.track_damage(Err(missing_version(form, number)))
+            }
             _ => Ok(None),
         }
     }
@@ -94,18 +97,21 @@ impl Forms for SledStore {
     ) -> Result<Option<Page<StoredVersion>>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
-        }
-        // A version may be as long as a thousand submissions.
+        } // A version may be as long as a thousand submissions.
         self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
     }
 
-    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<Step<()>, StoreError> {
-        let rows = Rows {
+    async fn replace_form(
+        &self,
+        workspace: WorkspaceId,
+        update: FormUpdate,
+    ) -> Result<StepResult<()>, StoreError> {
+        let rows = EncodedRows {
             head: layout::to_json(&update.form)?,
             version: update.version.as_ref().map(layout::to_json).transpose()?,
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
-        let kind = Kind::of(rows.version.as_ref().map_or(0, Vec::len));
+        let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
         let work = move |tx: &mut Tx<'_>| replace(tx, workspace, update.seen_revision, &update.form, rows);
         self.engine.write_as(kind, work).await
     }
@@ -116,19 +122,21 @@ impl Forms for SledStore {
         form: FormId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<Step<()>, StoreError> {
-        let work = move |tx: &mut Tx<'_>| form_trash::put_in(tx, workspace, form, &expected, now);
-        self.engine.write_as(Kind::Freeing, work).await
+    ) -> Result<StepResult<()>, StoreError> {
+        let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, workspace, form, &expected, now);
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn restore_form(
         &self,
         workspace: WorkspaceId,
         form: FormId,
-        retry: Option<Retry>,
+        idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Step<Restored>, StoreError> {
-        self.engine.write(move |tx| form_trash::restore(tx, workspace, form, retry.as_ref(), now)).await
+    ) -> Result<StepResult<Restored>, StoreError> {
+        self.engine
+            .write(move |tx| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now))
+            .await
     }
 
     async fn purge_form(
@@ -136,11 +144,11 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         expected: ExpectedRevision,
-    ) -> Result<Step<()>, StoreError> {
+    ) -> Result<StepResult<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
-        let begun = self.engine.write_as(Kind::Freeing, work).await?;
-        if matches!(begun, Step::Done(())) {
-            self.go_on_purging(form);
+        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        if matches!(begun, StepResult::Done(())) {
+            self.resume_purge(form);
         }
         Ok(begun)
     }
@@ -186,13 +194,13 @@ pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
 }
 
 /// The rows of a new or changed form, encoded before the writer's turn.
-struct Rows {
+struct EncodedRows {
     head: Vec<u8>,
     version: Option<Vec<u8>>,
     retired: Option<Vec<u8>>,
 }
 
-impl Rows {
+impl EncodedRows {
     fn put(self, tx: &mut Tx<'_>, form: &Form) {
         tx.put(layout::form(form.workspace, form.id), self.head);
         if let Some(version) = self.version {
@@ -207,39 +215,41 @@ impl Rows {
 fn insert(
     tx: &mut Tx<'_>,
     form: &Form,
-    rows: Rows,
-    retry: Option<&Retry>,
-) -> Result<Step<(FormId, Timestamp)>, StoreError> {
+    rows: EncodedRows,
+    idempotency_key: Option<&IdempotencyKey>,
+) -> Result<StepResult<(FormId, Timestamp)>, StoreError> {
     let now = form.created_at;
-    match idempotency::earlier(tx, retry, now)? {
-        Some(Ok((earlier, _))) => return Ok(Step::Replayed((made_form(earlier.result), earlier.at))),
-        Some(Err(why)) => return Ok(Step::Refused(why)),
+    match idempotency::find_replay(tx, idempotency_key, now)? {
+        Some(Ok((earlier, _))) => {
+            return Ok(StepResult::Replayed((decode_form_id(earlier.result), earlier.at)));
+        }
+        Some(Err(why)) => return Ok(StepResult::Refused(why)),
         None => {}
     }
     let taken =
         tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
     if taken {
-        return Ok(Step::Recheck);
+        return Ok(StepResult::Recheck);
     }
-    if let Err(why) = slugs::give(tx, form)? {
-        return Ok(Step::Refused(why));
+    if let Err(why) = slugs::claim(tx, form)? {
+        return Ok(StepResult::Refused(why));
     }
     rows.put(tx, form);
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::live(form.workspace, now, form.id), Vec::new());
-    if let Some(retry) = retry {
-        idempotency::remember(tx, retry, made(form.id), &[], now)?;
+    if let Some(idempotency_key) = idempotency_key {
+        idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &[], now)?;
     }
-    Ok(Step::Done((form.id, now)))
+    Ok(StepResult::Done((form.id, now)))
 }
 
 /// `form` as an idempotency record holds it, in the lower half.
-pub(super) fn made(form: FormId) -> u128 {
+pub(super) fn encode_form_id(form: FormId) -> u128 {
     u128::from(u64::from_be_bytes(form.to_bytes()))
 }
 
 /// The form id that an idempotency record holds in its lower half.
-fn made_form(made: u128) -> FormId {
+fn decode_form_id(made: u128) -> FormId {
     FormId::from_bytes((made as u64).to_be_bytes())
 }
 
@@ -250,15 +260,15 @@ fn replace(
     workspace: WorkspaceId,
     seen: u64,
     form: &Form,
-    rows: Rows,
-) -> Result<Step<()>, StoreError> {
-    let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(Step::Missing) };
+    rows: EncodedRows,
+) -> Result<StepResult<()>, StoreError> {
+    let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
     if current.revision != seen {
-        return Ok(Step::Recheck);
+        return Ok(StepResult::Recheck);
     }
-    if let Err(why) = slugs::change(tx, &current, form)? {
-        return Ok(Step::Refused(why));
+    if let Err(why) = slugs::replace(tx, &current, form)? {
+        return Ok(StepResult::Refused(why));
     }
     rows.put(tx, form);
-    Ok(Step::Done(()))
+    Ok(StepResult::Done(()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::Direction;
 use super::{SledStore, layout};
 use crate::domain::workspace::{ApiKey, Workspace};
@@ -32,11 +32,11 @@ impl Keys for SledStore {
     }
 
     async fn insert_workspace(&self, workspace: Workspace) -> Result<(), StoreError> {
-        self.put(Kind::Ordinary, layout::workspace(workspace.id), layout::to_json(&workspace)?).await
+        self.put(WriteKind::Normal, layout::workspace(workspace.id), layout::to_json(&workspace)?).await
     }
 
     async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError> {
-        self.put(Kind::Ordinary, layout::api_key(key.id), layout::to_json(&key)?).await
+        self.put(WriteKind::Normal, layout::api_key(key.id), layout::to_json(&key)?).await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError> {

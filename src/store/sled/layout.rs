@@ -1,28 +1,28 @@
 //! Every key and every value of the business, and nothing else: what stands where in the one tree.
 //!
 //! ```text
-//! D form(8) version(4)                      a form's questions at one time, JSON
-//! F workspace(8) form(8)                    a form's head, JSON
-//! Q form(8)                                 ids of questions removed from it, JSON
-//! w form(8)                                 the form's workspace(8)
-//! f workspace(8) created(8) form(8)         list order of live forms, empty
-//! t workspace(8) deleted(8) form(8)         list order of trashed forms, empty
-//! u workspace(8) slug                       the live form(8) that has the slug
-//! C form(8)                                 responses(8), then three submissions(16): see `Counters`
-//! S form(8) submission(16)                  some submissions, see `run`
-//! E form(8) submission(16)                  what one of them holds, if that is not in its run: see `entry`
-//! H form(8) submission(16) edit(4)          when it was replaced(8), and what an edit replaced, as in E
-//! T form(8) submission(16)                  when it was deleted(8), and a submission in the trash, as in E
-//! y deleted(8) form(8) submission(16)       sweeps T, empty
-//! I key(8) operation(9 or 25) hash(16)      body hash(16), what was made(16), when(8)
-//! G form(8) hash(16) key(8)                 of a form's restore, in place of I: the same, then what the form was, JSON
-//! i expiry(8), then as I                    sweeps I and G, empty
-//! K key(8)                                  an API key, JSON
-//! W workspace(8)                            a workspace, JSON
-//! X 0(8) form(8)                            a purge of a form that is under way, empty
-//! x form(8) submission(16)                  a purge of a submission's H that is under way, empty
-//! Mb s                                      the signing key(32)
-//! Mb u                                      when maintenance ran last(8), how long the trash must wait(8)
+//! D form(8) version(4) a form's questions at one time, JSON
+//! F workspace(8) form(8) a form's head, JSON
+//! Q form(8) ids of questions removed from it, JSON
+//! w form(8) the form's workspace(8)
+//! f workspace(8) created(8) form(8) list order of live forms, empty
+//! t workspace(8) deleted(8) form(8) list order of trashed forms, empty
+//! u workspace(8) slug the live form(8) that has the slug
+//! C form(8) responses(8), then three submissions(16): see `Counters`
+//! S form(8) submission(16) some submissions, see `block`
+//! E form(8) submission(16) what one of them holds, if that is not in its block: see `entry`
+//! H form(8) submission(16) edit(4) when it was replaced(8), and what an edit replaced, as in E
+//! T form(8) submission(16) when it was deleted(8), and a submission in the trash, as in E
+//! y deleted(8) form(8) submission(16) sweeps T, empty
+//! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8)
+//! G form(8) hash(16) key(8) of a form's restore, in place of I: the same, then what the form was, JSON
+//! i expiry(8), then as I sweeps I and G, empty
+//! K key(8) an API key, JSON
+//! W workspace(8) a workspace, JSON
+//! X 0(8) form(8) a purge of a form that is under way, empty
+//! x form(8) submission(16) a purge of a submission's H that is under way, empty
+//! Mb s the signing key(32)
+//! Mb u when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
 //! The changes of a group are seen in the order of their keys, counters, `G` and `I` last: whoever sees a form's head
@@ -42,7 +42,7 @@ use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
-use crate::store::{Operation, Retry, StoreError};
+use crate::store::{IdempotencyKey, IdempotentOperation, StoreError};
 
 /// A key, built from its parts.
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
@@ -64,7 +64,7 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
-/// Whether the row under `key` is of a kind that [`DecodedRows`](super::decoded::DecodedRows) keep.
+/// Whether the row under `key` is of a kind that [`DecodedCache`](super::decoded_cache::DecodedCache) keep.
 pub(super) fn is_decoded(key: &[u8]) -> bool {
     matches!(key.first(), Some(b'F' | b'K'))
 }
@@ -110,12 +110,12 @@ pub(super) fn counters(form: FormId) -> Vec<u8> {
     key(b'C', &[&form.to_bytes()])
 }
 
-pub(super) fn submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
+pub(super) fn block(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-/// Where a submission stands that does not stand in its run.
-pub(super) fn apart(form: FormId, submission: SubmissionId) -> Vec<u8> {
+/// Where a submission stands that does not stand in its block.
+pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
@@ -132,11 +132,11 @@ pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<
     key(b'T', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-pub(super) fn sweep(deleted: Timestamp, form: FormId, submission: SubmissionId) -> Vec<u8> {
+pub(super) fn trash_sweep(deleted: Timestamp, form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'y', &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
 }
 
-pub(super) fn forgetting(form: FormId, submission: SubmissionId) -> Vec<u8> {
+pub(super) fn history_purge(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'x', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
@@ -179,48 +179,57 @@ pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord, StoreError> {
 /// The operation of a memory that stands in `G`.
 const RESTORE_FORM: u8 = 2;
 
-fn retry_tail(retry: &Retry) -> Vec<u8> {
-    let (operation, form, submission) = match retry.operation {
-        Operation::CreateForm => (0, [0; 8], None),
-        Operation::CreateSubmission(form) => (1, form.to_bytes(), None),
-        Operation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), None),
-        Operation::RestoreSubmission(form, submission) => (3, form.to_bytes(), Some(submission.to_bytes())),
+fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
+    let (operation, form, submission) = match idempotency_key.operation {
+        IdempotentOperation::CreateForm => (0, [0; 8], None),
+        IdempotentOperation::CreateSubmission(form) => (1, form.to_bytes(), None),
+        IdempotentOperation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), None),
+        IdempotentOperation::RestoreSubmission(form, submission) => {
+            (3, form.to_bytes(), Some(submission.to_bytes()))
+        }
     };
     let submission = submission.as_ref().map_or(&[][..], |id| id);
-    [&retry.caller.to_bytes()[..], &[operation], &form, submission, &retry.key.to_be_bytes()].concat()
+    [
+        &idempotency_key.caller.to_bytes()[..],
+        &[operation],
+        &form,
+        submission,
+        &idempotency_key.key.to_be_bytes(),
+    ]
+    .concat()
 }
 
-pub(super) fn remembered(retry: &Retry) -> Vec<u8> {
-    memory(&retry_tail(retry))
+pub(super) fn idempotency_record(idempotency_key: &IdempotencyKey) -> Vec<u8> {
+    record_key(&record_suffix(idempotency_key))
 }
 
 /// Where the memory with this tail stands. What holds a form as it was goes with the form.
-fn memory(tail: &[u8]) -> Vec<u8> {
+fn record_key(tail: &[u8]) -> Vec<u8> {
     match tail.split_at_checked(8) {
         Some((caller, [RESTORE_FORM, form_and_hash @ ..])) => key(b'G', &[form_and_hash, caller]),
         Some(_) | None => key(b'I', &[tail]),
     }
 }
 
-/// The entry that sweeps the memory of `retry`, made at `at`.
-pub(super) fn expiry(retry: &Retry, at: Timestamp) -> Vec<u8> {
-    key(b'i', &[&sortable(expires(at)), &retry_tail(retry)])
+/// The entry that sweeps the memory of `idempotency_key`, made at `at`.
+pub(super) fn expiry(idempotency_key: &IdempotencyKey, at: Timestamp) -> Vec<u8> {
+    key(b'i', &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
 }
 
 /// Everything that has expired at `now`.
 pub(super) fn expired(now: Timestamp) -> Range {
-    until(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
+    with_prefix_below(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
 }
 
 /// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
-pub(super) fn swept(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
+pub(super) fn expired_record(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
-    Ok((memory(tail), unsortable(*time)))
+    Ok((record_key(tail), unsortable(*time)))
 }
 
 /// When a memory made at `at` is to go.
-pub(super) fn expires(at: Timestamp) -> Timestamp {
+pub(super) fn expires_at(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis() + IDEMPOTENCY_RECORD_MILLIS)
 }
 
@@ -228,7 +237,7 @@ pub(super) fn expires(at: Timestamp) -> Timestamp {
 pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// All keys that begin with `prefix`, which does not end in 0xff.
-pub(super) fn below(prefix: Vec<u8>) -> Range {
+pub(super) fn with_prefix(prefix: Vec<u8>) -> Range {
     let mut end = prefix.clone();
     while let Some(last) = end.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -240,67 +249,70 @@ pub(super) fn below(prefix: Vec<u8>) -> Range {
 }
 
 /// All keys that begin with `prefix`, those below `end` if it is given.
-fn until(prefix: Vec<u8>, end: Option<Vec<u8>>) -> Range {
-    let (start, all) = below(prefix);
+fn with_prefix_below(prefix: Vec<u8>, end: Option<Vec<u8>>) -> Range {
+    let (start, all) = with_prefix(prefix);
     (start, end.map_or(all, Bound::Excluded))
 }
 
-/// The runs of `form`.
-pub(super) fn submissions(form: FormId) -> Range {
-    below(key(b'S', &[&form.to_bytes()]))
+/// The blocks of `form`.
+pub(super) fn blocks(form: FormId) -> Range {
+    with_prefix(key(b'S', &[&form.to_bytes()]))
 }
 
-/// The runs of `form` that begin within `ids`.
-pub(super) fn submissions_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> Range {
-    let (start, end) = submissions(form);
+/// The blocks of `form` that begin within `ids`.
+pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> Range {
+    let (start, end) = blocks(form);
     let within = |bound: Bound<SubmissionId>, whole| match bound {
         Bound::Unbounded => whole,
-        bound => bound.map(|id| submission(form, id)),
+        bound => bound.map(|id| block(form, id)),
     };
     (within(ids.0, start), within(ids.1, end))
 }
 
-/// The runs of `form` that begin at `submission` or before it.
-pub(super) fn submissions_up_to(form: FormId, last: SubmissionId) -> Range {
-    (submissions(form).0, Bound::Included(submission(form, last)))
+/// The blocks of `form` that begin at `submission` or before it.
+pub(super) fn blocks_up_to(form: FormId, last: SubmissionId) -> Range {
+    (blocks(form).0, Bound::Included(block(form, last)))
 }
 
 /// The submissions in the trash of `form`, those below `before` if it is given.
 pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> Range {
-    until(key(b'T', &[&form.to_bytes()]), before.map(|before| trashed_submission(form, before)))
+    with_prefix_below(key(b'T', &[&form.to_bytes()]), before.map(|before| trashed_submission(form, before)))
 }
 
 /// What edits have replaced in a submission, those below the edit `before` if it is given.
 pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> Range {
-    until(
+    with_prefix_below(
         key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
         before.map(|before| replaced(form, submission, before)),
     )
 }
 
 /// What sweeps the submissions that were deleted before `cutoff`.
-pub(super) fn due(cutoff: Timestamp) -> Range {
-    until(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
+pub(super) fn due_trash_sweeps(cutoff: Timestamp) -> Range {
+    with_prefix_below(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
 }
 
 /// All rows of `form` that there may be many of.
-pub(super) fn rows_of(form: FormId) -> [Range; 6] {
-    b"SETHDG".map(|kind| below(key(kind, &[&form.to_bytes()])))
+pub(super) fn bulk_rows(form: FormId) -> [Range; 6] {
+    b"SETHDG".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
 }
 
 /// The versions of `form`, those below `before` if it is given.
 pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
-    until(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
+    with_prefix_below(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
 }
 
 /// The live forms of `workspace`, those older than `after` if it is given.
 pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    until(key(b'f', &[&workspace.to_bytes()]), after.map(|(created, form)| live(workspace, created, form)))
+    with_prefix_below(
+        key(b'f', &[&workspace.to_bytes()]),
+        after.map(|(created, form)| live(workspace, created, form)),
+    )
 }
 
 /// The forms in the trash of `workspace`, those deleted before `after` if it is given.
 pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    until(
+    with_prefix_below(
         key(b't', &[&workspace.to_bytes()]),
         after.map(|(deleted, form)| trashed_form(workspace, deleted, form)),
     )
@@ -308,27 +320,27 @@ pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, Fo
 
 /// The purges under way.
 pub(super) fn purges() -> Range {
-    below(key(b'X', &[&[0; 8]]))
+    with_prefix(key(b'X', &[&[0; 8]]))
 }
 
 /// The purges of submissions' histories under way.
-pub(super) fn forgettings() -> Range {
-    below(vec![b'x'])
+pub(super) fn history_purges() -> Range {
+    with_prefix(vec![b'x'])
 }
 
 /// All forms' workspaces.
 pub(super) fn form_workspaces() -> Range {
-    below(vec![b'w'])
+    with_prefix(vec![b'w'])
 }
 
 /// All workspaces.
 pub(super) fn workspaces() -> Range {
-    below(vec![b'W'])
+    with_prefix(vec![b'W'])
 }
 
 /// All API keys.
 pub(super) fn api_keys() -> Range {
-    below(vec![b'K'])
+    with_prefix(vec![b'K'])
 }
 
 /// The workspace in a key of [`workspaces`].
@@ -341,7 +353,7 @@ pub(super) fn undecodable(what: &str) -> StoreError {
     StoreError::Undecodable(format!("{what} has a form this version does not know"))
 }
 
-pub(super) fn encode_remembered(remembered: &IdempotencyRecord) -> Vec<u8> {
+pub(super) fn encode_idempotency_record(remembered: &IdempotencyRecord) -> Vec<u8> {
     [
         &remembered.body.to_be_bytes()[..],
         &remembered.result.to_be_bytes(),
@@ -350,12 +362,12 @@ pub(super) fn encode_remembered(remembered: &IdempotencyRecord) -> Vec<u8> {
     .concat()
 }
 
-pub(super) fn decode_remembered(body: &[u8]) -> Result<IdempotencyRecord, StoreError> {
-    split_remembered(body).map(|(remembered, _)| remembered)
+pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord, StoreError> {
+    split_idempotency_record(body).map(|(remembered, _)| remembered)
 }
 
 /// The memory at the start of `body`, and what follows it.
-pub(super) fn split_remembered(body: &[u8]) -> Result<(IdempotencyRecord, &[u8]), StoreError> {
+pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord, &[u8]), StoreError> {
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;

@@ -5,22 +5,22 @@
 
 pub mod engine;
 
+mod block;
 mod counters;
-mod decoded;
+mod decoded_cache;
 mod edits;
-mod entry;
-mod form_list;
+mod form_search;
 mod form_trash;
 mod forms;
-mod held;
 mod idempotency;
 mod keys;
 mod layout;
+mod locate;
 mod recount;
-mod run;
-mod search;
 mod slugs;
-mod start;
+mod startup_check;
+mod submission_codec;
+mod submission_search;
 mod submission_trash;
 mod submissions;
 mod versions;
@@ -30,13 +30,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::decoded::{Changes, DecodedRows};
+use self::decoded_cache::{ChangeCounter, DecodedCache};
 use self::engine::Engine;
 use self::engine::job::Progress;
-use self::engine::operation::Kind;
-use self::engine::options::{OpenError, Options, Report};
+use self::engine::operation::WriteKind;
+use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::tx::{Direction, Tx};
-use super::{DEFAULT_PAGE, Health, StoreError, Upkeep};
+use super::{DEFAULT_PAGE, Health, Maintenance, StoreError};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -49,7 +49,7 @@ use crate::id::Random;
 const SHORT_SCAN: usize = DEFAULT_PAGE + 1;
 
 /// Rows that one step of background work looks at.
-const SLICE: usize = 100;
+const BATCH_ROWS: usize = 100;
 
 /// The embedded store. Cheap to clone; all clones are one store.
 #[derive(Clone)]
@@ -57,8 +57,8 @@ pub struct SledStore {
     engine: Engine,
     random: Arc<dyn Random>,
     pool: CpuPool,
-    forms: Arc<DecodedRows<Form>>,
-    keys: Arc<DecodedRows<ApiKey>>,
+    forms: Arc<DecodedCache<Form>>,
+    keys: Arc<DecodedCache<ApiKey>>,
 }
 
 impl SledStore {
@@ -69,17 +69,17 @@ impl SledStore {
     /// As [`Engine::open_path`]; also if what it holds cannot be read.
     pub fn open(
         path: &Path,
-        options: Options,
+        options: EngineOptions,
         pool: CpuPool,
         random: Arc<dyn Random>,
-        report: Report,
+        report: EventSink,
     ) -> Result<Self, OpenError> {
-        let changes = Changes::default();
-        let (forms, keys) = (Arc::new(DecodedRows::new(&changes)), Arc::new(DecodedRows::new(&changes)));
-        let options = Options {
-            check: Arc::new(start::check),
+        let changes = ChangeCounter::default();
+        let (forms, keys) = (Arc::new(DecodedCache::new(&changes)), Arc::new(DecodedCache::new(&changes)));
+        let options = EngineOptions {
+            startup_check: Arc::new(startup_check::check),
             recount: Arc::new(recount::recount),
-            changed: Arc::new(move |key| {
+            on_change: Arc::new(move |key| {
                 if key.is_none_or(layout::is_decoded) {
                     changes.count();
                 }
@@ -89,18 +89,18 @@ impl SledStore {
         let engine = Engine::open_path(path, options, report)?;
         let store = Self { engine, random, pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
-        store.go_on_erasing().map_err(unreadable)?;
+        store.resume_purges().map_err(unreadable)?;
         Ok(store)
     }
 
     /// Goes on with the purges that were under way.
-    fn go_on_erasing(&self) -> Result<(), StoreError> {
+    fn resume_purges(&self) -> Result<(), StoreError> {
         for (key, _) in self.engine.scan(layout::purges(), Direction::Ascending, usize::MAX)? {
-            self.go_on_purging(layout::listed_form(&key)?);
+            self.resume_purge(layout::listed_form(&key)?);
         }
-        for (key, _) in self.engine.scan(layout::forgettings(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in self.engine.scan(layout::history_purges(), Direction::Ascending, usize::MAX)? {
             let (form, submission) = layout::listed_submission(&key)?;
-            self.go_on_forgetting(form, submission);
+            self.resume_history_purge(form, submission);
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl SledStore {
         self.engine.background(move |tx| {
             for range in &ranges {
                 // Nobody else changes rows of what is gone, so what the index has is all there is.
-                let keys = tx.stored_keys(range.clone(), SLICE)?;
+                let keys = tx.stored_keys(range.clone(), BATCH_ROWS)?;
                 if !keys.is_empty() {
                     keys.into_iter().for_each(|key| tx.delete(key));
                     return Ok(Progress::More);
@@ -123,7 +123,7 @@ impl SledStore {
     }
 
     /// Writes one row.
-    async fn put(&self, kind: Kind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
+    async fn put(&self, kind: WriteKind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
         let work = move |tx: &mut Tx<'_>| {
             tx.put(key, body);
             Ok(())
@@ -155,14 +155,14 @@ impl From<PoolError> for StoreError {
 }
 
 #[async_trait]
-impl Upkeep for SledStore {
+impl Maintenance for SledStore {
     fn health(&self) -> Health {
         self.engine.health()
     }
 
     async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
         let missing = || StoreError::Missing("the signing key".to_owned());
-        let body = self.engine.noting(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
+        let body = self.engine.track_damage(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
         body.try_into().map_err(|_length| layout::undecodable("the signing key"))
     }
 
@@ -171,7 +171,7 @@ impl Upkeep for SledStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
-        self.put(Kind::Freeing, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
+        self.put(WriteKind::Reclaim, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError> {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::counters::Counters;
 use super::engine::tx::{Direction, Tx};
-use super::{SLICE, layout, run};
+use super::{BATCH_ROWS, block, layout};
 use crate::id::FormId;
 use crate::store::StoreError;
 
@@ -23,14 +23,14 @@ pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 }
 
 fn count(tx: &Tx<'_>, form: FormId) -> Result<u64, StoreError> {
-    let (mut start, end) = layout::submissions(form);
+    let (mut start, end) = layout::blocks(form);
     let mut count = 0;
     loop {
-        let runs = tx.scan((start, end.clone()), Direction::Ascending, SLICE)?;
-        for (_, run) in &runs {
-            count += run::read(run)?.len() as u64;
+        let blocks = tx.scan((start, end.clone()), Direction::Ascending, BATCH_ROWS)?;
+        for (_, block) in &blocks {
+            count += block::read(block)?.len() as u64;
         }
-        let Some((last, _)) = runs.into_iter().next_back() else { return Ok(count) };
+        let Some((last, _)) = blocks.into_iter().next_back() else { return Ok(count) };
         start = Bound::Excluded(last);
     }
 }

@@ -7,7 +7,7 @@ use crate::domain::form::admission::Refusal;
 use crate::store::StoreError;
 
 /// Gives `form` its slug, if it has one. Refused, and nothing done, if it is another's.
-pub(super) fn give(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>, StoreError> {
+pub(super) fn claim(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>, StoreError> {
     let Some(slug) = &form.slug else { return Ok(Ok(())) };
     let key = layout::slug(form.workspace, slug);
     if let Some(holder) = tx.get(&key)? {
@@ -18,20 +18,20 @@ pub(super) fn give(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>, 
 }
 
 /// Frees the slug of `form`, if it has one.
-pub(super) fn free(tx: &mut Tx<'_>, form: &Form) {
+pub(super) fn release(tx: &mut Tx<'_>, form: &Form) {
     if let Some(slug) = &form.slug {
         tx.delete(layout::slug(form.workspace, slug));
     }
 }
 
 /// Puts the slug of `new` in the place of that of `old`.
-pub(super) fn change(tx: &mut Tx<'_>, old: &Form, new: &Form) -> Result<Result<(), Refusal>, StoreError> {
+pub(super) fn replace(tx: &mut Tx<'_>, old: &Form, new: &Form) -> Result<Result<(), Refusal>, StoreError> {
     if old.slug == new.slug {
         return Ok(Ok(()));
     }
-    let given = give(tx, new)?;
+    let given = claim(tx, new)?;
     if given.is_ok() {
-        free(tx, old);
+        release(tx, old);
     }
     Ok(given)
 }

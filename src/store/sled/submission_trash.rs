@@ -1,20 +1,20 @@
 //! Submissions on their way into the trash, out of it, and for good out of the store.
 
 use super::counters::Counters;
-use super::engine::operation::Kind;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
-use super::entry::{self, Entry};
 use super::forms::find_live;
-use super::{SledStore, edits, held, idempotency, layout};
+use super::submission_codec::{self, EncodedSubmission};
+use super::{SledStore, edits, idempotency, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{PAGE_BYTES, Retry, Step, StoreError, SubmissionRows};
+use crate::store::{IdempotencyKey, PAGE_BYTES, StepResult, StoreError, SubmissionRows};
 
 /// Submissions that are swept together; each is three keys, and more where it is large.
-const SWEPT: usize = 25;
+const SWEEP_BATCH: usize = 25;
 
 impl SledStore {
     /// Reads the trash of a form, in the order of the live list.
@@ -25,7 +25,7 @@ impl SledStore {
         limit: usize,
     ) -> Result<SubmissionRows, StoreError> {
         let range = layout::trashed_submissions(form, before);
-        let (found, cut) = self.engine.scan_within(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+        let (found, cut) = self.engine.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
         let more = found.len() > limit || cut;
         let rows = found.iter().take(limit).map(|(key, body)| trashed(key, body));
         let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
@@ -36,30 +36,31 @@ impl SledStore {
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         loop {
-            let due = self.engine.scan(layout::due(cutoff), Direction::Ascending, SWEPT)?;
+            let due =
+                self.engine.scan(layout::due_trash_sweeps(cutoff), Direction::Ascending, SWEEP_BATCH)?;
             if due.is_empty() {
                 return Ok(erased);
             }
-            let gone = self.engine.write_as(Kind::Freeing, move |tx| sweep(tx, due)).await?;
+            let gone = self.engine.write_as(WriteKind::Reclaim, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
             for submission in gone.iter().filter(|submission| submission.edits() > 0) {
-                self.go_on_forgetting(submission.form, submission.id);
+                self.resume_history_purge(submission.form, submission.id);
             }
         }
     }
 
     /// Erases what edits have replaced in a purged submission, bit by bit behind the others' backs.
-    pub(super) fn go_on_forgetting(&self, form: FormId, submission: SubmissionId) {
+    pub(super) fn resume_history_purge(&self, form: FormId, submission: SubmissionId) {
         let history = layout::history(form, submission, None);
-        self.erase_in_background(vec![history], layout::forgetting(form, submission));
+        self.erase_in_background(vec![history], layout::history_purge(form, submission));
     }
 }
 
 /// The submission in a row of the trash.
 pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
     let (form, id) = layout::listed_submission(key)?;
-    let (deleted, state) = entry::read_since(body)?;
-    Ok(Submission { deleted_at: Some(deleted), ..state.of(form, id)? })
+    let (deleted, view) = submission_codec::read_with_timestamp(body)?;
+    Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
 fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Submission>, StoreError> {
@@ -68,26 +69,26 @@ fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Su
 }
 
 /// Moves a submission at the revision expected to the trash.
-pub(super) fn put_in(
+pub(super) fn trash(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<Step<()>, StoreError> {
+) -> Result<StepResult<()>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
-        return Ok(Step::Missing);
+        return Ok(StepResult::Missing);
     }
-    let Some(found) = held::find(tx, form, id)? else { return Ok(Step::Missing) };
+    let Some(found) = locate::find(tx, form, id)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(found.submission.revision()) {
-        return Ok(Step::Refused(why));
+        return Ok(StepResult::Refused(why));
     }
     let submission = found.remove(tx)?;
-    tx.put(layout::trashed_submission(form, id), Entry::of(&submission)?.since(now));
-    tx.put(layout::sweep(now, form, id), Vec::new());
-    count_one_less(tx, form)?;
-    Ok(Step::Done(()))
+    tx.put(layout::trashed_submission(form, id), EncodedSubmission::of(&submission)?.with_timestamp(now));
+    tx.put(layout::trash_sweep(now, form, id), Vec::new());
+    decrement_responses(tx, form)?;
+    Ok(StepResult::Done(()))
 }
 
 /// Takes a submission out of the trash again.
@@ -96,39 +97,39 @@ pub(super) fn restore(
     workspace: WorkspaceId,
     form: FormId,
     id: SubmissionId,
-    retry: Option<&Retry>,
+    idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Step<Submission>, StoreError> {
-    let Some(form) = find_live(tx, workspace, form)? else { return Ok(Step::Missing) };
-    let live = held::find(tx, form.id, id)?.map(|found| found.submission);
+) -> Result<StepResult<Submission>, StoreError> {
+    let Some(form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
+    let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
     let in_trash = find_trashed(tx, form.id, id)?;
-    let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(Step::Missing) };
-    match idempotency::earlier(tx, retry, now)? {
+    let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
+    match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, _))) => {
             // It may be in the trash again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
             let unknown = |_size| layout::undecodable("an idempotency record");
             let edits = u32::try_from(earlier.result).map_err(unknown)?;
-            return edits::after(now, edits, |key| tx.get(key)).map(Step::Replayed);
+            return edits::read_as_of_edit(now, edits, |key| tx.get(key)).map(StepResult::Replayed);
         }
-        Some(Err(why)) => return Ok(Step::Refused(why)),
+        Some(Err(why)) => return Ok(StepResult::Refused(why)),
         None => {}
     }
-    let Some(submission) = in_trash else { return Ok(Step::Refused(Refusal::NotInTrash)) };
+    let Some(submission) = in_trash else { return Ok(StepResult::Refused(Refusal::NotInTrash)) };
     let counters = Counters::of(tx, form.id)?;
     if let Err(why) = form.check_capacity(counters.responses) {
-        return Ok(Step::Refused(why));
+        return Ok(StepResult::Refused(why));
     }
-    take_out(tx, &submission);
+    remove_from_trash(tx, &submission);
     let submission = Submission { deleted_at: None, ..submission };
-    let run = held::put_back(tx, &submission)?;
-    // New submissions go to the last run, or behind it.
-    let counters = Counters { responses: counters.responses + 1, run: counters.run.max(run), ..counters };
+    let block = locate::insert_restored(tx, &submission)?; // New submissions go to the last block, or behind it.
+    let counters =
+        Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
     counters.put(tx, form.id);
-    if let Some(retry) = retry {
-        idempotency::remember(tx, retry, submission.edits().into(), &[], now)?;
+    if let Some(idempotency_key) = idempotency_key {
+        idempotency::insert_record(tx, idempotency_key, submission.edits().into(), &[], now)?;
     }
-    Ok(Step::Done(submission))
+    Ok(StepResult::Done(submission))
 }
 
 /// Erases a submission at the revision expected, in the trash or not, but for what edits have replaced in it. Returns
@@ -139,38 +140,37 @@ pub(super) fn purge(
     form: FormId,
     id: SubmissionId,
     expected: &ExpectedRevision,
-) -> Result<Step<Submission>, StoreError> {
+) -> Result<StepResult<Submission>, StoreError> {
     if find_live(tx, workspace, form)?.is_none() {
-        return Ok(Step::Missing);
+        return Ok(StepResult::Missing);
     }
-    let (live, in_trash) = (held::find(tx, form, id)?, find_trashed(tx, form, id)?);
+    let (live, in_trash) = (locate::find(tx, form, id)?, find_trashed(tx, form, id)?);
     let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
-    let Some(submission) = submission.cloned() else { return Ok(Step::Missing) };
+    let Some(submission) = submission.cloned() else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(submission.revision()) {
-        return Ok(Step::Refused(why));
+        return Ok(StepResult::Refused(why));
     }
     match live {
         Some(found) => {
-            count_one_less(tx, form)?;
+            decrement_responses(tx, form)?;
             found.remove(tx)?;
         }
-        None => take_out(tx, &submission),
+        None => remove_from_trash(tx, &submission),
     }
-    begin_to_forget(tx, &submission);
-    Ok(Step::Done(submission))
+    begin_history_purge(tx, &submission);
+    Ok(StepResult::Done(submission))
 }
 
 /// Erases the submissions that `due` sweeps. Returns what they were.
 fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
     let mut gone = Vec::new();
     for (entry, _) in due {
-        let (form, id) = layout::listed_submission(&entry)?;
-        // Since the scan it may have been restored, and even deleted anew; or it went with its form.
+        let (form, id) = layout::listed_submission(&entry)?; // Since the scan it may have been restored, and even deleted anew; or it went with its form.
         let submission = find_trashed(tx, form, id)?;
-        let is_due = |deleted| layout::sweep(deleted, form, id) == entry;
+        let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
-            begin_to_forget(tx, &submission);
+            begin_history_purge(tx, &submission);
             gone.push(submission);
         }
         tx.delete(entry);
@@ -179,22 +179,22 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
 }
 
 /// Notes that what edits have replaced in `submission` is to go.
-fn begin_to_forget(tx: &mut Tx<'_>, submission: &Submission) {
+fn begin_history_purge(tx: &mut Tx<'_>, submission: &Submission) {
     if submission.edits() > 0 {
-        tx.put(layout::forgetting(submission.form, submission.id), Vec::new());
+        tx.put(layout::history_purge(submission.form, submission.id), Vec::new());
     }
 }
 
 /// Takes a submission out of the trash.
-fn take_out(tx: &mut Tx<'_>, submission: &Submission) {
+fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
     tx.delete(layout::trashed_submission(form, id));
     if let Some(deleted) = deleted_at {
-        tx.delete(layout::sweep(deleted, form, id));
+        tx.delete(layout::trash_sweep(deleted, form, id));
     }
 }
 
-fn count_one_less(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
+fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
     let counters = Counters::of(tx, form)?;
     Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
     Ok(())

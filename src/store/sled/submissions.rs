@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::decoded::DecodedRows;
-use super::engine::operation::Kind;
+use super::decoded_cache::DecodedCache;
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::entry::Entry;
 use super::layout;
-use super::search::{Goal, Search};
-use super::{SledStore, edits, held, idempotency, run, submission_trash};
+use super::submission_codec::EncodedSubmission;
+use super::submission_search::{SearchGoal, SubmissionSearch};
+use super::{SledStore, block, edits, idempotency, locate, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{Admission, AdmissionInput, IdempotencyRecord, admit};
@@ -19,16 +19,21 @@ use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, NewSubmission, Page, Retry, Step, StoreError, SubmissionRows, Submissions};
+use crate::store::{
+    CheckedEdit, IdempotencyKey, NewSubmission, Page, StepResult, StoreError, SubmissionRows, Submissions,
+};
 
 /// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
-const RIDDEN_OUT_MILLIS: i64 = 60_000;
+const TOLERATED_STEP_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl Submissions for SledStore {
-    async fn find_remembered(&self, retry: &Retry) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let body = self.engine.get(&layout::remembered(retry))?;
-        body.map(|body| layout::decode_remembered(&body)).transpose()
+    async fn find_idempotency_record(
+        &self,
+        idempotency_key: &IdempotencyKey,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let body = self.engine.get(&layout::idempotency_record(idempotency_key))?;
+        body.map(|body| layout::decode_idempotency_record(&body)).transpose()
     }
 
     async fn accept_submission(
@@ -36,9 +41,14 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
-    ) -> Result<Step<SubmissionId>, StoreError> {
-        let entry = Entry::new(new.checked_version, new.answers, new.metadata)?;
-        let checked = Checked { form: new.form, revision: new.checked_revision, entry, retry: new.retry };
+    ) -> Result<StepResult<SubmissionId>, StoreError> {
+        let encoded = EncodedSubmission::new(new.checked_version, new.answers, new.metadata)?;
+        let checked = CheckedSubmission {
+            form: new.form,
+            revision: new.checked_revision,
+            encoded,
+            idempotency_key: new.idempotency_key,
+        };
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
         self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
@@ -78,7 +88,7 @@ impl Submissions for SledStore {
         };
         let before_edits = |found| {
             let found = Submission { deleted_at: None, ..found };
-            edits::after(found, 0, |key| self.engine.get(key))
+            edits::read_as_of_edit(found, 0, |key| self.engine.get(key))
         };
         found.map(before_edits).transpose()
     }
@@ -92,8 +102,8 @@ impl Submissions for SledStore {
         after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>, StoreError> {
-        let search = Search::new(form, filter, order, after, Goal::Page(limit));
-        Ok(self.search(workspace, search).await?.map(Search::into_page))
+        let search = SubmissionSearch::new(form, filter, order, after, SearchGoal::Page(limit));
+        Ok(self.search(workspace, search).await?.map(SubmissionSearch::into_page))
     }
 
     async fn count_filtered(
@@ -105,8 +115,8 @@ impl Submissions for SledStore {
         if filter.matches_all() {
             return self.count_submissions(workspace, form).await.map(Some);
         }
-        let search = Search::new(form, filter, Order::NewestFirst, None, Goal::Count);
-        Ok(self.search(workspace, search).await?.map_or(Some(0), Search::into_count))
+        let search = SubmissionSearch::new(form, filter, Order::NewestFirst, None, SearchGoal::Count);
+        Ok(self.search(workspace, search).await?.map_or(Some(0), SubmissionSearch::into_count))
     }
 
     async fn list_trashed_submissions(
@@ -142,8 +152,8 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         checked: CheckedEdit,
         now: Timestamp,
-    ) -> Result<Step<Submission>, StoreError> {
-        let kind = Kind::of(checked.edit.answers.len());
+    ) -> Result<StepResult<Submission>, StoreError> {
+        let kind = WriteKind::for_size(checked.edit.answers.len());
         let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
         self.engine.write_as(kind, work).await
     }
@@ -155,10 +165,10 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<Step<()>, StoreError> {
+    ) -> Result<StepResult<()>, StoreError> {
         let work =
-            move |tx: &mut Tx<'_>| submission_trash::put_in(tx, workspace, form, submission, &expected, now);
-        self.engine.write_as(Kind::Freeing, work).await
+            move |tx: &mut Tx<'_>| submission_trash::trash(tx, workspace, form, submission, &expected, now);
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn restore_submission(
@@ -166,11 +176,11 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-        retry: Option<Retry>,
+        idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Step<Submission>, StoreError> {
+    ) -> Result<StepResult<Submission>, StoreError> {
         let work = move |tx: &mut Tx<'_>| {
-            submission_trash::restore(tx, workspace, form, submission, retry.as_ref(), now)
+            submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
         };
         self.engine.write(work).await
     }
@@ -181,11 +191,11 @@ impl Submissions for SledStore {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
-    ) -> Result<Step<()>, StoreError> {
+    ) -> Result<StepResult<()>, StoreError> {
         let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
-        let purged = self.engine.write_as(Kind::Freeing, work).await?;
-        if matches!(&purged, Step::Done(gone) if gone.edits() > 0) {
-            self.go_on_forgetting(form, submission);
+        let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        if matches!(&purged, StepResult::Done(gone) if gone.edits() > 0) {
+            self.resume_history_purge(form, submission);
         }
         Ok(purged.map(drop))
     }
@@ -197,12 +207,12 @@ impl SledStore {
         form: FormId,
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError> {
-        let up_to = layout::submissions_up_to(form, submission);
-        let Some((_, run)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
+        let up_to = layout::blocks_up_to(form, submission);
+        let Some((_, block)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
             return Ok(None);
         };
-        match run::read(&run)?.into_iter().find(|kept| kept.id == submission) {
-            Some(kept) => held::read(form, &kept, |key| self.engine.get(key)),
+        match block::read(&block)?.into_iter().find(|item| item.id == submission) {
+            Some(item) => locate::read(form, &item, |key| self.engine.get(key)),
             None => Ok(None),
         }
     }
@@ -214,29 +224,31 @@ impl SledStore {
 }
 
 /// A submission made ready before the writer's turn.
-struct Checked {
+struct CheckedSubmission {
     form: FormId,
     revision: u64,
-    entry: Entry,
-    retry: Option<Retry>,
+    encoded: EncodedSubmission,
+    idempotency_key: Option<IdempotencyKey>,
 }
 
 fn accept(
     tx: &mut Tx<'_>,
-    forms: &DecodedRows<Form>,
+    forms: &DecodedCache<Form>,
     random: &dyn Random,
     workspace: WorkspaceId,
-    new: Checked,
+    new: CheckedSubmission,
     now: Timestamp,
-) -> Result<Step<SubmissionId>, StoreError> {
+) -> Result<StepResult<SubmissionId>, StoreError> {
     let key = layout::form(workspace, new.form);
     let form = match tx.is_staged(&key) {
         true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose()?,
         false => forms.get(&key, || tx.get(&key), layout::decode_form)?,
     };
-    let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(Step::Missing) };
-    let earlier = match &new.retry {
-        Some(retry) => idempotency::recall(tx, retry)?.map(|earlier| (earlier, retry.body)),
+    let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(StepResult::Missing) };
+    let earlier = match &new.idempotency_key {
+        Some(idempotency_key) => {
+            idempotency::find_record(tx, idempotency_key)?.map(|earlier| (earlier, idempotency_key.body))
+        }
         None => None,
     };
     let counters = Counters::of(tx, new.form)?;
@@ -247,75 +259,78 @@ fn accept(
         earlier,
     };
     match admit(&input, now) {
-        Ok(Admission::Store) => write(tx, random, new, counters, now).map(Step::Done),
+        Ok(Admission::Store) => insert(tx, random, new, counters, now).map(StepResult::Done),
         Ok(Admission::Replay(earlier)) => {
-            Ok(Step::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
+            Ok(StepResult::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
         }
-        Ok(Admission::Recheck) => Ok(Step::Recheck),
-        Err(why) => Ok(Step::Refused(why)),
+        Ok(Admission::Recheck) => Ok(StepResult::Recheck),
+        Err(why) => Ok(StepResult::Refused(why)),
     }
 }
 
-fn write(
+fn insert(
     tx: &mut Tx<'_>,
     random: &dyn Random,
-    new: Checked,
+    new: CheckedSubmission,
     counters: Counters,
     now: Timestamp,
 ) -> Result<SubmissionId, StoreError> {
     let id = next_id(tx, random, counters.last, now);
-    let (id, run) = match counters.highest {
-        Some(highest) if id <= highest => among_runs(tx, random, new.form, id)?,
-        Some(_) | None => (id, counters.run),
+    let (id, block) = match counters.highest {
+        Some(highest) if id <= highest => find_gap(tx, random, new.form, id)?,
+        Some(_) | None => (id, counters.block),
     };
-    let run = put_into_run(tx, &new, run, id);
+    let block = append_to_block(tx, &new, block, id);
     let counters = Counters {
         responses: counters.responses + 1,
         last: Some(id),
         highest: counters.highest.max(Some(id)),
-        run: counters.run.max(Some(run)),
+        block: counters.block.max(Some(block)),
     };
     counters.put(tx, new.form);
-    if let Some(retry) = &new.retry {
-        idempotency::remember(tx, retry, u128::from_be_bytes(id.to_bytes()), &[], now)?;
+    if let Some(idempotency_key) = &new.idempotency_key {
+        idempotency::insert_record(tx, idempotency_key, u128::from_be_bytes(id.to_bytes()), &[], now)?;
     }
     Ok(id)
 }
 
-/// Puts a submission into the run that begins at `run` and is the one before `id`, if this group has made it and there is
-/// room, else into a new one. Returns where its run begins.
-fn put_into_run(tx: &mut Tx<'_>, new: &Checked, run: Option<SubmissionId>, id: SubmissionId) -> SubmissionId {
-    if let Some(run) = run {
-        let key = layout::submission(new.form, run);
+/// Puts a submission into the block that begins at `block` and is the one before `id`, if this group has made it and there is
+/// room, else into a new one. Returns where its block begins.
+fn append_to_block(
+    tx: &mut Tx<'_>,
+    new: &CheckedSubmission,
+    block: Option<SubmissionId>,
+    id: SubmissionId,
+) -> SubmissionId {
+    if let Some(block) = block {
+        let key = layout::block(new.form, block);
         if let Some(longer) = tx
             .staged(&key)
-            .filter(|run| run::has_room(run, &new.entry))
-            .map(|run| run::behind(run, id, &new.entry))
+            .filter(|block| block::has_space(block, &new.encoded))
+            .map(|block| block::append(block, id, &new.encoded))
         {
             tx.put(key, longer);
-            return run;
+            return block;
         }
-    }
-    // No run begins at an id that was just given.
-    tx.put_new(layout::submission(new.form, id), run::of(id, &new.entry));
+    } // No block begins at an id that was just given.
+    tx.put_new(layout::block(new.form, id), block::single(id, &new.encoded));
     id
 }
 
-/// An id at or after `id` that lies within no run, and where the run before it begins: times that come again after the
-/// clock was set back have runs already.
-fn among_runs(
+/// An id at or after `id` that lies within no block, and where the block before it begins: times that come again after the
+/// clock was set back have blocks already.
+fn find_gap(
     tx: &Tx<'_>,
     random: &dyn Random,
     form: FormId,
     mut id: SubmissionId,
 ) -> Result<(SubmissionId, Option<SubmissionId>), StoreError> {
     loop {
-        let Some((key, run)) = tx.last(layout::submissions_up_to(form, id))? else { return Ok((id, None)) };
-        let last = run::last(&run)?;
+        let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok((id, None)) };
+        let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
-        }
-        // The ids behind the last one of a run may be those of submissions that went from it to the trash.
+        } // The ids behind the last one of a block may be those of submissions that went from it to the trash.
         id = last.beyond(random);
     }
 }
@@ -324,7 +339,7 @@ fn among_runs(
 /// clock must not pin time to the far future, though: a large step back is followed. Positions in lists given out
 /// before would then skip what comes after, so a new signing key makes them invalid.
 fn next_id(tx: &mut Tx<'_>, random: &dyn Random, last: Option<SubmissionId>, now: Timestamp) -> SubmissionId {
-    let stepped_back = last.filter(|last| last.millis() - now.millis() > RIDDEN_OUT_MILLIS);
+    let stepped_back = last.filter(|last| last.millis() - now.millis() > TOLERATED_STEP_MILLIS);
     let Some(ahead) = stepped_back else { return SubmissionId::after(last, now.millis(), random) };
     tracing::warn!(last = %ahead, now = %now, "the clock was set back; submission times follow it, cursors end");
     let mut signing_key = [0; 32];

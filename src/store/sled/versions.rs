@@ -19,7 +19,7 @@ impl SledStore {
         limit: usize,
     ) -> Result<Page<StoredVersion>, StoreError> {
         let range = layout::versions(form, before);
-        let (rows, _) = self.engine.scan_within(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;
         // Their numbers have no gaps.
         let more = rows.last().is_some_and(|last| last.number > 1);

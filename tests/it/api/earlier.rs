@@ -18,10 +18,10 @@ use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::server::{Local, open_local};
-use forms::store::Upkeep;
+use forms::store::Maintenance;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{OpenIndex, SledIndexes};
-use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use serde_json::{Value, json};
 
 use crate::engine::real;
@@ -70,7 +70,7 @@ impl Fixture {
             fs::copy(file.path(), data.join("index").join(file.file_name())).unwrap();
         }
         lengthen(&data.join("index/db"), self.index);
-        let identity = SledIndexes::at(data, 4 << 20).unwrap().identity("index").unwrap();
+        let identity = SledIndexes::new(data, 4 << 20).unwrap().identity("index").unwrap();
         let state = fs::read_to_string(data.join("state")).unwrap();
         let (until, _) = state.rsplit_once("checksum ").unwrap();
         let (until, _) = until.rsplit_once(' ').unwrap();
@@ -130,7 +130,11 @@ fn opens_without_a_rebuild(fixture: &Fixture, data: &Path) {
     engine.close().unwrap();
     // Copies are open to others; but nothing is built anew.
     let told = heard.events();
-    assert!(told.iter().all(|event| matches!(event, Event::ModeMended { .. } | Event::Proved)), "{told:?}");
+    assert!(
+        told.iter()
+            .all(|event| matches!(event, EngineEvent::PermissionsRepaired { .. } | EngineEvent::Verified)),
+        "{told:?}"
+    );
     let state = fs::read_to_string(data.join("state")).unwrap();
     assert!(state.starts_with("format 2\n"), "from now on earlier versions refuse it: {state}");
 }
@@ -147,7 +151,7 @@ async fn shows_all_it_showed(data: &Path) {
     let text = |name: &str| replay[name].as_str().unwrap();
     let random = Arc::new(Scrambled::new(1));
     let store =
-        SledStore::open(data, Options::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
+        SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
     let store = store.unwrap();
     let clock = Arc::new(HandClock::at(text("at")));
     let app =

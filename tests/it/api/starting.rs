@@ -14,8 +14,8 @@ use forms::http::starting;
 use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, run};
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
-use forms::store::{Health, Upkeep};
+use forms::store::sled::engine::options::EngineOptions;
+use forms::store::{Health, Maintenance};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -210,7 +210,7 @@ async fn while_the_store_opens_the_server_answers_that_it_does() {
     let folder = tempfile::tempdir().unwrap();
     let holder = {
         let (pool, random) = (CpuPool::default(), Arc::new(Scrambled::new(1)));
-        SledStore::open(folder.path(), Options::default(), pool, random, Arc::new(|_| ())).unwrap()
+        SledStore::open(folder.path(), EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
     };
     // A port nobody uses: the server tells its own only once it is ready.
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();

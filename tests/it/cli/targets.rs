@@ -186,5 +186,5 @@ fn no_text_of_a_library_is_shown() {
     std::fs::set_permissions(home.path().join("store"), mode).unwrap();
     drop(home.serve());
     let log = std::fs::read_to_string(home.path().join("serve.log")).unwrap();
-    assert!(log.contains("was readable by other users") && !log.contains("ModeMended"), "{log}");
+    assert!(log.contains("was readable by other users") && !log.contains("PermissionsRepaired"), "{log}");
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use forms::store::StoreError;
 use forms::store::sled::engine::disk::RealDisk;
 use forms::store::sled::engine::index::SledIndexes;
-use forms::store::sled::engine::operation::{Kind, Operation};
-use forms::store::sled::engine::options::{OpenError, Options, Report};
+use forms::store::sled::engine::operation::{WriteKind, WriteOperation};
+use forms::store::sled::engine::options::{EngineOptions, EventSink, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -21,23 +21,23 @@ use super::real::{Heard, options};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-fn open(path: &Path, report: Report) -> Result<Writer, OpenError> {
-    let options = Options {
+fn open(path: &Path, report: EventSink) -> Result<Writer, OpenError> {
+    let options = EngineOptions {
         first_segment: 16 << 10,
         largest_segment: 64 << 10,
-        prepare_ahead: false,
-        fatal: Arc::new(|_| ()),
+        preallocate: false,
+        on_fatal: Arc::new(|_| ()),
         ..options()
     };
-    let indexes = SledIndexes::at(path, 4 << 20).unwrap();
-    Writer::open(Arc::new(RealDisk::at(path).unwrap()), Arc::new(indexes), options, report)
+    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
+    Writer::open(Arc::new(RealDisk::new(path).unwrap()), Arc::new(indexes), options, report)
 }
 
 struct Fill(Rows);
 
-impl Operation for Fill {
-    fn kind(&self) -> Kind {
-        Kind::Ordinary
+impl WriteOperation for Fill {
+    fn kind(&self) -> WriteKind {
+        WriteKind::Normal
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
@@ -152,8 +152,8 @@ fn survive(path: &Path, rows: &Rows) -> bool {
         }
         Err(error) => panic!("refused for another reason: {error:?}"),
     };
-    while writer.is_proving() {
-        writer.prove(1000);
+    while writer.is_verifying() {
+        writer.verify(1000);
     }
     // A bit of an index can only be found wrong by the proof; a journal that proves damaged then stops the store.
     if writer.is_stopped() {

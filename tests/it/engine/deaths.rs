@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
-use forms::store::sled::engine::operation::{Kind, Operation};
-use forms::store::sled::engine::options::Event;
+use forms::store::sled::engine::operation::{WriteKind, WriteOperation};
+use forms::store::sled::engine::options::EngineEvent;
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -39,9 +39,9 @@ struct Errand {
     answers: Arc<Mutex<Vec<bool>>>,
 }
 
-impl Operation for Errand {
-    fn kind(&self) -> Kind {
-        Kind::Ordinary
+impl WriteOperation for Errand {
+    fn kind(&self) -> WriteKind {
+        WriteKind::Normal
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
@@ -131,8 +131,12 @@ impl World {
             self.known = possible;
         }
         assert_same(&rows, &self.known);
-        let wrong =
-            self.machine.heard.events().into_iter().find(|event| matches!(event, Event::TotalsDiffer { .. }));
+        let wrong = self
+            .machine
+            .heard
+            .events()
+            .into_iter()
+            .find(|event| matches!(event, EngineEvent::DigestMismatch { .. }));
         assert_eq!(wrong, None);
     }
 
@@ -212,7 +216,7 @@ impl World {
             match self.random.below(10) {
                 0 => writer.seal(),
                 1 => writer.flush(),
-                2 | 3 => writer.prove(3),
+                2 | 3 => writer.verify(3),
                 _ => self.group(&mut writer),
             }
         }

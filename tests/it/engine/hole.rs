@@ -8,10 +8,10 @@ use forms::app::bootstrap;
 use forms::cpu_pool::CpuPool;
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
-use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Submissions, Upkeep};
+use forms::store::{Maintenance, Submissions};
 
 use super::machine::{Machine, put, rows};
 use super::real::{Heard, options};
@@ -35,7 +35,7 @@ fn miscounted() -> Machine {
 }
 
 fn differed(machine: &Machine) -> usize {
-    machine.heard.events().iter().filter(|event| matches!(event, Event::TotalsDiffer { .. })).count()
+    machine.heard.events().iter().filter(|event| matches!(event, EngineEvent::DigestMismatch { .. })).count()
 }
 
 #[test]
@@ -81,15 +81,15 @@ fn a_counter_found_wrong_while_serving_is_counted_again() {
     put(&mut writer, b"S\x02", b"taken for a new row");
     put(&mut writer, b"C", &[6]);
     assert_eq!(differed(&machine), 1);
-    while writer.is_proving() {
-        writer.prove(3);
+    while writer.is_verifying() {
+        writer.verify(3);
         put(&mut writer, b"T", b"somebody writes meanwhile");
     }
     assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
 }
 
 fn open(path: &Path, heard: &Heard) -> SledStore {
-    let options = Options { prove: false, ..options() };
+    let options = EngineOptions { verify_index: false, ..options() };
     SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
 }
 
@@ -122,7 +122,7 @@ async fn the_number_of_submissions_is_counted_again() {
 }
 
 fn lose_counters(path: &Path, key: &[u8]) {
-    let indexes = SledIndexes::at(path, 4 << 20).unwrap();
+    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
     let index = indexes.open("index").unwrap();
     assert!(index.get(key).unwrap().is_some());
     index.apply(&mut [Change { key, cell: None }].into_iter()).unwrap();

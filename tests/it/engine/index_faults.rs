@@ -13,9 +13,9 @@ use forms::server::{Local, open_local};
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::disk::Disk;
-use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
-use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{OpenError, Options};
+use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::operation::WriteKind;
+use forms::store::sled::engine::options::{EngineOptions, OpenError};
 use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn what_was_read_from_an_index_that_is_replaced_counts_as_changed() {
     let changes = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&changes);
     let changed = move |key: Option<&[u8]>| heard.lock().unwrap().push(key.map(<[u8]>::to_vec));
-    let options = Options { changed: Arc::new(changed), ..machine.options() };
+    let options = EngineOptions { on_change: Arc::new(changed), ..machine.options() };
     let mut writer = machine.open_with(options).unwrap();
     put(&mut writer, b"Sx", b"x");
     assert_eq!(*changes.lock().unwrap(), [Some(b"Sx".to_vec())]);
@@ -73,7 +73,7 @@ fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
         let mut writer = machine.open();
         prove(&mut writer);
         machine.fate.fail_in(call, io::ErrorKind::StorageFull);
-        let stored = put_as(&mut writer, Kind::Ordinary, b"Sx", b"x");
+        let stored = put_as(&mut writer, WriteKind::Normal, b"Sx", b"x");
         if call == 7 {
             // All of it was applied.
             writer.flush();
@@ -81,9 +81,9 @@ fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
         assert!(stored.is_ok(), "call {call}: it is in the journal: {stored:?}");
         assert!(!writer.is_stopped(), "call {call}");
         assert!(writer.reader().get(b"S07").is_err(), "call {call}: what is stored is not shown yet");
-        let refused = put_as(&mut writer, Kind::Ordinary, b"Sy", b"y");
+        let refused = put_as(&mut writer, WriteKind::Normal, b"Sy", b"y");
         assert!(matches!(refused, Err(StoreError::Full)), "call {call}: {refused:?}");
-        writer.look_at_room();
+        writer.check_free_space();
         put(&mut writer, b"Sz", b"z");
         assert_eq!(rows(&writer).len(), 32, "call {call}");
         prove(&mut writer);
@@ -97,10 +97,10 @@ fn an_index_whose_reads_find_no_room_is_opened_again() {
     let mut writer = machine.open();
     machine.indexes.fill();
     assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Full)));
-    assert!(writer.is_short_of_room());
-    writer.look_at_room();
+    assert!(writer.is_low_on_space());
+    writer.check_free_space();
     assert_eq!(rows(&writer).len(), 30);
-    assert!(!writer.is_short_of_room());
+    assert!(!writer.is_low_on_space());
     assert_eq!(machine.rebuilds(), 0);
 }
 
@@ -115,7 +115,7 @@ fn a_rebuild_without_room_waits_for_it_and_keeps_the_old_index_until_then() {
         machine.fate.fail_in(call, io::ErrorKind::StorageFull);
         prove(&mut writer);
         assert!(!writer.is_stopped(), "call {call}");
-        writer.look_at_room();
+        writer.check_free_space();
         prove(&mut writer);
         assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]), "call {call}");
         assert_eq!(rows(&writer).len(), 30, "call {call}");
@@ -168,7 +168,7 @@ async fn a_store_in_use_stays_locked_when_its_lock_file_is_removed() {
 fn an_index_that_another_process_holds_is_no_damaged_one() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).0.close().unwrap();
-    let held = SledIndexes::at(folder.path(), 4 << 20).unwrap();
+    let held = SledIndexes::new(folder.path(), 4 << 20).unwrap();
     let index = held.open("index").unwrap();
     let heard = Heard::default();
     let refused = Engine::open_path(folder.path(), options(), heard.report());
@@ -197,7 +197,7 @@ fn damage_row(data: &Path, prefix: &[u8]) {
 }
 
 fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) {
-    let indexes = SledIndexes::at(data, 4 << 20).unwrap();
+    let indexes = SledIndexes::new(data, 4 << 20).unwrap();
     let index = indexes.open("index").unwrap();
     let mut first = None;
     let visit = &mut |key: &[u8], cell: &[u8]| {

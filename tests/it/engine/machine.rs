@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
-use forms::store::sled::engine::operation::{Kind, Operation};
-use forms::store::sled::engine::options::{Event, OpenError, Options, Recount};
+use forms::store::sled::engine::operation::{WriteKind, WriteOperation};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions, OpenError, Recount};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -35,24 +35,24 @@ impl Machine {
     }
 
     /// Small segments, and nothing done behind the tests' backs.
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> EngineOptions {
+        EngineOptions {
             min_free: 0,
             first_segment: 16 << 10,
             largest_segment: 64 << 10,
-            prepare_ahead: false,
+            preallocate: false,
             instance: [7; 16],
             recount: Arc::clone(&self.recount),
-            fatal: Arc::new(|_| ()),
-            ..Options::default()
+            on_fatal: Arc::new(|_| ()),
+            ..EngineOptions::default()
         }
     }
 
     pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
-        self.open_with(Options { min_free, ..self.options() })
+        self.open_with(EngineOptions { min_free, ..self.options() })
     }
 
-    pub(crate) fn open_with(&self, options: Options) -> Result<Writer, OpenError> {
+    pub(crate) fn open_with(&self, options: EngineOptions) -> Result<Writer, OpenError> {
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
         Writer::open(disk, indexes, options, self.heard.report())
     }
@@ -74,7 +74,7 @@ impl Machine {
     }
 
     pub(crate) fn rebuilds(&self) -> usize {
-        self.heard.events().iter().filter(|event| matches!(event, Event::Rebuilding { .. })).count()
+        self.heard.events().iter().filter(|event| matches!(event, EngineEvent::Rebuilding { .. })).count()
     }
 }
 
@@ -91,15 +91,15 @@ pub(crate) fn killed() -> Machine {
 
 /// An operation that writes or removes rows.
 pub(crate) struct Write {
-    pub(crate) kind: Kind,
+    pub(crate) kind: WriteKind,
     pub(crate) rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(crate) outcome: Outcome,
 }
 
 pub(crate) type Outcome = Arc<Mutex<Option<Result<(), StoreError>>>>;
 
-impl Operation for Write {
-    fn kind(&self) -> Kind {
+impl WriteOperation for Write {
+    fn kind(&self) -> WriteKind {
         self.kind
     }
 
@@ -119,7 +119,12 @@ impl Operation for Write {
 }
 
 /// Puts one row in a group of its own, and returns the answer.
-pub(crate) fn put_as(writer: &mut Writer, kind: Kind, key: &[u8], body: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn put_as(
+    writer: &mut Writer,
+    kind: WriteKind,
+    key: &[u8],
+    body: &[u8],
+) -> Result<(), StoreError> {
     let outcome = Outcome::default();
     let rows = vec![(key.to_vec(), Some(body.to_vec()))];
     writer.stage(Box::new(Write { kind, rows, outcome: Arc::clone(&outcome) }));
@@ -128,7 +133,7 @@ pub(crate) fn put_as(writer: &mut Writer, kind: Kind, key: &[u8], body: &[u8]) -
 }
 
 pub(crate) fn put(writer: &mut Writer, key: &[u8], body: &[u8]) {
-    put_as(writer, Kind::Ordinary, key, body).unwrap();
+    put_as(writer, WriteKind::Normal, key, body).unwrap();
 }
 
 /// Everything a reader sees.
@@ -138,7 +143,7 @@ pub(crate) fn rows(writer: &Writer) -> Rows {
 
 /// Proves the index to the end.
 pub(crate) fn prove(writer: &mut Writer) {
-    while writer.is_proving() {
-        writer.prove(3);
+    while writer.is_verifying() {
+        writer.verify(3);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use forms::store::sled::engine::disk::{Disk, DiskFile, HeldLock};
+use forms::store::sled::engine::disk::{Disk, DiskFile, StoreLock};
 
 use super::fate::{Fate, Lot};
 
@@ -182,22 +182,22 @@ impl Disk for ModelDisk {
         Some(format!("boot-{}", self.lock().boot))
     }
 
-    fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
+    fn try_lock(&self) -> io::Result<Option<Box<dyn StoreLock>>> {
         Ok(Some(Box::new(ModelLock)))
     }
 
-    fn mend_modes(&self) -> io::Result<Vec<String>> {
+    fn repair_permissions(&self) -> io::Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    fn place(&self) -> PathBuf {
+    fn location(&self) -> PathBuf {
         PathBuf::from("model")
     }
 }
 
 struct ModelLock;
 
-impl HeldLock for ModelLock {
+impl StoreLock for ModelLock {
     fn set_text(&self, _text: &str) -> io::Result<()> {
         Ok(())
     }

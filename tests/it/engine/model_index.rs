@@ -8,8 +8,8 @@ use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use forms::store::sled::engine::index::{Change, Index, IndexError, OpenIndex};
-use forms::store::sled::engine::state::Identity;
+use forms::store::sled::engine::index::{Change, Index, IndexError, IndexProvider};
+use forms::store::sled::engine::state::IndexIdentity;
 use forms::store::sled::engine::tx::Direction;
 
 use super::fate::{Fate, Lot};
@@ -109,12 +109,12 @@ impl ModelIndexes {
 
 fn failed(error: io::Error) -> IndexError {
     match error.kind() {
-        io::ErrorKind::StorageFull => IndexError::NoRoom,
+        io::ErrorKind::StorageFull => IndexError::NoSpace,
         _ => IndexError::Failed(error.to_string()),
     }
 }
 
-impl OpenIndex for ModelIndexes {
+impl IndexProvider for ModelIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
         self.works().map_err(failed)?;
         let mut folders = self.lock();
@@ -148,9 +148,9 @@ impl OpenIndex for ModelIndexes {
         self.works()
     }
 
-    fn identity(&self, folder: &str) -> Option<Identity> {
+    fn identity(&self, folder: &str) -> Option<IndexIdentity> {
         let born = self.lock().by_name.get(folder)?.lock().unwrap().identity;
-        Some(Identity { text: born.to_string(), tells_copies: true })
+        Some(IndexIdentity { text: born.to_string(), detects_copies: true })
     }
 
     fn size(&self, folder: &str) -> u64 {
@@ -255,7 +255,7 @@ impl ModelIndex {
     fn works(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
         let tree = self.tree.lock().unwrap();
         match self.fate.draw() {
-            Lot::Works if tree.is_full => Err(IndexError::NoRoom),
+            Lot::Works if tree.is_full => Err(IndexError::NoSpace),
             Lot::Works => Ok(tree),
             Lot::Fails(error) => Err(failed(error)),
         }
@@ -263,7 +263,7 @@ impl ModelIndex {
 
     fn write(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
         let tree = self.works().inspect_err(|error| {
-            self.tree.lock().unwrap().is_full |= matches!(error, IndexError::NoRoom);
+            self.tree.lock().unwrap().is_full |= matches!(error, IndexError::NoSpace);
         })?;
         match tree.is_damaged {
             true => Err(IndexError::Failed("it is damaged".to_owned())),

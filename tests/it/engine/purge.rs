@@ -10,11 +10,11 @@ use forms::domain::form::admission::IDEMPOTENCY_RECORD_MILLIS;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::edit::EditedContent;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{Change, OpenIndex, SledIndexes};
-use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::operation::WriteKind;
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, Operation, Step, Submissions, Upkeep};
+use forms::store::{CheckedEdit, Forms, IdempotentOperation, Maintenance, StepResult, Submissions};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn pieces_count_as_rows_of_a_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
-    let fill = engine.write_as(Kind::Alone, |tx| {
+    let fill = engine.write_as(WriteKind::Large, |tx| {
         (0..40).for_each(|number| tx.put(vec![b'S', number], vec![1; 3 * 4096]));
         (0..40).for_each(|number| tx.put(vec![b'T', number], vec![1; 4096]));
         Ok(())
@@ -46,13 +46,13 @@ async fn pieces_count_as_rows_of_a_slice() {
 }
 
 fn open_store(path: &Path, heard: &Heard) -> SledStore {
-    let options = Options { prove: false, ..options() };
+    let options = EngineOptions { verify_index: false, ..options() };
     SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
 }
 
 /// Flips a bit in the first submission of the index.
 fn damage_a_submission(path: &Path) {
-    let indexes = SledIndexes::at(path, 4 << 20).unwrap();
+    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
     let index = indexes.open("index").unwrap();
     let mut first = None;
     let visit = &mut |key: &[u8], cell: &[u8]| {
@@ -82,16 +82,15 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     let store = open_store(folder.path(), &heard);
     assert!(matches!(
         store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
-        Step::Done(())
-    ));
-    // The id is free again when nothing of the form is left.
+        StepResult::Done(())
+    )); // The id is free again when nothing of the form is left.
     let over = async {
-        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(Step::Done(_))) {
+        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(StepResult::Done(_))) {
             yield_now().await;
         }
     };
     timeout(PATIENCE, over).await.expect("the purge comes to its end");
-    assert!(heard.events().contains(&Event::Rebuilt), "{:?}", heard.events());
+    assert!(heard.events().contains(&EngineEvent::Rebuilt), "{:?}", heard.events());
     let left = newest(&store, workspace(1), form, None, 10).await.unwrap();
     assert_eq!(left.rows, []);
 }
@@ -122,15 +121,14 @@ async fn nothing_is_left_of_what_was_purged() {
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
-    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap();
-    // In and out of the trash, and purged there.
+    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap(); // In and out of the trash, and purged there.
     let restless = submit(&store, form, "{}", 3).await;
-    assert!(matches!(remove(&store, form, restless, 4).await, Step::Done(())));
-    assert!(matches!(put_back(&store, form, restless, 4).await, Step::Done(_)));
-    assert!(matches!(remove(&store, form, restless, 5).await, Step::Done(())));
+    assert!(matches!(remove(&store, form, restless, 4).await, StepResult::Done(())));
+    assert!(matches!(put_back(&store, form, restless, 4).await, StepResult::Done(_)));
+    assert!(matches!(remove(&store, form, restless, 5).await, StepResult::Done(())));
     for id in [restless, ids[0]] {
         let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap();
-        assert!(matches!(purged, Step::Done(())));
+        assert!(matches!(purged, StepResult::Done(())));
     }
     store.close().await.unwrap();
     drop(store);
@@ -145,13 +143,16 @@ async fn nothing_is_left_of_what_was_purged() {
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
     let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
     let asked = update_form(&store, workspace(1), form, asks, ExpectedRevision::Any, at(5)).await;
-    assert!(matches!(asked, Step::Done(_)), "a question goes, and its id is kept");
+    assert!(matches!(asked, StepResult::Done(_)), "a question goes, and its id is kept");
     trash(&store, form, 5).await;
-    let attempt = retry(Operation::RestoreForm(form), 1, 5);
-    assert!(matches!(store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(), Step::Done(_)));
+    let attempt = retry(IdempotentOperation::RestoreForm(form), 1, 5);
+    assert!(matches!(
+        store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(),
+        StepResult::Done(_)
+    ));
     trash(&store, form, 7).await;
     let purged = store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap();
-    assert!(matches!(purged, Step::Done(())));
+    assert!(matches!(purged, StepResult::Done(())));
     store.close().await.unwrap();
     drop(store);
     let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| matches!(key[0], b'y' | b'i'));

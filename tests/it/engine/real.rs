@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::job::Progress;
-use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{Event, OpenError, Options, Report};
+use forms::store::sled::engine::operation::WriteKind;
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::{Health, StoreError};
 use tokio::task::{JoinHandle, yield_now};
@@ -19,22 +19,27 @@ use tokio::time::timeout;
 
 /// Remembers what an engine says.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<Event>>>);
+pub(crate) struct Heard(Arc<Mutex<Vec<EngineEvent>>>);
 
 impl Heard {
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> EventSink {
         let heard = self.clone();
         Arc::new(move |event| heard.0.lock().unwrap().push(event))
     }
 
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<EngineEvent> {
         self.0.lock().unwrap().clone()
     }
 }
 
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> EngineOptions {
     let fatal = |why: &str| panic!("the engine failed: {why}");
-    Options { lock_wait: Duration::ZERO, min_free: 0, fatal: Arc::new(fatal), ..Options::default() }
+    EngineOptions {
+        lock_wait: Duration::ZERO,
+        min_free: 0,
+        on_fatal: Arc::new(fatal),
+        ..EngineOptions::default()
+    }
 }
 
 pub(crate) fn open(path: &Path) -> (Engine, Heard) {
@@ -143,7 +148,11 @@ async fn wider_modes_are_mended_and_leftovers_are_removed() {
 
     let (engine, heard) = open(&path);
     let mended = path.join("state").display().to_string();
-    assert!(heard.events().contains(&Event::ModeMended { path: mended }), "{:?}", heard.events());
+    assert!(
+        heard.events().contains(&EngineEvent::PermissionsRepaired { path: mended }),
+        "{:?}",
+        heard.events()
+    );
     assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
     engine.close().unwrap();
     let found = below(&path);
@@ -180,7 +189,7 @@ async fn many_writers_at_once_all_get_their_rows() {
         };
         tokio::spawn(async move {
             match number % 50 {
-                0 => engine.write_as(Kind::Alone, work).await,
+                0 => engine.write_as(WriteKind::Large, work).await,
                 _ => engine.write(work).await,
             }
         })

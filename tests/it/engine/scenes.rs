@@ -7,8 +7,8 @@ use std::sync::mpsc::channel;
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::disk::Disk;
-use forms::store::sled::engine::operation::Kind;
-use forms::store::sled::engine::options::{Event, OpenError, Options};
+use forms::store::sled::engine::operation::WriteKind;
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions, OpenError};
 use tokio::runtime::Builder;
 
 use super::machine::{Machine, killed, prove, put, put_as, rows};
@@ -36,7 +36,7 @@ fn after_the_death_of_the_machine_the_index_is_built_anew() {
     assert_eq!(rows(&writer).len(), 30);
     assert_eq!(machine.rebuilds(), 1);
     prove(&mut writer);
-    assert_eq!(machine.heard.events().last(), Some(&Event::Proved));
+    assert_eq!(machine.heard.events().last(), Some(&EngineEvent::Verified));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_row_that_is_missing_in_the_index_is_found_missing_and_comes_back() {
     let mut writer = machine.open();
     assert_eq!(rows(&writer).len(), 29);
     // Changes on both sides of the cursor do not confuse the proof.
-    writer.prove(10);
+    writer.verify(10);
     put(&mut writer, b"S01", b"changed before the cursor");
     put(&mut writer, b"S25", b"changed behind the cursor");
     prove(&mut writer);
@@ -80,13 +80,13 @@ fn a_proof_holds_while_rows_change_around_it() {
     let machine = closed();
     let mut writer = machine.open();
     let mut number = 0;
-    while writer.is_proving() {
-        writer.prove(2);
+    while writer.is_verifying() {
+        writer.verify(2);
         number += 1;
         put(&mut writer, format!("S{:02}", number * 7 % 40).as_bytes(), &vec![1; 100 * number]);
     }
     assert_eq!(machine.rebuilds(), 0);
-    assert!(machine.heard.events().contains(&Event::Proved));
+    assert!(machine.heard.events().contains(&EngineEvent::Verified));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn an_unreadable_row_is_an_error_and_never_absent_and_is_healed() {
     prove(&mut writer);
     machine.indexes.meddle(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
     assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
-    let refused = put_as(&mut writer, Kind::Ordinary, b"S07", b"new");
+    let refused = put_as(&mut writer, WriteKind::Normal, b"S07", b"new");
     assert!(matches!(refused, Err(StoreError::Damaged(_))));
     prove(&mut writer);
     assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
@@ -126,10 +126,10 @@ fn a_full_disk_refuses_writes_before_they_begin_and_heals() {
     let machine = closed();
     let mut writer = machine.try_to_open(1000).unwrap();
     machine.disk.set_free(999);
-    assert!(matches!(put_as(&mut writer, Kind::Ordinary, b"Sx", b"x"), Err(StoreError::Full)));
-    put_as(&mut writer, Kind::Freeing, b"Sy", b"y").unwrap();
+    assert!(matches!(put_as(&mut writer, WriteKind::Normal, b"Sx", b"x"), Err(StoreError::Full)));
+    put_as(&mut writer, WriteKind::Reclaim, b"Sy", b"y").unwrap();
     machine.disk.set_free(499);
-    assert!(matches!(put_as(&mut writer, Kind::Freeing, b"Sz", b"z"), Err(StoreError::Full)));
+    assert!(matches!(put_as(&mut writer, WriteKind::Reclaim, b"Sz", b"z"), Err(StoreError::Full)));
     assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
     machine.disk.set_free(1000);
     put(&mut writer, b"Sx", b"x");
@@ -142,10 +142,10 @@ fn a_failed_sync_answers_nobody_and_stops_the_store() {
     let mut writer = machine.open();
     // The calls of a group of one row: free space, old row, write, sync.
     machine.fate.fail_in(4, io::ErrorKind::Other);
-    let answer = put_as(&mut writer, Kind::Ordinary, b"Sx", b"x");
+    let answer = put_as(&mut writer, WriteKind::Normal, b"Sx", b"x");
     assert!(matches!(answer, Err(StoreError::Unavailable(why)) if why == "no answer"));
     assert!(writer.is_stopped());
-    assert!(matches!(put_as(&mut writer, Kind::Ordinary, b"Sy", b"y"), Err(StoreError::Unavailable(_))));
+    assert!(matches!(put_as(&mut writer, WriteKind::Normal, b"Sy", b"y"), Err(StoreError::Unavailable(_))));
     assert!(writer.close().is_err());
 }
 
@@ -160,7 +160,7 @@ fn after_a_failed_sync_of_the_index_the_store_ends_and_the_index_is_not_believed
         fate.die_in(1);
         tell.send(why.to_owned()).unwrap();
     };
-    let options = Options { fatal: Arc::new(fatal), ..machine.options() };
+    let options = EngineOptions { on_fatal: Arc::new(fatal), ..machine.options() };
     let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
     let engine = Engine::open(disk, indexes, options, machine.heard.report()).unwrap();
     let written = Builder::new_current_thread().build().unwrap().block_on(engine.write(|tx| {
@@ -186,7 +186,7 @@ fn a_segment_begun_after_room_returned_is_known_for_good() {
         let before = segments();
         machine.fate.fail_in(call, io::ErrorKind::StorageFull);
         // Too large for the rest of any segment so far.
-        let answer = put_as(&mut writer, Kind::Ordinary, b"Slarge", &[1; 60_000]);
+        let answer = put_as(&mut writer, WriteKind::Normal, b"Slarge", &[1; 60_000]);
         if !matches!(answer, Err(StoreError::Full)) {
             // From the frame's write on a full disk is a failed write.
             assert!(call > 13, "call {call} is one of those that begin a segment");
@@ -215,7 +215,7 @@ fn a_segment_that_was_begun_by_halves_is_finished_before_anything_is_written() {
             writer.seal();
         }
         machine.fate.fail_in(call, io::ErrorKind::StorageFull);
-        if !matches!(put_as(&mut writer, Kind::Ordinary, b"Sb", &[1; 60_000]), Err(StoreError::Full)) {
+        if !matches!(put_as(&mut writer, WriteKind::Normal, b"Sb", &[1; 60_000]), Err(StoreError::Full)) {
             continue;
         }
         if then == 2 {
@@ -267,7 +267,11 @@ fn a_lost_state_alone_costs_a_rebuild_that_says_so() {
     machine.disk.remove("state").unwrap();
     assert_eq!(rows(&machine.open()).len(), 30);
     let why = "`state` is missing or damaged".to_owned();
-    assert!(machine.heard.events().contains(&Event::Rebuilding { why }), "{:?}", machine.heard.events());
+    assert!(
+        machine.heard.events().contains(&EngineEvent::Rebuilding { why }),
+        "{:?}",
+        machine.heard.events()
+    );
 }
 
 #[test]
@@ -290,14 +294,14 @@ fn what_is_left_of_an_unfinished_write_is_set_aside() {
     let machine = closed();
     let mut writer = machine.open();
     machine.fate.die_in(3);
-    let answer = put_as(&mut writer, Kind::Ordinary, b"Sx", &[9; 4000]);
+    let answer = put_as(&mut writer, WriteKind::Normal, b"Sx", &[9; 4000]);
     assert!(answer.is_err());
     let file = machine.disk.clone();
     machine.lose_process();
     let writer = machine.open();
     assert_eq!(rows(&writer).len(), 30);
     let aside = machine.heard.events().into_iter().find_map(|event| match event {
-        Event::TailSetAside { file, bytes } => Some((file, bytes)),
+        EngineEvent::TornWriteSaved { file, bytes } => Some((file, bytes)),
         _ => None,
     });
     let (name, bytes) = aside.expect("the seed leaves some sectors of the write");

@@ -11,9 +11,9 @@ use forms::cpu_pool::CpuPool;
 use forms::domain::workspace::Workspace;
 use forms::id::{FormId, Random, SubmissionId};
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Forms, Keys, Step, Upkeep};
+use forms::store::{Forms, Keys, Maintenance, StepResult};
 
 use tokio::time::timeout;
 
@@ -83,7 +83,7 @@ impl Scene {
 }
 
 fn open_store(path: &Path, random: Arc<dyn Random>) -> SledStore {
-    let options = Options { prove: false, ..options() };
+    let options = EngineOptions { verify_index: false, ..options() };
     SledStore::open(path, options, CpuPool::default(), random, Heard::default().report()).unwrap()
 }
 
@@ -104,7 +104,10 @@ async fn a_submission_that_went_out_of_the_trash_meanwhile_stays() {
             put_back(store, form, ids[1], 20),
             remove(store, form, ids[1], HORIZON)
         );
-        assert!(matches!((back, out, anew), (Step::Done(_), Step::Done(_), Step::Done(()))));
+        assert!(matches!(
+            (back, out, anew),
+            (StepResult::Done(_), StepResult::Done(_), StepResult::Done(()))
+        ));
     };
     assert_eq!(scene.empty_behind(others).await, 1);
     assert!(found(store, form, ids[0]).await.is_some());
@@ -127,14 +130,14 @@ async fn a_form_that_went_out_of_the_trash_meanwhile_stays() {
         let purge = store.purge_form(workspace(1), forms[3], Default::default());
         let (back, out, (), gone) =
             tokio::join!(restore(forms[0]), restore(forms[1]), trash(store, forms[1], HORIZON), purge);
-        assert!(matches!((back.unwrap(), out.unwrap()), (Step::Done(_), Step::Done(_))));
-        assert!(matches!(gone.unwrap(), Step::Done(())));
+        assert!(matches!((back.unwrap(), out.unwrap()), (StepResult::Done(_), StepResult::Done(_))));
+        assert!(matches!(gone.unwrap(), StepResult::Done(())));
     };
     assert_eq!(scene.empty_behind(others).await, 1);
     assert!(store.find_form(workspace(1), forms[0]).await.unwrap().is_some());
     let back = restore(forms[1]).await.unwrap();
-    assert!(matches!(&back, Step::Done(_)), "{back:?}");
-    assert!(matches!(restore(forms[2]).await.unwrap(), Step::Missing));
+    assert!(matches!(&back, StepResult::Done(_)), "{back:?}");
+    assert!(matches!(restore(forms[2]).await.unwrap(), StepResult::Missing));
 }
 
 /// All rows of the store at `path`, which is closed, but those with one of `ids` in their key.
@@ -158,12 +161,12 @@ async fn a_stop_in_the_midst_of_emptying_the_trash_leaves_nothing_behind_and_tou
     for number in 0..32 {
         let id = submit(&store, form, "{}", number).await;
         for seen in 0..if [0, 29, 30].contains(&number) { EDITS } else { 0 } {
-            assert!(matches!(edit(&store, form, id, seen, "{}", number).await, Step::Done(_)));
+            assert!(matches!(edit(&store, form, id, seen, "{}", number).await, StepResult::Done(_)));
         }
         if number < 30 { due.push(id) } else { others.push(id) }
     }
     for (id, deleted) in due.iter().map(|id| (*id, 40)).chain([(others[1], 50)]) {
-        assert!(matches!(remove(&store, form, id, deleted).await, Step::Done(())));
+        assert!(matches!(remove(&store, form, id, deleted).await, StepResult::Done(())));
     }
     store.close().await.unwrap();
     drop(store);

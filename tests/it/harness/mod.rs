@@ -23,9 +23,9 @@ use forms::http::{Framed, Peer, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{Index, OpenIndex, SledIndexes};
-use forms::store::sled::engine::options::Options;
-use forms::store::{Forms, Keys, NewForm, Step, Upkeep};
+use forms::store::sled::engine::index::{Index, IndexProvider, SledIndexes};
+use forms::store::sled::engine::options::EngineOptions;
+use forms::store::{Forms, Keys, Maintenance, NewForm, StepResult};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -84,7 +84,7 @@ impl Server {
         let random = Arc::new(Scrambled::new(1));
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
-        let store = open(&folder, &random, &pool, Options::default());
+        let store = open(&folder, &random, &pool, EngineOptions::default());
         let clock = Arc::new(HandClock::at(NOW));
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
@@ -96,29 +96,29 @@ impl Server {
 
     /// The same, on a disk with no room left.
     pub(crate) async fn without_room(self) -> Self {
-        let options = Options { min_free: u64::MAX, ..Options::default() };
+        let options = EngineOptions { min_free: u64::MAX, ..EngineOptions::default() };
         self.reopened(options, PoolLimits::default(), |_| ()).await
     }
 
     /// The same, with other bounds of the pool.
     pub(crate) async fn with_pool(self, limits: PoolLimits) -> Self {
-        self.reopened(Options::default(), limits, |_| ()).await
+        self.reopened(EngineOptions::default(), limits, |_| ()).await
     }
 
     /// The same, with an index that was changed behind the store's back.
     pub(crate) async fn with_index(self, change: impl FnOnce(&dyn Index)) -> Self {
         let change = |folder: &Path| {
-            let indexes = SledIndexes::at(folder, 4 << 20).unwrap();
+            let indexes = SledIndexes::new(folder, 4 << 20).unwrap();
             let index = indexes.open("index").unwrap();
             change(&*index);
             indexes.close("index", index).unwrap();
         };
-        self.reopened(Options::default(), PoolLimits::default(), change).await
+        self.reopened(EngineOptions::default(), PoolLimits::default(), change).await
     }
 
     async fn reopened(
         self,
-        options: Options,
+        options: EngineOptions,
         pool_limits: PoolLimits,
         meanwhile: impl FnOnce(&Path),
     ) -> Self {
@@ -208,9 +208,9 @@ impl Server {
     pub(crate) async fn stored(&self, definition: Definition) -> String {
         let id = FormId::draw(&*self.random);
         let (form, version) = Form::create(id, self.workspace, definition, self.clock.now());
-        let new = NewForm { form, version: version.to_stored(), retry: None };
+        let new = NewForm { form, version: version.to_stored(), idempotency_key: None };
         let step = self.store.insert_form(new).await.unwrap();
-        assert!(matches!(step, Step::Done(_)));
+        assert!(matches!(step, StepResult::Done(_)));
         id.to_string()
     }
 
@@ -227,8 +227,13 @@ impl Server {
     }
 }
 
-fn open(folder: &tempfile::TempDir, random: &Arc<Scrambled>, pool: &CpuPool, options: Options) -> SledStore {
-    let options = Options { prove: false, prepare_ahead: false, ..options };
+fn open(
+    folder: &tempfile::TempDir,
+    random: &Arc<Scrambled>,
+    pool: &CpuPool,
+    options: EngineOptions,
+) -> SledStore {
+    let options = EngineOptions { verify_index: false, preallocate: false, ..options };
     SledStore::open(folder.path(), options, pool.clone(), random.clone(), Arc::new(|_| ())).unwrap()
 }
 
@@ -246,11 +251,7 @@ fn mount(
 
 /// Three questions, one of each kind, of which the first must be answered.
 pub(crate) fn questions() -> Value {
-    json!([
-        {"type": "short_text", "title": "Your name?", "required": true},
-        {"type": "email", "title": "Your address?"},
-        {"type": "rating", "title": "How was it?"},
-    ])
+    json!([ {"type": "short_text", "title": "Your name?", "required": true}, {"type": "email", "title": "Your address?"}, {"type": "rating", "title": "How was it?"}, ])
 }
 
 /// A request on its way to the router.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use forms::id::Random;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::engine::options::Options;
+use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
 use serde_json::Value;
 
@@ -246,7 +246,7 @@ fn needle(data: &Path, aim: Aim) -> Vec<u8> {
         // Nobody but the engine reads it: its key is looked for.
         return b"Ma".to_vec();
     }
-    let options = Options { prove: false, ..Options::default() };
+    let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
     let engine = Engine::open_path(data, options, std::sync::Arc::new(|_| ())).unwrap();
     let rows = engine.scan(prefix.as_bytes().to_vec().., Direction::Ascending, 1).unwrap();
     engine.close().unwrap();

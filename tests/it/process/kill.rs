@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forms::id::Random;
 use forms::store::sled::engine::Engine;
-use forms::store::sled::engine::options::{Event, Options};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 
 use super::common::server::{Server, forms_serve};
 use super::common::settings;
@@ -93,11 +93,11 @@ fn dies_at_write(data: &Path, nth: u64) -> bool {
 fn compare_index_and_journal(data: &Path, round: u64) {
     let (tell, events) = channel();
     let report = Arc::new(move |event| tell.send(event).unwrap_or_default());
-    let engine = Engine::open_path(data, Options::default(), report).unwrap();
+    let engine = Engine::open_path(data, EngineOptions::default(), report).unwrap();
     loop {
         match events.recv_timeout(PROOF).unwrap_or_else(|_| panic!("round {round}: no proof")) {
-            Event::Proved => break,
-            event @ (Event::Rebuilding { .. } | Event::TotalsDiffer { .. }) => {
+            EngineEvent::Verified => break,
+            event @ (EngineEvent::Rebuilding { .. } | EngineEvent::DigestMismatch { .. }) => {
                 panic!("round {round}: {event:?}")
             }
             _ => {}

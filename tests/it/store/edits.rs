@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::{EditInfo, Submission};
-use forms::store::{CheckedEdit, NewSubmission, Step};
+use forms::store::{CheckedEdit, NewSubmission, StepResult};
 
 use super::submit_together;
 use super::{
@@ -16,12 +16,12 @@ pub(super) async fn an_edit_replaces_what_was_there_and_keeps_it(bench: &impl Be
     let form = published(&*store, 11).await;
     let (text, metadata) = ("{ \"q1\" : \"a\" }", "{ \"source\":\"web\" }");
     let new = NewSubmission { metadata: Some(metadata), ..answers(form, text) };
-    let Step::Done(id) = store.accept_submission(workspace(1), new, at(5)).await.unwrap() else {
+    let StepResult::Done(id) = store.accept_submission(workspace(1), new, at(5)).await.unwrap() else {
         panic!("not stored")
     };
     let first = found(&*store, form, id).await.unwrap();
     assert_eq!((&*first.answers, first.metadata.as_deref(), first.edits()), (text, Some(metadata), 0));
-    let Step::Done(second) = edit(&*store, form, id, 0, "{\"q1\":\"b\"}", 7).await else {
+    let StepResult::Done(second) = edit(&*store, form, id, 0, "{\"q1\":\"b\"}", 7).await else {
         panic!("not edited")
     };
     let edited = Some(EditInfo { at: at(7), count: 1 });
@@ -32,15 +32,14 @@ pub(super) async fn an_edit_replaces_what_was_there_and_keeps_it(bench: &impl Be
         ..first.clone()
     };
     assert_eq!(second, expected);
-    assert!(matches!(edit(&*store, form, id, 0, "{}", 8).await, Step::Recheck));
-    assert_eq!(all(&*store, form, 5).await, [id]);
-    // Deleting keeps what was replaced.
-    assert!(matches!(remove(&*store, form, id, 9).await, Step::Done(())));
+    assert!(matches!(edit(&*store, form, id, 0, "{}", 8).await, StepResult::Recheck));
+    assert_eq!(all(&*store, form, 5).await, [id]); // Deleting keeps what was replaced.
+    assert!(matches!(remove(&*store, form, id, 9).await, StepResult::Done(())));
     let trashed = Submission { deleted_at: Some(at(9)), ..second.clone() };
     assert_eq!(in_trash(&*store, form, 5).await, [trashed]);
-    assert!(matches!(edit(&*store, form, id, 1, "{}", 9).await, Step::Missing));
+    assert!(matches!(edit(&*store, form, id, 1, "{}", 9).await, StepResult::Missing));
     assert_eq!(store.list_history(workspace(1), form, id, None, 9).await.unwrap(), None);
-    assert!(matches!(put_back(&*store, form, id, 10).await, Step::Done(back) if back == second));
+    assert!(matches!(put_back(&*store, form, id, 10).await, StepResult::Done(back) if back == second));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
@@ -57,9 +56,9 @@ pub(super) async fn an_edit_replaces_what_was_there_and_keeps_it(bench: &impl Be
         edit: EditedContent { answers: "{}".into(), metadata: None },
     };
     let other = store.edit_submission(workspace(2), nothing.clone(), at(11)).await.unwrap();
-    assert!(matches!(other, Step::Missing));
+    assert!(matches!(other, StepResult::Missing));
     let bare = store.edit_submission(workspace(1), nothing, at(11)).await.unwrap();
-    assert!(matches!(bare, Step::Done(bare) if bare.metadata.is_none() && bare.edits() == 2));
+    assert!(matches!(bare, StepResult::Done(bare) if bare.metadata.is_none() && bare.edits() == 2));
     assert_eq!(store.list_history(workspace(2), form, id, None, 9).await.unwrap(), None);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
 }
@@ -74,8 +73,8 @@ pub(super) async fn of_many_edits_at_once_each_meets_what_it_was_checked_against
         tasks.spawn(async move { edit(&*store, form, id, 0, &format!("{{\"q1\":\"{number}\"}}"), 9).await });
     }
     let steps = tasks.join_all().await;
-    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 8);
-    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Recheck)).count(), 56);
+    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Done(_))).count(), 8);
+    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Recheck)).count(), 56);
     for id in &ids {
         assert_eq!(found(&*store, form, *id).await.unwrap().edits(), 1);
     }
@@ -90,7 +89,7 @@ pub(super) async fn edits_that_outgrow_their_row_come_back(bench: &impl Bench) {
     let ids = submit_together(&store, form, 100, 0).await;
     let text = |number: usize| format!("{{\"q1\":\"{}\"}}", "é".repeat(number * 300));
     for (number, id) in ids.iter().enumerate() {
-        assert!(matches!(edit(&*store, form, *id, 0, &text(number), 9).await, Step::Done(_)));
+        assert!(matches!(edit(&*store, form, *id, 0, &text(number), 9).await, StepResult::Done(_)));
     }
     store.close().await.unwrap();
     drop(store);
@@ -108,11 +107,10 @@ pub(super) async fn edits_that_outgrow_their_row_come_back(bench: &impl Bench) {
     assert_eq!(seen.len(), 100);
     for (number, (row, id)) in seen.iter().zip(&ids).enumerate() {
         assert_eq!((row.id, &*row.answers), (*id, &*text(number)));
-    }
-    // They stand beside each other, and yet a page of them ends early.
+    } // They stand beside each other, and yet a page of them ends early.
     let large = format!("{{\"q1\":\"{}\"}}", "x".repeat(1_000_000));
     for id in &ids[..12] {
-        assert!(matches!(edit(&*store, form, *id, 1, &large, 9).await, Step::Done(_)));
+        assert!(matches!(edit(&*store, form, *id, 1, &large, 9).await, StepResult::Done(_)));
     }
     let page = newest(&*store, workspace(1), form, Some(ids[12]), 1_000).await.unwrap();
     assert!(page.next.is_some() && page.rows.len() == 1, "{}", page.rows.len());
@@ -125,9 +123,12 @@ pub(super) async fn history_is_paged_newest_first(bench: &impl Bench) {
         (submit(&*store, form, "{\"q1\":\"0\"}", 0).await, submit(&*store, form, "{}", 1).await);
     for number in 0..7 {
         let text = format!("{{\"q1\":\"{}\"}}", number + 1);
-        assert!(matches!(edit(&*store, form, id, number, &text, i64::from(number)).await, Step::Done(_)));
+        assert!(matches!(
+            edit(&*store, form, id, number, &text, i64::from(number)).await,
+            StepResult::Done(_)
+        ));
     }
-    assert!(matches!(edit(&*store, form, other, 0, "{}", 9).await, Step::Done(_)));
+    assert!(matches!(edit(&*store, form, other, 0, "{}", 9).await, StepResult::Done(_)));
     for limit in [1, 2, 3, 7, 8] {
         let (mut seen, mut before) = (Vec::new(), None);
         loop {

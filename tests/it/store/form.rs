@@ -6,7 +6,7 @@ use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, FormStatus};
 use forms::domain::revision::ExpectedRevision;
-use forms::store::{FormUpdate, Step, Store};
+use forms::store::{FormUpdate, StepResult, Store};
 use serde_json::Value;
 
 use super::{
@@ -40,7 +40,7 @@ pub(super) async fn a_form_of_old_is_read_though_it_would_be_refused_now(bench: 
         (question.title, question.description) = (text.to_owned(), Some(text.to_owned()));
     }
     let asked = old.questions.len();
-    assert!(matches!(store.insert_form(new_form(1, 11, old, 0)).await.unwrap(), Step::Done(_)));
+    assert!(matches!(store.insert_form(new_form(1, 11, old, 0)).await.unwrap(), StepResult::Done(_)));
     store.close().await.unwrap();
     drop(store);
     let read = current(&*bench.open(), workspace(1), form_id(11)).await.unwrap();
@@ -51,8 +51,7 @@ pub(super) async fn a_form_of_old_is_read_though_it_would_be_refused_now(bench: 
 }
 
 pub(super) async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
-    let store = bench.open();
-    // Two of one millisecond, made in no order of ids.
+    let store = bench.open(); // Two of one millisecond, made in no order of ids.
     for (form, millis) in [(3, 10), (9, 20), (1, 20), (5, 30)] {
         make(&*store, 1, form, millis).await;
     }
@@ -82,7 +81,7 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     let id = make(&*store, 1, 11, 0).await;
     let edit =
         change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
-    let Step::Done(changed) =
+    let StepResult::Done(changed) =
         update_form(&*store, workspace(1), id, edit.clone(), ExpectedRevision::Any, at(9)).await
     else {
         panic!("not changed")
@@ -92,19 +91,20 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     let found = current(&*store, workspace(1), id).await.unwrap();
     assert_eq!((found.form, found.version.number), (changed.form.clone(), 2));
     let again = change(r#"{"title":"Dinner","status":"published"}"#);
-    let Step::Done(same) = update_form(&*store, workspace(1), id, again, ExpectedRevision::Any, at(99)).await
+    let StepResult::Done(same) =
+        update_form(&*store, workspace(1), id, again, ExpectedRevision::Any, at(99)).await
     else {
         panic!("not the same")
     };
     assert_eq!(same.form, changed.form);
     let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
     let refused = update_form(&*store, workspace(1), id, retired, ExpectedRevision::Any, at(99)).await;
-    assert!(matches!(refused, Step::Refused(Refusal::InvalidDefinition(_))));
+    assert!(matches!(refused, StepResult::Refused(Refusal::InvalidDefinition(_))));
     let emptied = change(r#"{"title":"Supper","questions":[]}"#);
     let refused = update_form(&*store, workspace(1), id, emptied, ExpectedRevision::Any, at(99)).await;
-    assert!(matches!(refused, Step::Refused(Refusal::NoQuestions)));
+    assert!(matches!(refused, StepResult::Refused(Refusal::NoQuestions)));
     let missing = update_form(&*store, workspace(1), form_id(12), edit, ExpectedRevision::Any, at(9)).await;
-    assert!(matches!(missing, Step::Missing));
+    assert!(matches!(missing, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
     assert_eq!(bench.open().find_form(workspace(1), id).await.unwrap().unwrap(), changed.form);
@@ -116,17 +116,17 @@ pub(super) async fn the_id_of_a_removed_question_never_comes_back(bench: &impl B
     let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
     for id in ["second", "third"] {
         let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(1)).await;
-        assert!(matches!(step, Step::Done(_)), "{step:?}");
+        assert!(matches!(step, StepResult::Done(_)), "{step:?}");
     }
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     for id in ["q1", "second"] {
         let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(2)).await;
-        assert!(matches!(step, Step::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
+        assert!(matches!(step, StepResult::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
     }
     let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
-    let Step::Done(changed) =
+    let StepResult::Done(changed) =
         update_form(&*store, workspace(1), form, unnamed, ExpectedRevision::Any, at(3)).await
     else {
         panic!("a new question is welcome")
@@ -138,32 +138,31 @@ pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happe
     let store = bench.open();
     let id = make(&*store, 1, 11, 0).await;
     let rename = |title: &str| change(&format!(r#"{{"title":"{title}"}}"#));
-    let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec());
-    // Many have seen the same revision: one of them changes it.
+    let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec()); // Many have seen the same revision: one of them changes it.
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..16 {
         let (store, change, expected) = (Arc::clone(&store), rename(&format!("{number}")), seen(&[1]));
         tasks.spawn(async move { update_form(&*store, workspace(1), id, change, expected, at(1)).await });
     }
     let steps = tasks.join_all().await;
-    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 1);
+    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Done(_))).count(), 1);
     assert_eq!(
-        steps.iter().filter(|step| matches!(step, Step::Refused(Refusal::PreconditionFailed))).count(),
+        steps.iter().filter(|step| matches!(step, StepResult::Refused(Refusal::PreconditionFailed))).count(),
         15
     );
     let same = update_form(&*store, workspace(1), id, rename("new"), seen(&[2, 9]), at(1)).await;
-    assert!(matches!(same, Step::Done(current) if current.form.revision == 3));
+    assert!(matches!(same, StepResult::Done(current) if current.form.revision == 3));
     for stale in [seen(&[2]), seen(&[])] {
         let trashed = store.trash_form(workspace(1), id, stale.clone(), at(2)).await.unwrap();
-        assert!(matches!(trashed, Step::Refused(Refusal::PreconditionFailed)));
+        assert!(matches!(trashed, StepResult::Refused(Refusal::PreconditionFailed)));
         let purged = store.purge_form(workspace(1), id, stale).await.unwrap();
-        assert!(matches!(purged, Step::Refused(Refusal::PreconditionFailed)));
+        assert!(matches!(purged, StepResult::Refused(Refusal::PreconditionFailed)));
     }
     assert!(store.find_form(workspace(1), id).await.unwrap().is_some());
     let trashed = store.trash_form(workspace(1), id, seen(&[3]), at(2)).await.unwrap();
-    assert!(matches!(trashed, Step::Done(())));
+    assert!(matches!(trashed, StepResult::Done(())));
     let purged = store.purge_form(workspace(1), id, seen(&[4])).await.unwrap();
-    assert!(matches!(purged, Step::Done(())));
+    assert!(matches!(purged, StepResult::Done(())));
 }
 
 pub(super) async fn an_update_replaces_only_the_revision_it_was_computed_from(bench: &impl Bench) {
@@ -177,14 +176,14 @@ pub(super) async fn an_update_replaces_only_the_revision_it_was_computed_from(be
         retired: None,
     };
     let replace = async |title| store.replace_form(workspace(1), update(title)).await.unwrap();
-    assert!(matches!(replace("first").await, Step::Done(())));
-    assert!(matches!(replace("second").await, Step::Recheck));
+    assert!(matches!(replace("first").await, StepResult::Done(())));
+    assert!(matches!(replace("second").await, StepResult::Recheck));
     let stored = store.find_form(workspace(1), id).await.unwrap().unwrap();
     assert_eq!((stored.title.as_str(), stored.revision), ("first", 2));
     let elsewhere = store.replace_form(workspace(2), update("third")).await.unwrap();
-    assert!(matches!(elsewhere, Step::Missing));
+    assert!(matches!(elsewhere, StepResult::Missing));
     trash(&*store, id, 9).await;
-    assert!(matches!(replace("fourth").await, Step::Missing));
+    assert!(matches!(replace("fourth").await, StepResult::Missing));
 }
 
 pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
@@ -193,7 +192,7 @@ pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
     for number in 2..=5 {
         let edit = change(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
         let step = update_form(&*store, workspace(1), id, edit, ExpectedRevision::Any, at(number)).await;
-        assert!(matches!(step, Step::Done(_)));
+        assert!(matches!(step, StepResult::Done(_)));
     }
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
@@ -227,7 +226,7 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
             _ => r#"{"status":"published"}"#,
         };
         let step = update_form(&*store, workspace(1), id, change(edit), ExpectedRevision::Any, at(20)).await;
-        assert!(matches!(step, Step::Done(_)));
+        assert!(matches!(step, StepResult::Done(_)));
     }
     let filter = |status, title: Option<&str>| FormFilter {
         status,
@@ -270,7 +269,7 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
             |reason, now| FormFilter { accepting_reason: Some((reason, at(now))), ..filter(None, None) };
         let step =
             update_form(&*store, workspace(1), form_id(9), change(edit), ExpectedRevision::Any, at(30)).await;
-        assert!(matches!(step, Step::Done(_)));
+        assert!(matches!(step, StepResult::Done(_)));
         let listed = store.list_forms(workspace(1), &filter(reason, 31), None, 9).await.unwrap().rows;
         assert_eq!(listed.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [form_id(9)], "{reason}");
         assert_eq!(store.count_forms(workspace(1), &filter(reason, 31)).await.unwrap(), Some(1));
@@ -290,8 +289,7 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
         new_form(ws, form, definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)), 0)
     };
     let holder = async |store: &dyn Store, slug: &str| store.find_slug(workspace(1), slug).await.unwrap();
-    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == form_id(form));
-    // Many want the same: one gets it.
+    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == form_id(form)); // Many want the same: one gets it.
     let mut tasks = tokio::task::JoinSet::new();
     for form in 1..=64 {
         let (store, new) = (Arc::clone(&store), named(1, form, "tea"));
@@ -300,16 +298,17 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     let steps = tasks.join_all().await;
     let made: Vec<_> = steps
         .iter()
-        .filter_map(|step| if let Step::Done((id, _)) = step { Some(*id) } else { None })
+        .filter_map(|step| if let StepResult::Done((id, _)) = step { Some(*id) } else { None })
         .collect();
     assert_eq!(made.len(), 1);
     assert!(
-        steps.iter().all(|step| matches!(step, Step::Done(_) | Step::Refused(Refusal::SlugTaken { .. })))
+        steps
+            .iter()
+            .all(|step| matches!(step, StepResult::Done(_) | StepResult::Refused(Refusal::SlugTaken { .. })))
     );
     assert_eq!(holder(&*store, "tea").await, Some(made[0]));
     let elsewhere = store.insert_form(named(2, 70, "tea")).await.unwrap();
-    assert!(matches!(elsewhere, Step::Done(_)));
-    // A change gives up the old one for the new one, or nothing happens.
+    assert!(matches!(elsewhere, StepResult::Done(_))); // A change gives up the old one for the new one, or nothing happens.
     store.insert_form(named(1, 80, "cake")).await.unwrap();
     let slug = |form, slug: &str| {
         update_form(
@@ -321,39 +320,38 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
             at(1),
         )
     };
-    let Step::Refused(refusal) = slug(made[0], "\"cake\"").await else { panic!("not refused") };
+    let StepResult::Refused(refusal) = slug(made[0], "\"cake\"").await else { panic!("not refused") };
     assert!(taken_by(&refusal, 80), "{refusal:?}");
     assert_eq!(holder(&*store, "tea").await, Some(made[0]));
-    assert!(matches!(slug(made[0], "\"milk\"").await, Step::Done(_)));
+    assert!(matches!(slug(made[0], "\"milk\"").await, StepResult::Done(_)));
     assert_eq!((holder(&*store, "tea").await, holder(&*store, "milk").await), (None, Some(made[0])));
-    assert!(matches!(slug(made[0], "\"milk\"").await, Step::Done(_)));
-    assert!(matches!(slug(made[0], "null").await, Step::Done(_)));
-    assert_eq!(holder(&*store, "milk").await, None);
-    // The trash frees it, and may not give it back.
+    assert!(matches!(slug(made[0], "\"milk\"").await, StepResult::Done(_)));
+    assert!(matches!(slug(made[0], "null").await, StepResult::Done(_)));
+    assert_eq!(holder(&*store, "milk").await, None); // The trash frees it, and may not give it back.
     trash(&*store, form_id(80), 5).await;
     assert_eq!(holder(&*store, "cake").await, None);
     store.insert_form(named(1, 81, "cake")).await.unwrap();
-    let Step::Refused(refusal) = store.restore_form(workspace(1), form_id(80), None, at(7)).await.unwrap()
+    let StepResult::Refused(refusal) =
+        store.restore_form(workspace(1), form_id(80), None, at(7)).await.unwrap()
     else {
         panic!("not refused")
     };
     assert!(taken_by(&refusal, 81), "{refusal:?}");
     assert!(matches!(
         store.purge_form(workspace(1), form_id(81), ExpectedRevision::Any).await.unwrap(),
-        Step::Done(())
+        StepResult::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, None);
     store.close().await.unwrap();
     let store = bench.open();
     let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
-    assert!(matches!(back, Step::Done(back) if back.form.slug.as_deref() == Some("cake")));
-    assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
-    // One in the trash that is erased leaves alone whoever has its slug now.
+    assert!(matches!(back, StepResult::Done(back) if back.form.slug.as_deref() == Some("cake")));
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(80))); // One in the trash that is erased leaves alone whoever has its slug now.
     trash(&*store, form_id(80), 9).await;
     store.insert_form(named(1, 82, "cake")).await.unwrap();
     assert!(matches!(
         store.purge_form(workspace(1), form_id(80), ExpectedRevision::Any).await.unwrap(),
-        Step::Done(())
+        StepResult::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));
 }

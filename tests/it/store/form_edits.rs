@@ -7,7 +7,7 @@ use forms::domain::form::definition::FormPatch;
 use forms::domain::form::{Form, Version};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, WorkspaceId};
-use forms::store::{FormUpdate, Step, Store};
+use forms::store::{FormUpdate, StepResult, Store};
 
 /// A form with its present questions.
 #[derive(Debug, Clone)]
@@ -31,19 +31,19 @@ pub(crate) async fn update_form(
     change: FormPatch,
     expected: ExpectedRevision,
     now: Timestamp,
-) -> Step<Current> {
+) -> StepResult<Current> {
     loop {
         let Some(Current { form, version }) = current(store, workspace, id).await else {
-            return Step::Missing;
+            return StepResult::Missing;
         };
         if let Err(why) = expected.check(form.revision) {
-            return Step::Refused(why);
+            return StepResult::Refused(why);
         }
         let retired = store.find_retired(workspace, id).await.unwrap();
         let edited = match form.change(&version, &retired, &change, now) {
-            Ok(None) => return Step::Done(Current { form, version }),
+            Ok(None) => return StepResult::Done(Current { form, version }),
             Ok(Some(edited)) => edited,
-            Err(why) => return Step::Refused(why),
+            Err(why) => return StepResult::Refused(why),
         };
         let update = FormUpdate {
             seen_revision: form.revision,
@@ -52,7 +52,7 @@ pub(crate) async fn update_form(
             retired: edited.retired,
         };
         let step = store.replace_form(workspace, update).await.unwrap();
-        if !matches!(step, Step::Recheck) {
+        if !matches!(step, StepResult::Recheck) {
             let updated = Current { form: Arc::new(edited.form), version: edited.version.unwrap_or(version) };
             return step.map(|()| updated);
         }

@@ -5,7 +5,7 @@ use forms::domain::form::admission::Refusal;
 use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::Workspace;
-use forms::store::{Operation, Step};
+use forms::store::{IdempotentOperation, StepResult};
 
 use super::{
     Bench, answers, at, change, current, draft, form_id, make, newest, published, retry, submit, trash,
@@ -18,11 +18,11 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     let id = submit(&*store, form, "{}", 0).await;
     assert!(matches!(
         store.trash_form(workspace(1), form, ExpectedRevision::Any, at(5)).await.unwrap(),
-        Step::Done(())
+        StepResult::Done(())
     ));
     assert!(matches!(
         store.trash_form(workspace(1), form, ExpectedRevision::Any, at(6)).await.unwrap(),
-        Step::Missing
+        StepResult::Missing
     ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
@@ -30,13 +30,16 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
     let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
-    assert!(matches!(sent, Step::Missing));
+    assert!(matches!(sent, StepResult::Missing));
     let edit =
         update_form(&*store, workspace(1), form, change(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0))
             .await;
-    assert!(matches!(edit, Step::Missing));
+    assert!(matches!(edit, StepResult::Missing));
     assert!(
-        matches!(store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(), Step::Done(())),
+        matches!(
+            store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+            StepResult::Done(())
+        ),
         "the trash can be emptied"
     );
 }
@@ -47,16 +50,21 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     let id = submit(&*store, form, "{}", 0).await;
     let before = current(&*store, workspace(1), form).await.unwrap();
     let restore = |key, millis| {
-        store.restore_form(workspace(1), form, retry(Operation::RestoreForm(form), key, 5), at(millis))
+        store.restore_form(
+            workspace(1),
+            form,
+            retry(IdempotentOperation::RestoreForm(form), key, 5),
+            at(millis),
+        )
     };
-    assert!(matches!(restore(1, 1).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    assert!(matches!(restore(1, 1).await.unwrap(), StepResult::Refused(Refusal::NotInTrash)));
     trash(&*store, form, 5).await;
-    let Step::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
+    let StepResult::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
     assert_eq!(*back.form, Form { revision: 4, ..Form::clone(&before.form) });
-    assert!(matches!(restore(2, 7).await.unwrap(), Step::Replayed(again) if again.form == back.form));
-    assert!(matches!(restore(3, 7).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
+    assert!(matches!(restore(2, 7).await.unwrap(), StepResult::Replayed(again) if again.form == back.form));
+    assert!(matches!(restore(3, 7).await.unwrap(), StepResult::Refused(Refusal::NotInTrash)));
     let other = store.restore_form(workspace(2), form, None, at(7)).await.unwrap();
-    assert!(matches!(other, Step::Missing));
+    assert!(matches!(other, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
@@ -69,9 +77,12 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(0));
     assert!(matches!(
         store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
-        Step::Done(())
+        StepResult::Done(())
     ));
-    assert!(matches!(store.restore_form(workspace(1), form, None, at(9)).await.unwrap(), Step::Missing));
+    assert!(matches!(
+        store.restore_form(workspace(1), form, None, at(9)).await.unwrap(),
+        StepResult::Missing
+    ));
 }
 
 pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it(bench: &impl Bench) {
@@ -103,7 +114,7 @@ pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_i
     assert_eq!(left.rows.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
     for gone in [2, 4] {
         let step = store.restore_form(workspace(1), form_id(gone), None, at(40)).await.unwrap();
-        assert!(matches!(step, Step::Missing));
+        assert!(matches!(step, StepResult::Missing));
     }
     assert!(store.find_form(workspace(1), kept).await.unwrap().is_some());
 }
@@ -118,20 +129,19 @@ pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     let id = submit(&*store, kept, "{}", 0).await;
     assert!(matches!(
         store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
-        Step::Done(())
+        StepResult::Done(())
     ));
     assert!(matches!(
         store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
-        Step::Missing
+        StepResult::Missing
     ));
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
-    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
-    // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none()); // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
     let gone = async {
-        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck) {
+        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), StepResult::Recheck) {
             tokio::task::yield_now().await;
         }
     };

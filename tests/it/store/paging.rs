@@ -13,7 +13,7 @@ use forms::domain::form::{Form, FormStatus};
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::id::{FormId, SubmissionId};
-use forms::store::{Step, Store};
+use forms::store::{StepResult, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -218,7 +218,7 @@ impl Scene {
             6 => self.edit(id, "1".to_owned()).await,
             _ => {
                 let step = erase(store, form, id).await;
-                assert!(matches!(step, Step::Done(())), "{step:?}");
+                assert!(matches!(step, StepResult::Done(())), "{step:?}");
                 self.gone.lock().unwrap().insert(name(id));
                 own[place] = submit(store, form, r#"{"q1":"2"}"#, now).await;
             }
@@ -230,8 +230,7 @@ impl Scene {
         let place = random.below(own.len());
         let id = own[place];
         match random.below(8) {
-            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()),
-            // Out and in again at once.
+            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()), // Out and in again at once.
             2..5 => {
                 let out = store.restore_form(ws, id, None, at(now));
                 let again = store.trash_form(ws, id, ExpectedRevision::Any, at(now));
@@ -245,7 +244,7 @@ impl Scene {
             }
             _ => {
                 let step = store.purge_form(ws, id, ExpectedRevision::Any).await.unwrap();
-                assert!(matches!(step, Step::Done(())), "{step:?}");
+                assert!(matches!(step, StepResult::Done(())), "{step:?}");
                 self.gone.lock().unwrap().insert(form_name(id));
                 own[place] = make(store, 1, 2 * FIRST_FORM + now as u64, now).await;
             }
@@ -286,7 +285,7 @@ async fn many_submissions(store: &Arc<dyn Store>, form: FormId) -> [Vec<Submissi
     }
     for (number, id) in ids.iter().enumerate() {
         if number / 2 % 3 == 0 {
-            assert!(matches!(remove(&**store, form, *id, 100).await, Step::Done(())));
+            assert!(matches!(remove(&**store, form, *id, 100).await, StepResult::Done(())));
         }
     }
     by_turns(ids)

@@ -1,7 +1,7 @@
 //! Submissions come back as they were sent, one by one and by pages.
 
 use forms::id::SubmissionId;
-use forms::store::{Step, SubmissionRows};
+use forms::store::{StepResult, SubmissionRows};
 
 use super::{
     Bench, all, at, current, definition, form_id, in_trash, new_form, newest, published, remove, submit,
@@ -101,7 +101,7 @@ pub(super) async fn a_page_of_large_submissions_ends_early(bench: &impl Bench) {
     assert_eq!(seen, 12);
     assert_eq!(pages, 12);
     for id in ids {
-        assert!(matches!(remove(&*store, form, id, 20).await, Step::Done(())));
+        assert!(matches!(remove(&*store, form, id, 20).await, StepResult::Done(())));
     }
     assert_eq!(in_trash(&*store, form, 1_000).await.len(), 12);
 }

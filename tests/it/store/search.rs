@@ -6,7 +6,7 @@ use std::pin::pin;
 use forms::domain::submission::Submission;
 use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use forms::store::{CheckedEdit, Step};
+use forms::store::{CheckedEdit, StepResult};
 
 use super::{Bench, at, is_done, newest, published, submit, submit_together, trash, workspace};
 use crate::engine::random::Random;
@@ -58,7 +58,7 @@ pub(super) async fn a_search_finds_answers_as_they_were_edited(bench: &impl Benc
     let edit = EditedContent { answers: r#"{"q1":"mended"}"#.into(), metadata: None };
     let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
     let edited = store.edit_submission(workspace(1), checked, at(0)).await.unwrap();
-    assert!(matches!(edited, Step::Done(_)), "{edited:?}");
+    assert!(matches!(edited, StepResult::Done(_)), "{edited:?}");
     let found = newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
     for text in ["mended", "5"] {
         let query = SubmissionQuery { text: Some(text.to_owned()), ..SubmissionQuery::default() };

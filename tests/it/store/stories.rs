@@ -7,7 +7,7 @@ use forms::domain::form::admission::Refusal;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
 use forms::domain::submission::{EditInfo, Submission, SubmissionStatus};
 use forms::id::{FormId, SubmissionId};
-use forms::store::{Step, Store};
+use forms::store::{StepResult, Store};
 
 use super::{Bench, at, edit, erase, found, in_trash, published, put_back, remove, submit, workspace};
 use crate::engine::random::Random;
@@ -43,9 +43,9 @@ async fn happen(store: &dyn Store, form: FormId, deed: &Deed, millis: i64) -> Ou
         Deed::Erase(id) => erase(store, form, *id).await,
     };
     match step {
-        Step::Done(()) => Outcome::Done,
-        Step::Missing => Outcome::Missing,
-        Step::Refused(Refusal::NotInTrash) => Outcome::NotInTrash,
+        StepResult::Done(()) => Outcome::Done,
+        StepResult::Missing => Outcome::Missing,
+        StepResult::Refused(Refusal::NotInTrash) => Outcome::NotInTrash,
         other => panic!("{deed:?}: {other:?}"),
     }
 }

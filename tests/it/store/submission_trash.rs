@@ -6,7 +6,7 @@ use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::Submission;
 use forms::id::{FormId, SubmissionId};
-use forms::store::{NewSubmission, Operation, Step, Store};
+use forms::store::{IdempotentOperation, NewSubmission, StepResult, Store};
 
 use super::{
     Bench, all, answers, at, change, draft, edit, erase, found, in_trash, newest, published, put_back,
@@ -19,12 +19,12 @@ pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench
     let ids = [submit(&*store, form, "{\"q1\":\"a\"}", 0).await, submit(&*store, form, "{}", 1).await];
     let id = ids[0];
     let before = found(&*store, form, id).await.unwrap();
-    assert!(matches!(put_back(&*store, form, id, 2).await, Step::Refused(Refusal::NotInTrash)));
+    assert!(matches!(put_back(&*store, form, id, 2).await, StepResult::Refused(Refusal::NotInTrash)));
     let elsewhere =
         store.trash_submission(workspace(2), form, id, ExpectedRevision::Any, at(2)).await.unwrap();
-    assert!(matches!(elsewhere, Step::Missing));
-    assert!(matches!(remove(&*store, form, id, 3).await, Step::Done(())));
-    assert!(matches!(remove(&*store, form, id, 4).await, Step::Missing));
+    assert!(matches!(elsewhere, StepResult::Missing));
+    assert!(matches!(remove(&*store, form, id, 3).await, StepResult::Done(())));
+    assert!(matches!(remove(&*store, form, id, 4).await, StepResult::Missing));
     assert_eq!(found(&*store, form, id).await, None);
     assert_eq!(all(&*store, form, 1).await, [ids[1]]);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
@@ -32,20 +32,19 @@ pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench
     assert_eq!(in_trash(&*store, form, 1).await, [trashed]);
     assert_eq!(store.list_trashed_submissions(workspace(2), form, None, 5).await.unwrap(), None);
     let restore = |key, body| {
-        let retry = retry(Operation::RestoreSubmission(form, id), key, body);
+        let retry = retry(IdempotentOperation::RestoreSubmission(form, id), key, body);
         store.restore_submission(workspace(1), form, id, retry, at(5))
     };
-    assert!(matches!(restore(1, 5).await.unwrap(), Step::Done(back) if back == before));
-    assert!(matches!(restore(1, 5).await.unwrap(), Step::Replayed(back) if back == before));
-    assert!(matches!(restore(1, 6).await.unwrap(), Step::Refused(Refusal::KeyReused)));
-    assert!(matches!(restore(2, 5).await.unwrap(), Step::Refused(Refusal::NotInTrash)));
-    // The same key for another submission is another operation.
+    assert!(matches!(restore(1, 5).await.unwrap(), StepResult::Done(back) if back == before));
+    assert!(matches!(restore(1, 5).await.unwrap(), StepResult::Replayed(back) if back == before));
+    assert!(matches!(restore(1, 6).await.unwrap(), StepResult::Refused(Refusal::KeyReused)));
+    assert!(matches!(restore(2, 5).await.unwrap(), StepResult::Refused(Refusal::NotInTrash))); // The same key for another submission is another operation.
     remove(&*store, form, ids[1], 5).await;
-    let retry = retry(Operation::RestoreSubmission(form, ids[1]), 1, 5);
+    let retry = retry(IdempotentOperation::RestoreSubmission(form, ids[1]), 1, 5);
     let second = store.restore_submission(workspace(1), form, ids[1], retry, at(5)).await.unwrap();
-    assert!(matches!(second, Step::Done(back) if back.id == ids[1]));
+    assert!(matches!(second, StepResult::Done(back) if back.id == ids[1]));
     let other = store.restore_submission(workspace(2), form, id, None, at(5)).await.unwrap();
-    assert!(matches!(other, Step::Missing));
+    assert!(matches!(other, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
@@ -54,9 +53,9 @@ pub(super) async fn a_trashed_submission_is_gone_from_sight_and_comes_back(bench
     assert_eq!(in_trash(&*store, form, 5).await, []);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 2);
     let unknown = SubmissionId::from_bytes([9; 16]);
-    assert!(matches!(remove(&*store, form, unknown, 4).await, Step::Missing));
-    assert!(matches!(put_back(&*store, form, unknown, 4).await, Step::Missing));
-    assert!(matches!(erase(&*store, form, unknown).await, Step::Missing));
+    assert!(matches!(remove(&*store, form, unknown, 4).await, StepResult::Missing));
+    assert!(matches!(put_back(&*store, form, unknown, 4).await, StepResult::Missing));
+    assert!(matches!(erase(&*store, form, unknown).await, StepResult::Missing));
 }
 
 pub(super) async fn a_purged_submission_is_gone_for_good(bench: &impl Bench) {
@@ -64,15 +63,15 @@ pub(super) async fn a_purged_submission_is_gone_for_good(bench: &impl Bench) {
     let form = published(&*store, 11).await;
     let mut ids = submit_together(&store, form, 5, 0).await;
     for edits in 0..300 {
-        assert!(matches!(edit(&*store, form, ids[1], edits, "{}", 1).await, Step::Done(_)));
+        assert!(matches!(edit(&*store, form, ids[1], edits, "{}", 1).await, StepResult::Done(_)));
     }
-    assert!(matches!(remove(&*store, form, ids[2], 2).await, Step::Done(())));
+    assert!(matches!(remove(&*store, form, ids[2], 2).await, StepResult::Done(())));
     let elsewhere = store.purge_submission(workspace(2), form, ids[1], ExpectedRevision::Any).await.unwrap();
-    assert!(matches!(elsewhere, Step::Missing));
+    assert!(matches!(elsewhere, StepResult::Missing));
     for id in &ids[..3] {
-        assert!(matches!(erase(&*store, form, *id).await, Step::Done(())));
-        assert!(matches!(erase(&*store, form, *id).await, Step::Missing));
-        assert!(matches!(put_back(&*store, form, *id, 3).await, Step::Missing));
+        assert!(matches!(erase(&*store, form, *id).await, StepResult::Done(())));
+        assert!(matches!(erase(&*store, form, *id).await, StepResult::Missing));
+        assert!(matches!(put_back(&*store, form, *id, 3).await, StepResult::Missing));
         assert_eq!(found(&*store, form, *id).await, None);
     }
     assert_eq!(in_trash(&*store, form, 5).await, []);
@@ -86,8 +85,7 @@ pub(super) async fn a_purged_submission_is_gone_for_good(bench: &impl Bench) {
 pub(super) async fn one_group_may_hold_the_whole_life_of_a_submission(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
-    let mut expected = submit_together(&store, form, 30, 0).await;
-    // All of this waits for the writer together: the first half comes and goes, the second stays away.
+    let mut expected = submit_together(&store, form, 30, 0).await; // All of this waits for the writer together: the first half comes and goes, the second stays away.
     let mut tasks = tokio::task::JoinSet::new();
     for (number, id) in expected.clone().into_iter().enumerate() {
         let store = Arc::clone(&store);
@@ -96,7 +94,7 @@ pub(super) async fn one_group_may_hold_the_whole_life_of_a_submission(bench: &im
                 if number < 15 { Some(put_back(&*store, form, id, 6).await) } else { None }
             });
             assert!(
-                matches!(one, Step::Done(())) && matches!(two, None | Some(Step::Done(_))),
+                matches!(one, StepResult::Done(())) && matches!(two, None | Some(StepResult::Done(_))),
                 "{one:?} {two:?}"
             );
             submit(&*store, form, "{}", 7).await
@@ -125,7 +123,7 @@ async fn behind_edits<T: Send + 'static>(
     for id in ids.iter().copied() {
         let store = Arc::clone(store);
         tasks.spawn(async move {
-            assert!(matches!(edit(&*store, form, id, 0, "{}", 12).await, Step::Done(_)));
+            assert!(matches!(edit(&*store, form, id, 0, "{}", 12).await, StepResult::Done(_)));
         });
     }
     let last = tokio::spawn(last);
@@ -138,12 +136,11 @@ pub(super) async fn what_comes_after_a_submission_that_is_back_stands_behind_it(
     let form = published(&*store, 11).await;
     let mut ids = submit_together(&store, form, 20, 0).await;
     let newest = ids[19];
-    assert!(matches!(remove(&*store, form, newest, 11).await, Step::Done(())));
-    // The row that was the last one is at hand when the next submission comes, and yet is not its place.
+    assert!(matches!(remove(&*store, form, newest, 11).await, StepResult::Done(()))); // The row that was the last one is at hand when the next submission comes, and yet is not its place.
     let one = Arc::clone(&store);
     let back_and_one_more = async move {
         let (back, later) = tokio::join!(put_back(&*one, form, newest, 12), submit(&*one, form, "{}", 12));
-        assert!(matches!(back, Step::Done(_)), "{back:?}");
+        assert!(matches!(back, StepResult::Done(_)), "{back:?}");
         later
     };
     ids.push(behind_edits(&store, form, &ids[2..18], back_and_one_more).await);
@@ -156,9 +153,8 @@ pub(super) async fn what_comes_after_times_that_came_again_stands_behind_them(be
     let form = published(&*store, 11).await;
     let mut ids = submit_together(&store, form, 80, 100_000).await;
     for id in ids.split_off(40) {
-        assert!(matches!(remove(&*store, form, id, 100_100).await, Step::Done(())));
-    }
-    // Where the newest ones were there is room, in a row behind the one that was the last.
+        assert!(matches!(remove(&*store, form, id, 100_100).await, StepResult::Done(())));
+    } // Where the newest ones were there is room, in a row behind the one that was the last.
     ids.push(submit(&*store, form, "{}", 0).await);
     ids.push(submit(&*store, form, "{}", 100_015).await);
     assert!(ids[39] < ids[41]);
@@ -172,14 +168,13 @@ pub(super) async fn what_comes_after_times_that_came_again_stands_behind_them(be
 
 pub(super) async fn an_id_that_was_given_is_not_given_again(bench: &impl Bench) {
     let store = bench.open();
-    let form = published(&*store, 11).await;
-    // One row over some milliseconds; its last submission goes, and time comes back to within the row.
+    let form = published(&*store, 11).await; // One row over some milliseconds; its last submission goes, and time comes back to within the row.
     let ids = submit_together(&store, form, 40, 100_000).await;
-    assert!(matches!(remove(&*store, form, ids[39], 100_020).await, Step::Done(())));
+    assert!(matches!(remove(&*store, form, ids[39], 100_020).await, StepResult::Done(())));
     submit(&*store, form, "{}", 0).await;
     let again = submit_together(&store, form, 40, 100_000).await;
     assert!(again.iter().all(|id| !ids.contains(id)));
-    assert!(matches!(put_back(&*store, form, ids[39], 100_030).await, Step::Done(_)));
+    assert!(matches!(put_back(&*store, form, ids[39], 100_030).await, StepResult::Done(_)));
     let seen = all(&*store, form, 9).await;
     assert_eq!(seen.len(), 81);
     assert!(seen.is_sorted_by(|one, next| one > next));
@@ -199,20 +194,20 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
             for round in 0..12 {
                 let new = NewSubmission { checked_revision: 3, ..answers(form, "{}") };
                 match store.accept_submission(workspace(1), new, at(2)).await.unwrap() {
-                    Step::Done(id) => mine.push(id),
-                    Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
+                    StepResult::Done(id) => mine.push(id),
+                    StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
                         refused += 1
                     }
                     other => panic!("{other:?}"),
                 }
                 if let Some(id) = mine.first().copied().filter(|_| (number + round) % 3 > 0) {
                     let removed = remove(&*store, form, id, 3).await;
-                    assert!(matches!(removed, Step::Done(()) | Step::Missing), "{removed:?}");
+                    assert!(matches!(removed, StepResult::Done(()) | StepResult::Missing), "{removed:?}");
                     match put_back(&*store, form, id, 4).await {
-                        Step::Done(_) => {}
-                        Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
-                            refused += 1
-                        }
+                        StepResult::Done(_) => {}
+                        StepResult::Refused(Refusal::NotAccepting {
+                            reason: AcceptingReason::Full, ..
+                        }) => refused += 1,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -229,14 +224,13 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
     assert_eq!(live.len() as u64, count);
     store.close().await.unwrap();
     drop(store);
-    let store = bench.open();
-    // Each is in one place; a freed seat goes to whoever asks first, and to no one else.
+    let store = bench.open(); // Each is in one place; a freed seat goes to whoever asks first, and to no one else.
     let trashed = in_trash(&*store, form, 50).await;
     assert!(trashed.iter().all(|submission| !live.contains(&submission.id)));
     let full = SEATS - live.len();
     for (place, submission) in trashed.iter().enumerate().take(full + 2) {
         let step = put_back(&*store, form, submission.id, 5).await;
-        assert_eq!(matches!(step, Step::Done(_)), place < full, "{step:?}");
+        assert_eq!(matches!(step, StepResult::Done(_)), place < full, "{step:?}");
     }
 }
 
@@ -268,7 +262,7 @@ pub(super) async fn pages_have_all_that_stays_while_others_delete(bench: &impl B
         let store = Arc::clone(&store);
         tasks.spawn(async move {
             let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(number * 20));
-            assert!(matches!(edit(&*store, form, id, 0, &text, 11).await, Step::Done(_)));
+            assert!(matches!(edit(&*store, form, id, 0, &text, 11).await, StepResult::Done(_)));
             id
         });
     }
@@ -304,15 +298,14 @@ pub(super) async fn trashed_submissions_are_swept_by_the_time_of_deletion(bench:
     for (form, ids) in forms.into_iter().zip(&ids) {
         for (number, id) in ids.iter().enumerate() {
             if number % 2 == 0 {
-                assert!(matches!(edit(&*store, form, *id, 0, "{}", 1).await, Step::Done(_)));
+                assert!(matches!(edit(&*store, form, *id, 0, "{}", 1).await, StepResult::Done(_)));
             }
-            assert!(matches!(remove(&*store, form, *id, number as i64).await, Step::Done(())));
-        }
-        // Back, and deleted anew: it is the last time that counts.
+            assert!(matches!(remove(&*store, form, *id, number as i64).await, StepResult::Done(())));
+        } // Back, and deleted anew: it is the last time that counts.
         for id in &ids[..3] {
-            assert!(matches!(put_back(&*store, form, *id, 80).await, Step::Done(_)));
+            assert!(matches!(put_back(&*store, form, *id, 80).await, StepResult::Done(_)));
         }
-        assert!(matches!(remove(&*store, form, ids[1], 81).await, Step::Done(())));
+        assert!(matches!(remove(&*store, form, ids[1], 81).await, StepResult::Done(())));
     }
     assert_eq!(store.empty_trash(at(60)).await.unwrap(), 2 * (60 - 3));
     assert_eq!(store.empty_trash(at(60)).await.unwrap(), 0);
@@ -321,13 +314,12 @@ pub(super) async fn trashed_submissions_are_swept_by_the_time_of_deletion(bench:
         let expected: Vec<_> = ids[60..].iter().rev().chain([&ids[1]]).copied().collect();
         assert_eq!(left, expected);
         assert_eq!(all(&*store, form, 9).await, [ids[2], ids[0]]);
-        assert!(matches!(put_back(&*store, form, ids[30], 90).await, Step::Missing));
-    }
-    // What is swept of a form that is gone is no more than a note.
+        assert!(matches!(put_back(&*store, form, ids[30], 90).await, StepResult::Missing));
+    } // What is swept of a form that is gone is no more than a note.
     let purged = store.purge_form(workspace(1), forms[0], ExpectedRevision::Any).await.unwrap();
-    assert!(matches!(purged, Step::Done(())));
+    assert!(matches!(purged, StepResult::Done(())));
     let gone = async {
-        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck) {
+        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), StepResult::Recheck) {
             tokio::task::yield_now().await;
         }
     };
@@ -341,17 +333,17 @@ pub(super) async fn a_forms_trash_goes_and_comes_with_it(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let ids = submit_together(&store, form, 4, 0).await;
-    assert!(matches!(remove(&*store, form, ids[1], 5).await, Step::Done(())));
+    assert!(matches!(remove(&*store, form, ids[1], 5).await, StepResult::Done(())));
     let before = in_trash(&*store, form, 9).await;
     trash(&*store, form, 6).await;
     assert_eq!(store.list_trashed_submissions(workspace(1), form, None, 9).await.unwrap(), None);
     for step in [remove(&*store, form, ids[0], 7).await, erase(&*store, form, ids[0]).await] {
-        assert!(matches!(step, Step::Missing));
+        assert!(matches!(step, StepResult::Missing));
     }
-    assert!(matches!(put_back(&*store, form, ids[1], 7).await, Step::Missing));
-    assert!(matches!(edit(&*store, form, ids[0], 0, "{}", 7).await, Step::Missing));
+    assert!(matches!(put_back(&*store, form, ids[1], 7).await, StepResult::Missing));
+    assert!(matches!(edit(&*store, form, ids[0], 0, "{}", 7).await, StepResult::Missing));
     let back = store.restore_form(workspace(1), form, None, at(8)).await.unwrap();
-    assert!(matches!(back, Step::Done(_)));
+    assert!(matches!(back, StepResult::Done(_)));
     assert_eq!(in_trash(&*store, form, 9).await, before);
     assert_eq!(all(&*store, form, 9).await, [ids[3], ids[2], ids[0]]);
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 3);

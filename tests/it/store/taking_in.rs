@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::revision::ExpectedRevision;
-use forms::store::{NewForm, NewSubmission, Operation, Step};
+use forms::store::{IdempotentOperation, NewForm, NewSubmission, StepResult};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -18,63 +18,80 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) async fn a_repeated_request_makes_one_thing(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
-    let operation = Operation::CreateSubmission(form);
-    let attempt = |key, body| NewSubmission { retry: retry(operation, key, body), ..answers(form, "{}") };
+    let operation = IdempotentOperation::CreateSubmission(form);
+    let attempt =
+        |key, body| NewSubmission { idempotency_key: retry(operation, key, body), ..answers(form, "{}") };
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..64 {
         let (store, new) = (Arc::clone(&store), attempt(1, 5));
         tasks.spawn(async move { store.accept_submission(workspace(1), new, at(0)).await.unwrap() });
     }
     let steps = tasks.join_all().await;
-    let done: Vec<_> =
-        steps.iter().filter_map(|step| if let Step::Done(id) = step { Some(*id) } else { None }).collect();
+    let done: Vec<_> = steps
+        .iter()
+        .filter_map(|step| if let StepResult::Done(id) = step { Some(*id) } else { None })
+        .collect();
     assert_eq!(done.len(), 1);
-    assert!(steps.iter().all(|step| matches!(step, Step::Done(id) | Step::Replayed(id) if *id == done[0])));
+    assert!(
+        steps
+            .iter()
+            .all(|step| matches!(step, StepResult::Done(id) | StepResult::Replayed(id) if *id == done[0]))
+    );
     let other = store.accept_submission(workspace(1), attempt(1, 6), at(1)).await.unwrap();
-    assert!(matches!(other, Step::Refused(Refusal::KeyReused)));
-    let form_too =
-        |form, millis| NewForm { retry: retry(Operation::CreateForm, 1, 5), ..draft(1, form, millis) };
-    assert!(matches!(store.insert_form(form_too(30, 7)).await.unwrap(), Step::Done(_)));
+    assert!(matches!(other, StepResult::Refused(Refusal::KeyReused)));
+    let form_too = |form, millis| NewForm {
+        idempotency_key: retry(IdempotentOperation::CreateForm, 1, 5),
+        ..draft(1, form, millis)
+    };
+    assert!(matches!(store.insert_form(form_too(30, 7)).await.unwrap(), StepResult::Done(_)));
     store.close().await.unwrap();
     drop(store);
     let store = bench.open();
     let replayed = store.insert_form(form_too(31, 8)).await.unwrap();
-    assert!(matches!(replayed, Step::Replayed((id, made)) if id == form_id(30) && made == at(7)));
+    assert!(matches!(replayed, StepResult::Replayed((id, made)) if id == form_id(30) && made == at(7)));
     let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
-    assert!(matches!(replayed, Step::Replayed(id) if id == done[0]));
+    assert!(matches!(replayed, StepResult::Replayed(id) if id == done[0]));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
-    let remembered = store.find_remembered(&attempt(1, 5).retry.unwrap()).await.unwrap().unwrap();
+    let remembered =
+        store.find_idempotency_record(&attempt(1, 5).idempotency_key.unwrap()).await.unwrap().unwrap();
     assert_eq!((remembered.body, remembered.at), (5, at(0)));
-    assert_eq!(store.find_remembered(&attempt(2, 5).retry.unwrap()).await.unwrap(), None);
+    assert_eq!(store.find_idempotency_record(&attempt(2, 5).idempotency_key.unwrap()).await.unwrap(), None);
 }
 
 pub(super) async fn a_memory_ends_after_a_day(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let attempt = |key| NewSubmission {
-        retry: retry(Operation::CreateSubmission(form), key, 5),
+        idempotency_key: retry(IdempotentOperation::CreateSubmission(form), key, 5),
         ..answers(form, "{}")
     };
-    let day = 24 * 60 * 60 * 1_000;
-    // More than are erased at once, and one that outlives them.
+    let day = 24 * 60 * 60 * 1_000; // More than are erased at once, and one that outlives them.
     for (key, millis) in (1..=120).map(|key| (key, 0)).chain([(200, 2)]) {
         store.accept_submission(workspace(1), attempt(key), at(millis)).await.unwrap();
     }
     let same = store.accept_submission(workspace(1), attempt(1), at(day - 1)).await.unwrap();
-    assert!(matches!(same, Step::Replayed(_)));
+    assert!(matches!(same, StepResult::Replayed(_)));
     let anew = store.accept_submission(workspace(1), attempt(1), at(day)).await.unwrap();
-    assert!(matches!(anew, Step::Done(_)));
+    assert!(matches!(anew, StepResult::Done(_)));
     store.erase_expired_keys(at(day + 1));
     let expired_go = async {
         for key in 2..=120 {
-            while store.find_remembered(&attempt(key).retry.unwrap()).await.unwrap().is_some() {
+            while store
+                .find_idempotency_record(&attempt(key).idempotency_key.unwrap())
+                .await
+                .unwrap()
+                .is_some()
+            {
                 yield_now().await;
             }
         }
     };
     timeout(PATIENCE, expired_go).await.expect("expired keys go");
     for (key, why) in [(1, "it was used again since"), (200, "it has not expired")] {
-        assert!(store.find_remembered(&attempt(key).retry.unwrap()).await.unwrap().is_some(), "{why}");
+        assert!(
+            store.find_idempotency_record(&attempt(key).idempotency_key.unwrap()).await.unwrap().is_some(),
+            "{why}"
+        );
     }
 }
 
@@ -82,9 +99,12 @@ pub(super) async fn what_was_checked_against_another_revision_is_checked_again(b
     let store = bench.open();
     let form = published(&*store, 11).await;
     let stale = NewSubmission { checked_revision: 1, ..answers(form, "{}") };
-    assert!(matches!(store.accept_submission(workspace(1), stale, at(0)).await.unwrap(), Step::Recheck));
+    assert!(matches!(
+        store.accept_submission(workspace(1), stale, at(0)).await.unwrap(),
+        StepResult::Recheck
+    ));
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    assert!(matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), Step::Recheck));
+    assert!(matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), StepResult::Recheck));
 }
 
 pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl Bench) {
@@ -92,9 +112,12 @@ pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl 
     let draft = make(&*store, 1, 11, 0).await;
     let new = NewSubmission { checked_revision: 1, ..answers(draft, "{}") };
     let refused = store.accept_submission(workspace(1), new, at(0)).await.unwrap();
-    assert!(matches!(refused, Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Draft, .. })));
+    assert!(matches!(
+        refused,
+        StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Draft, .. })
+    ));
     let missing = store.accept_submission(workspace(1), answers(form_id(99), "{}"), at(0)).await.unwrap();
-    assert!(matches!(missing, Step::Missing));
+    assert!(matches!(missing, StepResult::Missing));
     assert!(newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
 }
@@ -106,7 +129,7 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     update_form(&*store, workspace(1), form, limited, ExpectedRevision::Any, at(1)).await;
     let send = |number: u128| NewSubmission {
         checked_revision: 3,
-        retry: retry(Operation::CreateSubmission(form), number, 5),
+        idempotency_key: retry(IdempotentOperation::CreateSubmission(form), number, 5),
         ..answers(form, "{}")
     };
     let mut tasks = tokio::task::JoinSet::new();
@@ -115,13 +138,13 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
         tasks.spawn(async move { store.accept_submission(workspace(1), new, at(2)).await.unwrap() });
     }
     let steps = tasks.join_all().await;
-    assert_eq!(steps.iter().filter(|step| matches!(step, Step::Done(_))).count(), 40);
+    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Done(_))).count(), 40);
     assert_eq!(
         steps
             .iter()
             .filter(|step| matches!(
                 step,
-                Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })
+                StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })
             ))
             .count(),
         24
@@ -130,13 +153,15 @@ pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
     drop(store);
     let store = bench.open();
     let one_more = store.accept_submission(workspace(1), send(99), at(3)).await.unwrap();
-    assert!(matches!(one_more, Step::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })));
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
-    // Who was let in before is told so again, full or not.
+    assert!(matches!(
+        one_more,
+        StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })
+    ));
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40); // Who was let in before is told so again, full or not.
     let mut replayed = 0;
     for number in 0..64 {
         let step = store.accept_submission(workspace(1), send(number), at(4)).await.unwrap();
-        replayed += usize::from(matches!(step, Step::Replayed(_)));
+        replayed += usize::from(matches!(step, StepResult::Replayed(_)));
     }
     assert_eq!(replayed, 40);
 }

@@ -4,7 +4,7 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
-use forms::store::{Health, Step};
+use forms::store::{Health, StepResult};
 
 use super::{
     Bench, Scrambled, answers, at, change, key_id, newest, published, submit, update_form, workspace,
@@ -66,14 +66,17 @@ pub(super) async fn nothing_of_a_workspace_is_seen_from_another(bench: &impl Ben
     assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
     let edit =
         update_form(&*store, other, form, change(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0)).await;
-    assert!(matches!(edit, Step::Missing));
+    assert!(matches!(edit, StepResult::Missing));
     assert!(matches!(
         store.trash_form(other, form, ExpectedRevision::Any, at(0)).await.unwrap(),
-        Step::Missing
+        StepResult::Missing
     ));
-    assert!(matches!(store.purge_form(other, form, ExpectedRevision::Any).await.unwrap(), Step::Missing));
+    assert!(matches!(
+        store.purge_form(other, form, ExpectedRevision::Any).await.unwrap(),
+        StepResult::Missing
+    ));
     let sent = store.accept_submission(other, answers(form, "{}"), at(0)).await.unwrap();
-    assert!(matches!(sent, Step::Missing));
+    assert!(matches!(sent, StepResult::Missing));
     assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);
     assert!(store.find_submission(other, form, id).await.unwrap().is_none());
     assert!(newest(&*store, other, form, None, 10).await.is_none());

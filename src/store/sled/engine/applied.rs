@@ -1,18 +1,18 @@
-//! The record that says how far an index has come: the last applied frame and the totals after it.
+//! The record that says how far an index has come: the last applied frame and the digest after it.
 
 use super::cell::{self, Cell};
+use super::digest::IndexDigest;
 use super::frame::{u64_at, u128_at};
 use super::index::{Index, IndexError};
-use super::totals::Totals;
 
-/// Where the record stands. It is the one row that no totals count.
+/// Where the record stands. It is the one row that no digest count.
 pub(crate) const KEY: &[u8] = b"Ma";
 
 /// The last applied frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Applied {
     pub(crate) sequence: u64,
-    pub(crate) totals: Totals,
+    pub(crate) digest: IndexDigest,
 }
 
 impl Applied {
@@ -24,10 +24,10 @@ impl Applied {
     /// Decodes its cell.
     pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<Applied, IndexError> {
         let Some(cell) = cell else { return Ok(Applied::default()) };
-        match cell::open(KEY, cell) {
+        match cell::decode(KEY, cell) {
             Some(Cell::Whole(body)) if body.len() == 32 => Ok(Applied {
                 sequence: u64_at(&body, 0),
-                totals: Totals { count: u64_at(&body, 8), sum: u128_at(&body, 16) },
+                digest: IndexDigest { count: u64_at(&body, 8), sum: u128_at(&body, 16) },
             }),
             Some(_) | None => Err(IndexError::Failed("the record of what was applied is damaged".to_owned())),
         }
@@ -36,8 +36,8 @@ impl Applied {
     pub(crate) fn cell(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(40);
         body.extend_from_slice(&self.sequence.to_be_bytes());
-        body.extend_from_slice(&self.totals.count.to_be_bytes());
-        body.extend_from_slice(&self.totals.sum.to_be_bytes());
+        body.extend_from_slice(&self.digest.count.to_be_bytes());
+        body.extend_from_slice(&self.digest.sum.to_be_bytes());
         cell::whole(KEY, body)
     }
 }

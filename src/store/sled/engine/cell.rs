@@ -13,10 +13,10 @@ use super::index::{Index, IndexError};
 use crate::store::StoreError;
 
 /// Bodies up to this many bytes are one cell: sled is bad at large values.
-pub(crate) const PIECE: usize = 4096;
+pub(crate) const PIECE_BYTES: usize = 4096;
 const TRAILER: usize = 5;
 
-/// A cell whose checksum is right.
+/// A cell whose checksum is is_valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Whole(Vec<u8>),
@@ -42,12 +42,12 @@ impl Head {
         content.extend_from_slice(&self.length.to_be_bytes());
         content.extend_from_slice(&self.checksum.to_be_bytes());
         content.extend_from_slice(&self.revision.to_be_bytes());
-        sealed(key, content, 1)
+        encode_cell(key, content, 1)
     }
 
     fn decode(content: &[u8]) -> Option<Head> {
-        let right = content.len() == 20;
-        right.then(|| Head {
+        let is_valid = content.len() == 20;
+        is_valid.then(|| Head {
             length: u64_at(content, 0),
             checksum: u32_at(content, 8),
             revision: u64_at(content, 12),
@@ -56,7 +56,7 @@ impl Head {
 
     /// Returns the keys of the pieces, in the order of the body.
     pub(crate) fn piece_keys(self, key: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-        let pieces = self.length.div_ceil(PIECE as u64);
+        let pieces = self.length.div_ceil(PIECE_BYTES as u64);
         (0..u32::try_from(pieces).unwrap_or(u32::MAX)).map(move |piece| {
             let mut whole = Vec::with_capacity(key.len() + 13);
             whole.push(b'P');
@@ -70,14 +70,14 @@ impl Head {
 
 /// Returns the cell of a body that needs no pieces.
 pub(crate) fn whole(key: &[u8], body: Vec<u8>) -> Vec<u8> {
-    sealed(key, body, 0)
+    encode_cell(key, body, 0)
 }
 
 /// How many cells a row takes, its head included. One that is damaged counts as one.
-pub(crate) fn weight(key: &[u8], cell: Vec<u8>) -> usize {
-    match open(key, cell) {
+pub(crate) fn cell_count(key: &[u8], cell: Vec<u8>) -> usize {
+    match decode(key, cell) {
         Some(Cell::Head(head)) => {
-            1 + usize::try_from(head.length.div_ceil(PIECE as u64)).unwrap_or(usize::MAX - 1)
+            1 + usize::try_from(head.length.div_ceil(PIECE_BYTES as u64)).unwrap_or(usize::MAX - 1)
         }
         Some(Cell::Whole(_) | Cell::Piece(_)) | None => 1,
     }
@@ -85,10 +85,10 @@ pub(crate) fn weight(key: &[u8], cell: Vec<u8>) -> usize {
 
 /// Returns the cell of a piece.
 pub(crate) fn piece(key: &[u8], part: &[u8]) -> Vec<u8> {
-    sealed(key, part.to_vec(), 2)
+    encode_cell(key, part.to_vec(), 2)
 }
 
-fn sealed(key: &[u8], mut content: Vec<u8>, kind: u8) -> Vec<u8> {
+fn encode_cell(key: &[u8], mut content: Vec<u8>, kind: u8) -> Vec<u8> {
     content.reserve_exact(TRAILER);
     content.push(kind);
     let checksum = crc32c::crc32c_append(crc32c::crc32c(key), &content);
@@ -103,7 +103,7 @@ pub(crate) fn is_intact(key: &[u8], cell: &[u8]) -> bool {
 }
 
 /// Checks a cell and takes it apart; `None` if it is not what was written under that key.
-pub(crate) fn open(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
+pub(crate) fn decode(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
     let end = cell.len().checked_sub(TRAILER)?;
     if !is_intact(key, &cell) {
         return None;
@@ -128,7 +128,7 @@ pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, Sto
 
 /// Returns the body that a stored cell of `key` stands for, or `None` if the row has gone meanwhile.
 pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut known = open(key, cell);
+    let mut known = decode(key, cell);
     loop {
         let head = match known {
             Some(Cell::Whole(body)) => return Ok(Some(body)),
@@ -140,7 +140,7 @@ pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Op
         }
         // Pieces go after their head has changed: unless it has, they must be there.
         let Some(cell) = get(index, key)? else { return Ok(None) };
-        known = open(key, cell).filter(|cell| *cell != Cell::Head(head));
+        known = decode(key, cell).filter(|cell| *cell != Cell::Head(head));
     }
 }
 
@@ -148,11 +148,11 @@ fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, St
     let mut body = Vec::with_capacity(usize::try_from(head.length).unwrap_or(0));
     for piece_key in head.piece_keys(key) {
         let Some(cell) = get(index, &piece_key)? else { return Ok(None) };
-        let Some(Cell::Piece(part)) = open(&piece_key, cell) else { return Err(damaged(key)) };
+        let Some(Cell::Piece(part)) = decode(&piece_key, cell) else { return Err(damaged(key)) };
         body.extend_from_slice(&part);
     }
-    let right = body.len() as u64 == head.length && crc32c::crc32c(&body) == head.checksum;
-    Ok(right.then_some(body))
+    let is_valid = body.len() as u64 == head.length && crc32c::crc32c(&body) == head.checksum;
+    Ok(is_valid.then_some(body))
 }
 
 /// Reads a cell; a failing index is damage like any other, unless there is no room for it.
@@ -162,7 +162,7 @@ pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, Stor
 
 pub(crate) fn unreadable(error: IndexError) -> StoreError {
     match error {
-        IndexError::NoRoom => StoreError::Full,
+        IndexError::NoSpace => StoreError::Full,
         IndexError::Locked | IndexError::Failed(_) => StoreError::Damaged(error.to_string()),
     }
 }
@@ -178,20 +178,20 @@ mod tests {
     #[test]
     fn a_cell_is_only_read_under_its_own_key_and_unchanged() {
         let cell = whole(b"Skey", b"body".to_vec());
-        assert_eq!(open(b"Skey", cell.clone()), Some(Cell::Whole(b"body".to_vec())));
-        assert_eq!(open(b"Skex", cell.clone()), None);
+        assert_eq!(decode(b"Skey", cell.clone()), Some(Cell::Whole(b"body".to_vec())));
+        assert_eq!(decode(b"Skex", cell.clone()), None);
         for bit in 0..cell.len() * 8 {
             let mut flipped = cell.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(open(b"Skey", flipped), None, "bit {bit}");
+            assert_eq!(decode(b"Skey", flipped), None, "bit {bit}");
         }
     }
 
     #[test]
     fn a_head_names_as_many_pieces_as_the_body_needs() {
-        for (length, pieces) in [(PIECE, 1), (PIECE + 1, 2), (3 * PIECE, 3)] {
+        for (length, pieces) in [(PIECE_BYTES, 1), (PIECE_BYTES + 1, 2), (3 * PIECE_BYTES, 3)] {
             let head = Head::of(&vec![7; length], 9);
-            assert_eq!(open(b"F", head.encode(b"F")), Some(Cell::Head(head)));
+            assert_eq!(decode(b"F", head.encode(b"F")), Some(Cell::Head(head)));
             assert_eq!(head.piece_keys(b"F").count(), pieces);
         }
     }

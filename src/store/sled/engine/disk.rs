@@ -34,11 +34,11 @@ pub trait Disk: Send + Sync {
     /// Returns what tells this run of the machine from any other, if anything does.
     fn boot_id(&self) -> Option<String>;
     /// Takes the lock of the store, or returns `None` if somebody else holds it.
-    fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>>;
+    fn try_lock(&self) -> io::Result<Option<Box<dyn StoreLock>>>;
     /// Takes away the access of others than the owner, and returns the paths where there was any.
-    fn mend_modes(&self) -> io::Result<Vec<String>>;
+    fn repair_permissions(&self) -> io::Result<Vec<String>>;
     /// Returns where the store lies, for messages.
-    fn place(&self) -> PathBuf;
+    fn location(&self) -> PathBuf;
 }
 
 /// An open file.
@@ -58,7 +58,7 @@ pub trait DiskFile: Send + Sync {
 }
 
 /// The lock of a store; dropping it lets go.
-pub trait HeldLock: Send + Sync {
+pub trait StoreLock: Send + Sync {
     /// Writes who holds the lock into it, for the one who meets it.
     fn set_text(&self, text: &str) -> io::Result<()>;
 }
@@ -95,7 +95,7 @@ impl RealDisk {
     ///
     /// # Errors
     /// If it holds other things than a store: its modes are about to be narrowed, and it may be anybody's.
-    pub fn at(root: &Path) -> io::Result<RealDisk> {
+    pub fn new(root: &Path) -> io::Result<RealDisk> {
         let root = std::path::absolute(root)?;
         create_durably(&root)?;
         refuse_foreign(&root)?;
@@ -128,7 +128,7 @@ const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
 /// Names in a store's folder, by which it is known.
-const OURS: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
+const STORE_FILES: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
 
 /// Whether a folder holds a store, or what is left of one.
 ///
@@ -137,7 +137,7 @@ const OURS: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
 pub fn holds_store(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if OURS.iter().any(|ours| name == *ours) {
+        if STORE_FILES.iter().any(|ours| name == *ours) {
             return Ok(true);
         }
     }
@@ -211,30 +211,30 @@ impl Disk for RealDisk {
         Some(text.trim().to_owned())
     }
 
-    fn try_lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
+    fn try_lock(&self) -> io::Result<Option<Box<dyn StoreLock>>> {
         self.create_folder(JOURNAL)?;
         let Some(journal) = locked(File::open(self.path(JOURNAL))?)? else { return Ok(None) };
         let file = self.open_own("lock", OpenOptions::new().create(true).truncate(false))?;
-        Ok(locked(file)?.map(|file| Box::new(RealLock { file, _journal: journal }) as Box<dyn HeldLock>))
+        Ok(locked(file)?.map(|file| Box::new(RealLock { file, _journal: journal }) as Box<dyn StoreLock>))
     }
 
-    fn mend_modes(&self) -> io::Result<Vec<String>> {
-        let mut mended = Vec::new();
-        for path in [""].iter().chain(&OURS) {
-            mend_mode(&self.path(path), &mut mended)?;
+    fn repair_permissions(&self) -> io::Result<Vec<String>> {
+        let mut repaired = Vec::new();
+        for path in [""].iter().chain(&STORE_FILES) {
+            repair_mode(&self.path(path), &mut repaired)?;
         }
         for name in self.list(JOURNAL)? {
-            mend_mode(&self.path(JOURNAL).join(name), &mut mended)?;
+            repair_mode(&self.path(JOURNAL).join(name), &mut repaired)?;
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    fn place(&self) -> PathBuf {
+    fn location(&self) -> PathBuf {
         self.root.clone()
     }
 }
 
-fn mend_mode(path: &Path, mended: &mut Vec<String>) -> io::Result<()> {
+fn repair_mode(path: &Path, repaired: &mut Vec<String>) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,
@@ -242,7 +242,7 @@ fn mend_mode(path: &Path, mended: &mut Vec<String>) -> io::Result<()> {
     let mode = metadata.permissions().mode();
     if mode & 0o077 != 0 && !metadata.is_symlink() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
-        mended.push(path.display().to_string());
+        repaired.push(path.display().to_string());
     }
     Ok(())
 }
@@ -283,7 +283,7 @@ struct RealLock {
     _journal: File,
 }
 
-impl HeldLock for RealLock {
+impl StoreLock for RealLock {
     fn set_text(&self, text: &str) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all_at(text.as_bytes(), 0)

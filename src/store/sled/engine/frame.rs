@@ -6,13 +6,13 @@
 //! 8     length of the payload, bytes
 //! 12    number of changes; 0 is a seal
 //! 16    sequence
-//! 24    totals after it: count, 8 bytes, and sum, 16 bytes
+//! 24    digest after it: count, 8 bytes, and sum, 16 bytes
 //! 48    payload: changes one after the other
 //! ```
 //! A change is `1, key length u16, value length u32, key, value` or `0, key length u16, key`. Integers are big-endian.
 
+use super::digest::IndexDigest;
 use super::index::Change;
-use super::totals::Totals;
 
 /// Frames begin at multiples of this, so that a rewritten sector never holds bytes of two of them.
 pub(crate) const SECTOR: usize = 512;
@@ -23,19 +23,19 @@ const HEADER: usize = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub(crate) sequence: u64,
-    pub(crate) totals: Totals,
+    pub(crate) digest: IndexDigest,
     changes: u32,
     payload: &'a [u8],
 }
 
 /// The buffer a frame is built in, used again and again.
 #[derive(Default)]
-pub(crate) struct Builder {
+pub(crate) struct FrameBuilder {
     bytes: Vec<u8>,
     changes: u32,
 }
 
-impl Builder {
+impl FrameBuilder {
     /// Forgets the last frame.
     pub(crate) fn begin(&mut self) {
         // A buffer that once held a very large frame is not kept for ever.
@@ -66,7 +66,7 @@ impl Builder {
     }
 
     /// Completes the header and returns the frame, filled up with zeros to whole sectors.
-    pub(crate) fn finish(&mut self, seed: u32, sequence: u64, totals: Totals) -> &[u8] {
+    pub(crate) fn finish(&mut self, seed: u32, sequence: u64, digest: IndexDigest) -> &[u8] {
         let end = self.bytes.len();
         let length = u32::try_from(end - HEADER).expect("a frame is smaller than 4 GiB");
         let header = &mut self.bytes[..HEADER];
@@ -74,8 +74,8 @@ impl Builder {
         header[8..12].copy_from_slice(&length.to_be_bytes());
         header[12..16].copy_from_slice(&self.changes.to_be_bytes());
         header[16..24].copy_from_slice(&sequence.to_be_bytes());
-        header[24..32].copy_from_slice(&totals.count.to_be_bytes());
-        header[32..48].copy_from_slice(&totals.sum.to_be_bytes());
+        header[24..32].copy_from_slice(&digest.count.to_be_bytes());
+        header[32..48].copy_from_slice(&digest.sum.to_be_bytes());
         let checksum = crc32c::crc32c_append(seed, &self.bytes[8..]);
         self.bytes[4..8].copy_from_slice(&checksum.to_be_bytes());
         self.bytes.resize(end.next_multiple_of(SECTOR), 0);
@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
         }
         Some(Frame {
             sequence: u64_at(header, 16),
-            totals: Totals { count: u64_at(header, 24), sum: u128_at(header, 32) },
+            digest: IndexDigest { count: u64_at(header, 24), sum: u128_at(header, 32) },
             changes: u32_at(header, 12),
             payload: &bytes[HEADER..end],
         })
@@ -113,15 +113,15 @@ impl<'a> Frame<'a> {
         (HEADER + self.payload.len()).next_multiple_of(SECTOR)
     }
 
-    pub(crate) fn changes(&self) -> Changes<'a> {
-        Changes(self.payload)
+    pub(crate) fn changes(&self) -> FrameChanges<'a> {
+        FrameChanges(self.payload)
     }
 }
 
 /// The changes of a frame, in the order they were written.
-pub(crate) struct Changes<'a>(&'a [u8]);
+pub(crate) struct FrameChanges<'a>(&'a [u8]);
 
-impl<'a> Iterator for Changes<'a> {
+impl<'a> Iterator for FrameChanges<'a> {
     type Item = Change<'a>;
 
     fn next(&mut self) -> Option<Change<'a>> {
@@ -135,7 +135,7 @@ impl<'a> Iterator for Changes<'a> {
     }
 }
 
-impl<'a> Changes<'a> {
+impl<'a> FrameChanges<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -163,21 +163,21 @@ pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 mod tests {
     use super::*;
 
-    fn built(builder: &mut Builder) -> Vec<u8> {
+    fn built(builder: &mut FrameBuilder) -> Vec<u8> {
         builder.begin();
         builder.push(Change { key: b"Sa", cell: Some(b"one") });
         builder.push(Change { key: b"Sb", cell: None });
         builder.push(Change { key: b"Sc", cell: Some(b"") });
-        builder.finish(7, 42, Totals { count: 3, sum: u128::MAX - 1 }).to_vec()
+        builder.finish(7, 42, IndexDigest { count: 3, sum: u128::MAX - 1 }).to_vec()
     }
 
     #[test]
     fn a_frame_reads_back_as_it_was_written() {
-        let bytes = built(&mut Builder::default());
+        let bytes = built(&mut FrameBuilder::default());
         assert_eq!(bytes.len(), SECTOR);
         let frame = Frame::parse(&bytes, 7).unwrap();
         assert_eq!((frame.sequence, frame.is_seal(), frame.length()), (42, false, SECTOR));
-        assert_eq!(frame.totals, Totals { count: 3, sum: u128::MAX - 1 });
+        assert_eq!(frame.digest, IndexDigest { count: 3, sum: u128::MAX - 1 });
         let changes: Vec<_> = frame.changes().map(|change| (change.key, change.cell)).collect();
         let expected: [(&[u8], Option<&[u8]>); 3] =
             [(b"Sa", Some(b"one")), (b"Sb", None), (b"Sc", Some(b""))];
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn no_flipped_bit_goes_unseen() {
-        let mut builder = Builder::default();
+        let mut builder = FrameBuilder::default();
         let bytes = built(&mut builder);
         let used = HEADER + Frame::parse(&bytes, 7).unwrap().payload.len();
         for bit in 0..used * 8 {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_another_segment_is_none_of_this_one() {
-        let bytes = built(&mut Builder::default());
+        let bytes = built(&mut FrameBuilder::default());
         assert_eq!(Frame::parse(&bytes, 8), None);
     }
 }

@@ -3,28 +3,28 @@
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 
-use super::cell::{self, Cell, Head, PIECE};
+use super::cell::{self, Cell, Head, PIECE_BYTES};
+use super::digest::row_hash;
 use super::index::Index;
-use super::totals::row_hash;
-use super::tx::Staged;
+use super::tx::StagedRow;
 use crate::store::StoreError;
 
 /// Operations that were staged and are not yet durable.
 #[derive(Default)]
 pub(crate) struct Group {
-    entries: BTreeMap<Vec<u8>, Entry>,
+    entries: BTreeMap<Vec<u8>, PendingRow>,
     bytes: usize,
 }
 
-struct Entry {
+struct PendingRow {
     body: Option<Vec<u8>>,
     last: bool,
-    old: Old,
+    old: StoredRow,
 }
 
 /// What the index holds of a row before the group.
 #[derive(Default)]
-struct Old {
+struct StoredRow {
     hash: Option<u128>,
     /// Keys and hashes of its pieces.
     pieces: Vec<(Vec<u8>, u128)>,
@@ -42,23 +42,23 @@ impl Group {
     /// Takes the changes of an operation in, all of them or none.
     pub(crate) fn join(
         &mut self,
-        own: BTreeMap<Vec<u8>, Staged>,
+        own: BTreeMap<Vec<u8>, StagedRow>,
         index: &dyn Index,
     ) -> Result<(), StoreError> {
         let mut olds = Vec::with_capacity(own.len());
         for (key, staged) in &own {
             let is_known = staged.new || self.entries.contains_key(key);
-            olds.push(if is_known { Old::default() } else { Old::read(index, key)? });
+            olds.push(if is_known { StoredRow::default() } else { StoredRow::read(index, key)? });
         }
         for ((key, staged), old) in own.into_iter().zip(olds) {
             self.bytes += key.len() + staged.body.as_ref().map_or(0, Vec::len);
-            let Staged { body, last, .. } = staged;
+            let StagedRow { body, last, .. } = staged;
             match self.entries.entry(key) {
                 btree_map::Entry::Occupied(entry) => {
                     let entry = entry.into_mut();
                     (entry.body, entry.last) = (body, last && entry.last);
                 }
-                btree_map::Entry::Vacant(entry) => drop(entry.insert(Entry { body, last, old })),
+                btree_map::Entry::Vacant(entry) => drop(entry.insert(PendingRow { body, last, old })),
             }
         }
         Ok(())
@@ -117,11 +117,11 @@ impl Group {
 
 /// Returns the cell of a body, and puts the pieces it may need beside it.
 fn cell_of(key: &[u8], body: Vec<u8>, revision: u64, pieces: &mut Vec<CellChange>) -> Vec<u8> {
-    if body.len() <= PIECE {
+    if body.len() <= PIECE_BYTES {
         return cell::whole(key, body);
     }
     let head = Head::of(&body, revision);
-    for (piece_key, part) in head.piece_keys(key).zip(body.chunks(PIECE)) {
+    for (piece_key, part) in head.piece_keys(key).zip(body.chunks(PIECE_BYTES)) {
         let cell = cell::piece(&piece_key, part);
         pieces.push(CellChange::new(piece_key, Some(cell), None));
     }
@@ -139,13 +139,13 @@ impl CellChange {
     }
 }
 
-impl Old {
-    /// Reads what the index holds under a key; what cannot be read cannot be taken out of the totals.
-    fn read(index: &dyn Index, key: &[u8]) -> Result<Old, StoreError> {
-        let Some(cell) = cell::get(index, key)? else { return Ok(Old::default()) };
+impl StoredRow {
+    /// Reads what the index holds under a key; what cannot be read cannot be taken out of the digest.
+    fn read(index: &dyn Index, key: &[u8]) -> Result<StoredRow, StoreError> {
+        let Some(cell) = cell::get(index, key)? else { return Ok(StoredRow::default()) };
         let hash = Some(row_hash(key, &cell));
         let mut pieces = Vec::new();
-        match cell::open(key, cell) {
+        match cell::decode(key, cell) {
             Some(Cell::Whole(_)) => {}
             Some(Cell::Head(head)) => {
                 for piece_key in head.piece_keys(key) {
@@ -156,7 +156,7 @@ impl Old {
             }
             Some(Cell::Piece(_)) | None => return Err(cell::damaged(key)),
         }
-        Ok(Old { hash, pieces })
+        Ok(StoredRow { hash, pieces })
     }
 }
 
@@ -196,8 +196,9 @@ mod tests {
     fn rows_come_by_key_and_the_last_ones_last() {
         let mut group = Group::default();
         for number in (0..100).rev() {
-            let row =
-                |key: String, last| (key.into_bytes(), Staged { body: Some(Vec::new()), last, new: false });
+            let row = |key: String, last| {
+                (key.into_bytes(), StagedRow { body: Some(Vec::new()), last, new: false })
+            };
             let staged = [row(format!("S{number:03}"), false), row("C".to_owned(), true)];
             group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
         }
@@ -210,8 +211,8 @@ mod tests {
     #[test]
     fn pieces_come_before_their_head() {
         let mut group = Group::default();
-        let body = Some(vec![0; 3 * PIECE]);
-        let staged = [(b"A".to_vec(), Staged { body, last: false, new: false })];
+        let body = Some(vec![0; 3 * PIECE_BYTES]);
+        let staged = [(b"A".to_vec(), StagedRow { body, last: false, new: false })];
         group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
         let firsts: Vec<u8> = group.into_changes(7).iter().map(|change| change.key[0]).collect();
         assert_eq!(firsts, *b"PPPA");

@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::disk::is_full;
-use super::state::Identity;
+use super::state::IndexIdentity;
 use super::tx::Direction;
 
 /// The cell a key gets, or `None` if it goes.
@@ -32,7 +32,7 @@ pub struct Change<'a> {
 pub enum IndexError {
     /// The disk is full. Nothing is wrong with the index; opened again when there is room, it goes on.
     #[error("there is no room for the index")]
-    NoRoom,
+    NoSpace,
     /// Another process holds it.
     #[error("another process holds the index")]
     Locked,
@@ -61,7 +61,7 @@ pub trait Index: Send + Sync {
 }
 
 /// The folder a store's indexes lie in; `folder` is `index`, or the one being built beside it.
-pub trait OpenIndex: Send + Sync {
+pub trait IndexProvider: Send + Sync {
     /// Opens the index in a folder, creating it if it is missing.
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
     /// Reads one cell of an index that is not trusted, and may take as long as it likes.
@@ -74,7 +74,7 @@ pub trait OpenIndex: Send + Sync {
     /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
     fn sync_data(&self, folder: &str) -> io::Result<()>;
     /// Returns what tells the index from others, copies included if the file system can; `None` if there is none.
-    fn identity(&self, folder: &str) -> Option<Identity>;
+    fn identity(&self, folder: &str) -> Option<IndexIdentity>;
     /// Returns the bytes the index takes; 0 if there is none.
     fn size(&self, folder: &str) -> u64;
     /// Removes an index that is not open, if it is there.
@@ -96,13 +96,13 @@ pub struct SledIndexes {
 
 impl SledIndexes {
     /// Indexes in the folder of a store, each keeping `cache_size` bytes in memory.
-    pub fn at(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
+    pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
         Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: LOCK_LINGERS })
     }
 
     /// Sets how long to wait for an index that another process holds.
     #[must_use]
-    pub fn waiting(self, lock_wait: Duration) -> SledIndexes {
+    pub fn with_lock_wait(self, lock_wait: Duration) -> SledIndexes {
         SledIndexes { lock_wait: lock_wait.max(LOCK_LINGERS), ..self }
     }
 
@@ -122,12 +122,12 @@ impl SledIndexes {
     }
 }
 
-impl OpenIndex for SledIndexes {
+impl IndexProvider for SledIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
         let path = self.root.join(folder);
         remove_half_snapshots(&path).map_err(failed)?;
         let db = self.open_sled(&path)?;
-        close_to_others(&path).map_err(failed)?;
+        restrict_permissions(&path).map_err(failed)?;
         Ok(Arc::new(SledIndex { db: Some(db), is_full: AtomicBool::new(false) }))
     }
 
@@ -135,18 +135,18 @@ impl OpenIndex for SledIndexes {
         index.flush()?;
         drop(index);
         let path = self.root.join(folder);
-        close_to_others(&path).and_then(|()| sync_all_below(&path)).map_err(failed)
+        restrict_permissions(&path).and_then(|()| sync_all_below(&path)).map_err(failed)
     }
 
     fn sync_data(&self, folder: &str) -> io::Result<()> {
         File::open(self.root.join(folder).join("db"))?.sync_data()
     }
 
-    fn identity(&self, folder: &str) -> Option<Identity> {
+    fn identity(&self, folder: &str) -> Option<IndexIdentity> {
         let metadata = fs::metadata(self.root.join(folder).join("db")).ok()?;
         let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
         let time = born.unwrap_or_default().as_nanos();
-        Some(Identity { text: format!("{}-{time}", metadata.ino()), tells_copies: born.is_some() })
+        Some(IndexIdentity { text: format!("{}-{time}", metadata.ino()), detects_copies: born.is_some() })
     }
 
     fn size(&self, folder: &str) -> u64 {
@@ -177,14 +177,14 @@ fn remove_half_snapshots(folder: &Path) -> io::Result<()> {
 }
 
 /// sled creates its files with whatever the umask leaves.
-fn close_to_others(path: &Path) -> io::Result<()> {
+fn restrict_permissions(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     let mode = metadata.permissions().mode();
     if mode & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
     }
     if metadata.is_dir() {
-        entries(path)?.iter().try_for_each(|entry| close_to_others(entry))?;
+        entries(path)?.iter().try_for_each(|entry| restrict_permissions(entry))?;
     }
     Ok(())
 }
@@ -214,10 +214,10 @@ impl SledIndex {
     fn call<T>(&self, call: impl FnOnce(&::sled::Db) -> ::sled::Result<T>) -> Result<T, IndexError> {
         let db = self.db.as_ref().ok_or_else(|| IndexError::Failed("it is closed".to_owned()))?;
         guarded(|| call(db)).map_err(|error| {
-            if matches!(error, IndexError::NoRoom) {
+            if matches!(error, IndexError::NoSpace) {
                 self.is_full.store(true, Ordering::Relaxed);
             }
-            if self.is_full.load(Ordering::Relaxed) { IndexError::NoRoom } else { error }
+            if self.is_full.load(Ordering::Relaxed) { IndexError::NoSpace } else { error }
         })
     }
 }
@@ -287,7 +287,7 @@ fn guarded<T>(call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, IndexError>
 
 fn failed(error: io::Error) -> IndexError {
     if is_full(&error) {
-        return IndexError::NoRoom;
+        return IndexError::NoSpace;
     }
     let why = error.to_string();
     // sled says it in words only.
@@ -297,7 +297,7 @@ fn failed(error: io::Error) -> IndexError {
 fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
     let why = panic_text(&*payload);
     match why.contains("StorageFull") || why.contains("QuotaExceeded") {
-        true => IndexError::NoRoom,
+        true => IndexError::NoSpace,
         false => IndexError::Failed(format!("it panicked: {why}")),
     }
 }

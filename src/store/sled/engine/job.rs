@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::operation::{Kind, Operation};
-use super::options::{Event, Report};
-use super::queue::Queue;
+use super::operation::{WriteKind, WriteOperation};
+use super::options::{EngineEvent, EventSink};
+use super::queue::WriterQueue;
 use super::tx::Tx;
 use crate::store::StoreError;
 
@@ -18,25 +18,25 @@ pub enum Progress {
 }
 
 /// A long job; each call is one slice.
-pub(crate) type Job = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send>;
+pub(crate) type BackgroundJob = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send>;
 
 /// One slice of a job as an operation. The job goes back into the queue until it is done.
-pub(crate) struct Slice {
-    job: Job,
+pub(crate) struct JobSlice {
+    job: BackgroundJob,
     progress: Progress,
-    queue: Arc<Queue>,
-    report: Report,
+    queue: Arc<WriterQueue>,
+    report: EventSink,
 }
 
-impl Slice {
-    pub(crate) fn of(job: Job, queue: Arc<Queue>, report: Report) -> Box<Slice> {
-        Box::new(Slice { job, progress: Progress::More, queue, report })
+impl JobSlice {
+    pub(crate) fn of(job: BackgroundJob, queue: Arc<WriterQueue>, report: EventSink) -> Box<JobSlice> {
+        Box::new(JobSlice { job, progress: Progress::More, queue, report })
     }
 }
 
-impl Operation for Slice {
-    fn kind(&self) -> Kind {
-        Kind::Freeing
+impl WriteOperation for JobSlice {
+    fn kind(&self) -> WriteKind {
+        WriteKind::Reclaim
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
@@ -52,7 +52,7 @@ impl Operation for Slice {
             | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {
                 self.queue.push_job(self.job)
             }
-            (Err(error), _) => (self.report)(Event::JobFailed { why: error.to_string() }),
+            (Err(error), _) => (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
         }
     }
 }

@@ -4,18 +4,18 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use super::digest::IndexDigest;
+use super::discover::JournalEnd;
 use super::disk::{Disk, DiskFile, is_full};
-use super::frame::Builder;
+use super::frame::FrameBuilder;
 use super::group::CellChange;
 use super::index::Change;
-use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, NEXT, PAGE};
-use super::state::{Position, State};
-use super::survey::End;
-use super::totals::Totals;
+use super::segment::{FIRST_FRAME, FORMAT, HEADER_OFFSETS, JOURNAL, NEXT_SEGMENT, PAGE, SegmentHeader};
+use super::state::{Position, StateFile};
 
-/// Sizes of segments, and the room to leave.
+/// SegmentSizes of segments, and the room to leave.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
+pub(crate) struct SegmentSizes {
     pub(crate) first: u64,
     pub(crate) largest: u64,
     pub(crate) min_free: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Sizes {
 pub(crate) enum JournalError {
     /// There is no room for a new segment. Nothing was begun, and it may work later.
     #[error("there is no room for a segment of the journal")]
-    NoRoom,
+    NoSpace,
     /// A write or a sync failed: what the disk holds now is not known, nothing may be written any more.
     #[error("cannot {doing}: {source}")]
     Failed { doing: &'static str, source: io::Error },
@@ -35,28 +35,28 @@ pub(crate) enum JournalError {
 /// The end of the journal, open for writing.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
-    sizes: Sizes,
-    header: Header,
+    sizes: SegmentSizes,
+    header: SegmentHeader,
     file: Box<dyn DiskFile>,
     at: u64,
     /// The next segment may be there already: no frame goes into this one any more.
-    is_over: bool,
-    last: Last,
-    builder: Builder,
-    prepared: Option<JoinHandle<io::Result<Prepared>>>,
+    must_rotate: bool,
+    last: LastFrame,
+    builder: FrameBuilder,
+    preallocated: Option<JoinHandle<io::Result<PreallocatedSegment>>>,
 }
 
 /// The last frame of a journal; sequence 0 stands for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Last {
+pub(crate) struct LastFrame {
     pub(crate) position: Position,
-    pub(crate) totals: Totals,
+    pub(crate) digest: IndexDigest,
     pub(crate) is_seal: bool,
     /// Bytes it takes.
     pub(crate) length: usize,
 }
 
-struct Prepared {
+struct PreallocatedSegment {
     file: Box<dyn DiskFile>,
     size: u64,
 }
@@ -65,26 +65,31 @@ impl Journal {
     /// Makes the first segment of a new store.
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
-        sizes: Sizes,
-        state: &mut State,
+        sizes: SegmentSizes,
+        state: &mut StateFile,
     ) -> Result<Journal, JournalError> {
-        disk.create_folder(JOURNAL).map_err(rotating)?;
-        disk.sync_folder("").map_err(rotating)?;
-        let prepared = prepare(&*disk, sizes.first).map_err(rotating)?;
-        let header =
-            Header { format: FORMAT, instance: state.instance, ordinal: 1, first: 1, size: prepared.size };
-        install(&*disk, &*prepared.file, &header, state).map_err(rotating)?;
-        Ok(Journal::resume(disk, sizes, header, prepared.file, FRAMES, Last::default()))
+        disk.create_folder(JOURNAL).map_err(rotation_error)?;
+        disk.sync_folder("").map_err(rotation_error)?;
+        let preallocated = preallocate_segment(&*disk, sizes.first).map_err(rotation_error)?;
+        let header = SegmentHeader {
+            format: FORMAT,
+            instance: state.instance,
+            ordinal: 1,
+            first: 1,
+            size: preallocated.size,
+        };
+        install(&*disk, &*preallocated.file, &header, state).map_err(rotation_error)?;
+        Ok(Journal::resume(disk, sizes, header, preallocated.file, FIRST_FRAME, LastFrame::default()))
     }
 
     /// Goes on where a journal ends.
     pub(crate) fn resume(
         disk: Arc<dyn Disk>,
-        sizes: Sizes,
-        header: Header,
+        sizes: SegmentSizes,
+        header: SegmentHeader,
         file: Box<dyn DiskFile>,
         at: u64,
-        last: Last,
+        last: LastFrame,
     ) -> Journal {
         Journal {
             disk,
@@ -92,19 +97,19 @@ impl Journal {
             header,
             file,
             at,
-            is_over: false,
+            must_rotate: false,
             last,
-            builder: Builder::default(),
-            prepared: None,
+            builder: FrameBuilder::default(),
+            preallocated: None,
         }
     }
 
     /// Where it ends.
-    pub(crate) fn end(&self) -> End {
-        End { header: self.header, at: self.at, last: self.last, torn: None }
+    pub(crate) fn end(&self) -> JournalEnd {
+        JournalEnd { header: self.header, at: self.at, last: self.last, torn: None }
     }
 
-    pub(crate) fn last(&self) -> Last {
+    pub(crate) fn last(&self) -> LastFrame {
         self.last
     }
 
@@ -116,67 +121,68 @@ impl Journal {
     /// Writes a group as one frame and returns once it is durable.
     pub(crate) fn append(
         &mut self,
-        state: &mut State,
+        state: &mut StateFile,
         changes: &[CellChange],
-        totals: Totals,
+        digest: IndexDigest,
     ) -> Result<(), JournalError> {
         self.builder.begin();
         for change in changes {
             self.builder.push(Change { key: &change.key, cell: change.cell.as_deref() });
         }
-        self.write(state, totals, self.at, false)
+        self.write(state, digest, self.at, false)
     }
 
     /// Writes an empty frame, on a page of its own.
-    pub(crate) fn seal(&mut self, state: &mut State, totals: Totals) -> Result<(), JournalError> {
+    pub(crate) fn seal(&mut self, state: &mut StateFile, digest: IndexDigest) -> Result<(), JournalError> {
         self.builder.begin();
-        self.write(state, totals, self.at.next_multiple_of(PAGE as u64), true)
+        self.write(state, digest, self.at.next_multiple_of(PAGE as u64), true)
     }
 
     fn write(
         &mut self,
-        state: &mut State,
-        totals: Totals,
+        state: &mut StateFile,
+        digest: IndexDigest,
         mut at: u64,
         is_seal: bool,
     ) -> Result<(), JournalError> {
         let length = self.builder.length();
-        if self.is_over || at + length > self.header.size {
+        if self.must_rotate || at + length > self.header.size {
             self.rotate(state, length)?;
-            at = FRAMES;
+            at = FIRST_FRAME;
         }
         let sequence = self.next_sequence();
-        let bytes = self.builder.finish(self.header.seed(), sequence, totals);
+        let bytes = self.builder.finish(self.header.seed(), sequence, digest);
         let failed = |doing| move |source| JournalError::Failed { doing, source };
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
         self.file.sync().map_err(failed("sync the journal"))?;
         let position = Position { ordinal: self.header.ordinal, offset: at, sequence };
-        self.last = Last { position, totals, is_seal, length: bytes.len() };
+        self.last = LastFrame { position, digest, is_seal, length: bytes.len() };
         self.at = at + length;
         Ok(())
     }
 
     /// Goes on in a new segment; one that has no frame yet is replaced by a larger one.
-    fn rotate(&mut self, state: &mut State, frame: u64) -> Result<(), JournalError> {
+    fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), JournalError> {
         let next = self.next_sequence();
         let ordinal = if self.header.first == next { self.header.ordinal } else { self.header.ordinal + 1 };
-        let needed = (FRAMES + frame).next_multiple_of(PAGE as u64);
-        let prepared = match self.take_prepared()? {
-            Some(prepared) if prepared.size >= needed => prepared,
-            Some(_) | None => self.prepare_now(needed)?,
+        let needed = (FIRST_FRAME + frame).next_multiple_of(PAGE as u64);
+        let preallocated = match self.take_preallocated()? {
+            Some(preallocated) if preallocated.size >= needed => preallocated,
+            Some(_) | None => self.preallocate_now(needed)?,
         };
-        let header = Header { format: FORMAT, ordinal, first: next, size: prepared.size, ..self.header };
-        self.is_over = true;
-        install(&*self.disk, &*prepared.file, &header, state).map_err(rotating)?;
-        (self.header, self.file, self.at, self.is_over) = (header, prepared.file, FRAMES, false);
+        let header =
+            SegmentHeader { format: FORMAT, ordinal, first: next, size: preallocated.size, ..self.header };
+        self.must_rotate = true;
+        install(&*self.disk, &*preallocated.file, &header, state).map_err(rotation_error)?;
+        (self.header, self.file, self.at, self.must_rotate) = (header, preallocated.file, FIRST_FRAME, false);
         Ok(())
     }
 
-    fn prepare_now(&self, needed: u64) -> Result<Prepared, JournalError> {
+    fn preallocate_now(&self, needed: u64) -> Result<PreallocatedSegment, JournalError> {
         let size = self.next_size().max(needed);
-        let free = self.disk.free_space().map_err(rotating)?;
+        let free = self.disk.free_space().map_err(rotation_error)?;
         let size = if free < self.sizes.min_free + size { self.sizes.first.max(needed) } else { size };
-        prepare(&*self.disk, size).map_err(rotating)
+        preallocate_segment(&*self.disk, size).map_err(rotation_error)
     }
 
     fn next_size(&self) -> u64 {
@@ -184,13 +190,13 @@ impl Journal {
     }
 
     /// Lets a side thread make the next segment, if there is room for it and none is being made.
-    pub(crate) fn prepare_ahead(&mut self) {
+    pub(crate) fn preallocate(&mut self) {
         let size = self.next_size();
-        let has_room = self.disk.free_space().is_ok_and(|free| free >= self.sizes.min_free + size);
-        if self.prepared.is_none() && has_room {
+        let has_space = self.disk.free_space().is_ok_and(|free| free >= self.sizes.min_free + size);
+        if self.preallocated.is_none() && has_space {
             let disk = Arc::clone(&self.disk);
             let made = thread::Builder::new().name("next segment".to_owned());
-            self.prepared = made.spawn(move || prepare(&*disk, size)).ok();
+            self.preallocated = made.spawn(move || preallocate_segment(&*disk, size)).ok();
         }
     }
 
@@ -199,11 +205,11 @@ impl Journal {
         self.at > self.header.size / 2
     }
 
-    fn take_prepared(&mut self) -> Result<Option<Prepared>, JournalError> {
-        let Some(thread) = self.prepared.take() else { return Ok(None) };
+    fn take_preallocated(&mut self) -> Result<Option<PreallocatedSegment>, JournalError> {
+        let Some(thread) = self.preallocated.take() else { return Ok(None) };
         let made = thread.join().unwrap_or_else(|_panic| Err(io::Error::other("the side thread panicked")));
         match made {
-            Ok(prepared) => Ok(Some(prepared)),
+            Ok(preallocated) => Ok(Some(preallocated)),
             Err(error) if is_full(&error) || super::writeback::is_out_of_files(&error) => Ok(None),
             Err(source) => Err(JournalError::Failed { doing: "prepare a segment of the journal", source }),
         }
@@ -211,17 +217,17 @@ impl Journal {
 
     /// Ends the side thread, and removes what it made.
     pub(crate) fn stop(&mut self) -> Result<(), JournalError> {
-        if self.take_prepared()?.is_some() {
-            self.disk.remove(NEXT).map_err(rotating)?;
+        if self.take_preallocated()?.is_some() {
+            self.disk.remove(NEXT_SEGMENT).map_err(rotation_error)?;
         }
         Ok(())
     }
 }
 
 /// Makes a segment of zeros: overwriting them is faster than appending, and lack of room shows now.
-fn prepare(disk: &dyn Disk, size: u64) -> io::Result<Prepared> {
+fn preallocate_segment(disk: &dyn Disk, size: u64) -> io::Result<PreallocatedSegment> {
     const CHUNK: u64 = 1 << 20;
-    let file = disk.create(NEXT)?;
+    let file = disk.create(NEXT_SEGMENT)?;
     let zeros = vec![0; usize::try_from(size.min(CHUNK)).map_err(io::Error::other)?];
     let mut at = 0;
     while at < size {
@@ -231,30 +237,35 @@ fn prepare(disk: &dyn Disk, size: u64) -> io::Result<Prepared> {
         // In small steps, so that syncs of the journal do not wait behind all of it.
         file.sync()?;
     }
-    Ok(Prepared { file, size })
+    Ok(PreallocatedSegment { file, size })
 }
 
-/// Turns a prepared file into the newest segment.
-fn install(disk: &dyn Disk, file: &dyn DiskFile, header: &Header, state: &mut State) -> io::Result<()> {
-    for at in HEADERS {
+/// Turns a preallocated file into the newest segment.
+fn install(
+    disk: &dyn Disk,
+    file: &dyn DiskFile,
+    header: &SegmentHeader,
+    state: &mut StateFile,
+) -> io::Result<()> {
+    for at in HEADER_OFFSETS {
         file.write_at(&header.encode(), at)?;
     }
     file.sync()?;
-    disk.rename(NEXT, &header.path())?;
+    disk.rename(NEXT_SEGMENT, &header.path())?;
     disk.sync_folder(JOURNAL)?;
     if state.ordinal != header.ordinal {
         // Known here only once it is written: a retry after a full disk must write it too.
-        let next = State { ordinal: header.ordinal, ..state.clone() };
+        let next = StateFile { ordinal: header.ordinal, ..state.clone() };
         next.write(disk)?;
         *state = next;
     }
     Ok(())
 }
 
-fn rotating(source: io::Error) -> JournalError {
+fn rotation_error(source: io::Error) -> JournalError {
     // Both end by themselves, and the rotation is tried again with the next write.
     if is_full(&source) || super::writeback::is_out_of_files(&source) {
-        return JournalError::NoRoom;
+        return JournalError::NoSpace;
     }
     JournalError::Failed { doing: "begin a segment of the journal", source }
 }

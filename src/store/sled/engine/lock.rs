@@ -6,13 +6,13 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::disk::{Disk, HeldLock, read_all};
-use super::options::{Holder, OpenError};
-use super::survey::io_error;
+use super::discover::io_error;
+use super::disk::{Disk, StoreLock, read_all};
+use super::options::{LockHolder, OpenError};
 use crate::process::has_ended;
 
 /// Takes the lock, waiting for as long as allowed: a process that was killed holds its locks a little longer.
-pub(crate) fn take(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn HeldLock>, OpenError> {
+pub(crate) fn acquire(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn StoreLock>, OpenError> {
     let given_up = Instant::now() + wait;
     loop {
         if let Some(lock) = disk.try_lock().map_err(io_error("lock the store"))? {
@@ -20,15 +20,15 @@ pub(crate) fn take(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn HeldLock>,
             return Ok(lock);
         }
         if Instant::now() >= given_up {
-            return Err(held(disk));
+            return Err(locked_error(disk));
         }
         sleep(Duration::from_millis(20));
     }
 }
 
 /// Another process holds the store.
-pub(crate) fn held(disk: &dyn Disk) -> OpenError {
-    OpenError::Locked { path: disk.place(), holder: holder(disk) }
+pub(crate) fn locked_error(disk: &dyn Disk) -> OpenError {
+    OpenError::Locked { path: disk.location(), holder: holder(disk) }
 }
 
 /// What the lock file says: the process, and where it can be reached.
@@ -36,19 +36,19 @@ pub(crate) fn text(address: Option<&str>) -> String {
     format!("{} {}\n", std::process::id(), address.unwrap_or_default())
 }
 
-fn holder(disk: &dyn Disk) -> Option<Holder> {
+fn holder(disk: &dyn Disk) -> Option<LockHolder> {
     let bytes = disk.open("lock").and_then(|file| read_all(&*file)).ok()?;
     read(&String::from_utf8(bytes).ok()?)
 }
 
-fn read(text: &str) -> Option<Holder> {
+fn read(text: &str) -> Option<LockHolder> {
     let (pid, address) = text.trim_end_matches('\n').split_once(' ')?;
     let address = (!address.is_empty()).then(|| address.to_owned());
-    Some(Holder { pid: pid.parse().ok()?, address })
+    Some(LockHolder { pid: pid.parse().ok()?, address })
 }
 
 /// Whether the store in the folder `data` is held by a process that [has ended](has_ended): it will soon be free.
-pub fn is_held_by_the_dead(data: &Path) -> bool {
+pub fn is_held_by_ended_process(data: &Path) -> bool {
     let Ok(file) = File::open(data.join("lock")) else { return false };
     let holder = || read(&io::read_to_string(&file).ok()?);
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))

@@ -16,22 +16,22 @@ pub mod state;
 
 mod applied;
 mod cell;
+mod digest;
+mod discover;
 pub mod fatal;
 mod frame;
 mod group;
 pub mod job;
 mod journal;
 pub mod lock;
-mod mend;
 mod open;
-mod prove;
 mod queue;
 mod rebuild;
+mod repair;
 mod replay;
 mod segment;
 mod status;
-mod survey;
-mod totals;
+mod verify;
 mod watchdog;
 mod worker;
 mod writeback;
@@ -43,15 +43,15 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use self::disk::{Disk, HeldLock, RealDisk};
-use self::index::{OpenIndex, SledIndexes};
+use self::discover::io_error;
+use self::disk::{Disk, RealDisk, StoreLock};
+use self::index::{IndexProvider, SledIndexes};
 use self::job::Progress;
-use self::operation::{Call, Kind};
-use self::options::{OpenError, Options, Report};
-use self::queue::{End, Queue};
+use self::operation::{WriteCall, WriteKind};
+use self::options::{EngineOptions, EventSink, OpenError};
+use self::queue::{ShutdownMode, WriterQueue};
 use self::reader::Reader;
 use self::status::Status;
-use self::survey::io_error;
 use self::tx::{Direction, Rows, Tx};
 use self::watchdog::{Watchdog, watch};
 use self::worker::Worker;
@@ -67,7 +67,7 @@ pub struct Engine {
 }
 
 struct Inner {
-    queue: Arc<Queue>,
+    queue: Arc<WriterQueue>,
     reader: Reader,
     status: Status,
     running: Mutex<Option<Running>>,
@@ -76,7 +76,7 @@ struct Inner {
 /// What ends with the engine.
 struct Running {
     thread: JoinHandle<Result<(), StoreError>>,
-    lock: Arc<dyn HeldLock>,
+    lock: Arc<dyn StoreLock>,
     _watchdog: Watchdog,
 }
 
@@ -85,10 +85,10 @@ impl Engine {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open_path(path: &Path, options: Options, report: Report) -> Result<Engine, OpenError> {
-        let disk = RealDisk::at(path).map_err(io_error("create the folder of the store"))?;
-        let indexes = SledIndexes::at(path, options.cache_size)
-            .map(|indexes| indexes.waiting(options.lock_wait))
+    pub fn open_path(path: &Path, options: EngineOptions, report: EventSink) -> Result<Engine, OpenError> {
+        let disk = RealDisk::new(path).map_err(io_error("create the folder of the store"))?;
+        let indexes = SledIndexes::new(path, options.cache_size)
+            .map(|indexes| indexes.with_lock_wait(options.lock_wait))
             .map_err(io_error("find the index"))?;
         Engine::open(Arc::new(disk), Arc::new(indexes), options, report)
     }
@@ -99,9 +99,9 @@ impl Engine {
     /// See [`OpenError`].
     pub fn open(
         disk: Arc<dyn Disk>,
-        indexes: Arc<dyn OpenIndex>,
-        options: Options,
-        report: Report,
+        indexes: Arc<dyn IndexProvider>,
+        options: EngineOptions,
+        report: EventSink,
     ) -> Result<Engine, OpenError> {
         let threads = io_error("start a thread");
         let (indexes, watchdog) =
@@ -109,7 +109,7 @@ impl Engine {
         let writer =
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(&threads)?;
-        let queue = Arc::new(Queue::new());
+        let queue = Arc::new(WriterQueue::new());
         let (reader, status, lock) = (writer.reader(), writer.status(), writer.lock());
         let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
         let run = move || worker.run();
@@ -127,7 +127,7 @@ impl Engine {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write_as(Kind::Ordinary, work).await
+        self.write_as(WriteKind::Normal, work).await
     }
 
     /// Like [`Engine::write`], for work of another kind.
@@ -136,11 +136,11 @@ impl Engine {
     /// As [`Engine::write`].
     pub async fn write_as<T: Send + 'static>(
         &self,
-        kind: Kind,
+        kind: WriteKind,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.inner.queue.push(Call::new(kind, work, reply)).await?;
+        self.inner.queue.push(WriteCall::new(kind, work, reply)).await?;
         let dropped = |_| StoreError::Unavailable("it has stopped; the outcome is not known".to_owned());
         answer.await.map_err(dropped)?
     }
@@ -151,7 +151,7 @@ impl Engine {
     /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while there
     /// is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.heeding(self.inner.reader.get(key))
+        self.wake_on_damage(self.inner.reader.get(key))
     }
 
     /// Returns at most `limit` rows of a range.
@@ -164,7 +164,7 @@ impl Engine {
         direction: Direction,
         limit: usize,
     ) -> Result<Rows, StoreError> {
-        self.heeding(self.inner.reader.scan(range, direction, limit))
+        self.wake_on_damage(self.inner.reader.scan(range, direction, limit))
     }
 
     /// As [`Engine::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow
@@ -172,28 +172,28 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::get`].
-    pub fn scan_within(
+    pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
         direction: Direction,
         limit: usize,
         bytes: usize,
     ) -> Result<(Rows, bool), StoreError> {
-        self.heeding(self.inner.reader.scan_within(range, direction, limit, bytes))
+        self.wake_on_damage(self.inner.reader.scan_page(range, direction, limit, bytes))
     }
 
-    /// Passes on what was read. Where its reader found it damaged, the index is going to be proved.
+    /// Passes on what was read. Where its reader found it damaged, the index is going to be verified.
     ///
     /// # Errors
     /// Those of `read`.
-    pub fn noting<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
-        self.heeding(self.inner.reader.noting(read))
+    pub fn track_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.wake_on_damage(self.inner.reader.track_damage(read))
     }
 
-    /// Calls the writer where something could not be read: the index is to be proved, also if nobody writes.
-    fn heeding<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Calls the writer where something could not be read: the index is to be verified, also if nobody writes.
+    fn wake_on_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
         if matches!(read, Err(StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Full)) {
-            self.inner.queue.call_writer();
+            self.inner.queue.wake_writer();
         }
         read
     }
@@ -226,12 +226,12 @@ impl Engine {
     /// # Errors
     /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
     pub fn close(&self) -> Result<(), StoreError> {
-        self.inner.stop(End::Clean)
+        self.inner.stop(ShutdownMode::Clean)
     }
 }
 
 impl Inner {
-    fn stop(&self, end: End) -> Result<(), StoreError> {
+    fn stop(&self, end: ShutdownMode) -> Result<(), StoreError> {
         self.queue.close(end);
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         match running.map(|running| running.thread.join()) {
@@ -245,6 +245,6 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         // What was closed before has stopped already. Anything else is no clean stop: it may be dropped for a failure.
-        drop(self.stop(End::Abandoned));
+        drop(self.stop(ShutdownMode::Abandoned));
     }
 }

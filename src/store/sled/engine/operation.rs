@@ -13,26 +13,26 @@ const LARGE: usize = 256 * 1024;
 
 /// How an operation is to be treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WriteKind {
     /// It shares a group with what waits beside it.
-    Ordinary,
+    Normal,
     /// It is large and gets a group of its own.
-    Alone,
+    Large,
     /// It frees room, and may use half of the room that is kept free.
-    Freeing,
+    Reclaim,
 }
 
-impl Kind {
+impl WriteKind {
     /// Of an operation that writes a body of `bytes`.
-    pub(crate) fn of(bytes: usize) -> Kind {
-        if bytes > LARGE { Kind::Alone } else { Kind::Ordinary }
+    pub(crate) fn for_size(bytes: usize) -> WriteKind {
+        if bytes > LARGE { WriteKind::Large } else { WriteKind::Normal }
     }
 }
 
 /// One unit of work for the writer.
-pub trait Operation: Send {
+pub trait WriteOperation: Send {
     /// Says how it is to be treated.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> WriteKind;
     /// Reads, decides and stages changes. Called once.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
     /// Is told, once, that the changes are durable and readable, or why nothing of it has happened. An operation
@@ -41,25 +41,25 @@ pub trait Operation: Send {
 }
 
 /// An operation whose value goes to a waiting task.
-pub(crate) struct Call<T, F> {
-    kind: Kind,
+pub(crate) struct WriteCall<T, F> {
+    kind: WriteKind,
     work: Option<F>,
     value: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F> Call<T, F> {
-    pub(crate) fn new(kind: Kind, work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<Self> {
-        Box::new(Call { kind, work: Some(work), value: None, reply })
+impl<T, F> WriteCall<T, F> {
+    pub(crate) fn new(kind: WriteKind, work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<Self> {
+        Box::new(WriteCall { kind, work: Some(work), value: None, reply })
     }
 }
 
-impl<T, F> Operation for Call<T, F>
+impl<T, F> WriteOperation for WriteCall<T, F>
 where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send,
 {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> WriteKind {
         self.kind
     }
 
@@ -70,7 +70,7 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
-        let Call { value, reply, .. } = *self;
+        let WriteCall { value, reply, .. } = *self;
         let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
         // The caller may have gone; its changes stay.
         drop(reply.send(answer));
@@ -78,7 +78,7 @@ where
 }
 
 /// Runs an operation; a panic in it is its own failure and nobody else's.
-pub(crate) fn run(operation: &mut dyn Operation, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+pub(crate) fn run(operation: &mut dyn WriteOperation, tx: &mut Tx<'_>) -> Result<(), StoreError> {
     catch_unwind(AssertUnwindSafe(|| operation.run(tx)))
         .unwrap_or_else(|payload| Err(StoreError::Panicked(panic_text(&*payload).to_owned())))
 }

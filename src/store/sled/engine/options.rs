@@ -12,10 +12,10 @@ use crate::id::Random;
 use crate::secret::SystemRandomness;
 use crate::store::StoreError;
 
-/// How the engine is to run. [`Options::default`] is right for the server; commands that open a store for a
-/// moment turn `prove` and `prepare_ahead` off.
+/// How the engine is to run. [`EngineOptions::default`] is right for the server; commands that open a store for a
+/// moment turn `verify` and `prepare_ahead` off.
 #[derive(Clone)]
-pub struct Options {
+pub struct EngineOptions {
     /// Bytes that must stay free on the disk; below, writes are refused with [`StoreError::Full`](crate::store::StoreError).
     pub min_free: u64,
     /// Bytes of the index kept in memory.
@@ -24,10 +24,10 @@ pub struct Options {
     pub first_segment: u64,
     /// Bytes of the largest segment; each is four times as large as the one before, up to this.
     pub largest_segment: u64,
-    /// Whether the index is proved against the journal's totals while serving.
-    pub prove: bool,
+    /// Whether the index is verified against the journal's digest while serving.
+    pub verify_index: bool,
     /// Whether a side thread prepares the next segment of the journal.
-    pub prepare_ahead: bool,
+    pub preallocate: bool,
     /// How long a quiet journal stays unsealed.
     pub seal_after: Duration,
     /// How long to wait for a lock that somebody holds.
@@ -35,45 +35,45 @@ pub struct Options {
     /// The identity a store gets if this opening creates it.
     pub instance: [u8; 16],
     /// Makes the first reads of an index that is trusted. If they fail, the index is rebuilt before anybody uses it.
-    pub check: Arc<Check>,
+    pub startup_check: Arc<StartupCheck>,
     /// Puts right what was counted wrong. It sees a rebuilt index that sums up to something else than the journal says,
     /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
-    /// totals, before anybody reads the index.
+    /// digest, before anybody reads the index.
     pub recount: Arc<Recount>,
     /// Is told the key of each row that changed, before whoever changed it is answered, and `None` once another index
     /// serves: a damaged one may have shown rows as they were before.
-    pub changed: Arc<Changed>,
+    pub on_change: Arc<OnChange>,
     /// Is told why, once, when nothing more can be promised. The default ends the process.
-    pub fatal: Arc<dyn Fn(&str) + Send + Sync>,
+    pub on_fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
-        Options {
+        EngineOptions {
             min_free: 128 << 20,
             cache_size: 64 << 20,
             first_segment: 256 << 10,
             largest_segment: 64 << 20,
-            prove: true,
-            prepare_ahead: true,
+            verify_index: true,
+            preallocate: true,
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance: random_instance(),
-            check: Arc::new(|_| Ok(())),
+            startup_check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
-            changed: Arc::new(|_| ()),
-            fatal: Arc::new(end_process),
+            on_change: Arc::new(|_| ()),
+            on_fatal: Arc::new(end_process),
         }
     }
 }
 
-/// See [`Options::check`].
-pub type Check = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
+/// See [`EngineOptions::check`].
+pub type StartupCheck = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
-/// See [`Options::changed`].
-pub type Changed = dyn Fn(Option<&[u8]>) + Send + Sync;
+/// See [`EngineOptions::changed`].
+pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 
-/// See [`Options::recount`].
+/// See [`EngineOptions::recount`].
 pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
 fn random_instance() -> [u8; 16] {
@@ -84,13 +84,13 @@ fn random_instance() -> [u8; 16] {
 
 /// What an engine tells of its work, for the log and the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum EngineEvent {
     /// A file or folder was readable by others; it no longer is.
-    ModeMended { path: String },
+    PermissionsRepaired { path: String },
     /// One of the two headers of a segment was damaged and has been written again from the other.
-    HeaderMended { file: String },
+    HeaderRepaired { file: String },
     /// What was left of a write nobody was answered for has been moved out of the way.
-    TailSetAside { file: String, bytes: u64 },
+    TornWriteSaved { file: String, bytes: u64 },
     /// The index is being built anew from the journal, and why.
     Rebuilding { why: String },
     /// Bytes of the journal read, of all there are.
@@ -98,47 +98,49 @@ pub enum Event {
     /// The index has been built anew.
     Rebuilt,
     /// There is no room for the index: nothing is read or written until there is.
-    NoRoom,
+    NoSpace,
     /// A call of the index takes long, and some thread waits for the disk.
-    DiskStalls,
+    DiskStalled,
     /// The rebuilt index sums up to something else than the journal says; counters are counted again.
-    TotalsDiffer { sequence: u64 },
-    /// The index was compared with the journal's totals, and agrees.
-    Proved,
+    DigestMismatch { sequence: u64 },
+    /// The index was compared with the journal's digest, and agrees.
+    Verified,
     /// A background job failed and was dropped.
     JobFailed { why: String },
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for EngineEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ModeMended { path } => write!(f, "`{path}` was readable by other users and is no longer"),
-            Self::HeaderMended { file } => {
+            Self::PermissionsRepaired { path } => {
+                write!(f, "`{path}` was readable by other users and is no longer")
+            }
+            Self::HeaderRepaired { file } => {
                 write!(f, "a header of `{file}` was damaged and is written anew from the other")
             }
-            Self::TailSetAside { file, bytes } => {
+            Self::TornWriteSaved { file, bytes } => {
                 write!(f, "{bytes} bytes of an unfinished write were moved out of `{file}`")
             }
             Self::Rebuilding { why } => write!(f, "rebuilding the index from the journal: {why}"),
             Self::Progress { done, total } => write!(f, "{done} of {total} bytes of the journal read"),
             Self::Rebuilt => f.write_str("the index is rebuilt"),
-            Self::NoRoom => f.write_str("no room for the index: nothing is read or written until there is"),
-            Self::DiskStalls => f.write_str("the disk is slow: a call of the index is waiting for it"),
-            Self::TotalsDiffer { sequence } => {
-                write!(f, "the index differs from the totals of write {sequence}; counting anew")
+            Self::NoSpace => f.write_str("no room for the index: nothing is read or written until there is"),
+            Self::DiskStalled => f.write_str("the disk is slow: a call of the index is waiting for it"),
+            Self::DigestMismatch { sequence } => {
+                write!(f, "the index differs from the digest of write {sequence}; counting anew")
             }
-            Self::Proved => f.write_str("the index agrees with the totals of the journal"),
+            Self::Verified => f.write_str("the index agrees with the digest of the journal"),
             Self::JobFailed { why } => write!(f, "a background job failed and was dropped: {why}"),
         }
     }
 }
 
 /// Where events go.
-pub type Report = Arc<dyn Fn(Event) + Send + Sync>;
+pub type EventSink = Arc<dyn Fn(EngineEvent) + Send + Sync>;
 
 /// Who holds a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// The process.
     pub pid: u32,
     /// The URL it serves, if it serves one.
@@ -147,7 +149,7 @@ pub struct Holder {
 
 /// What is damaged in a journal, and what is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct JournalDamage {
     /// The file, relative to the store.
     pub file: String,
     /// Bytes from the beginning of the file.
@@ -165,7 +167,7 @@ pub struct Damage {
 pub enum OpenError {
     /// Another process holds it.
     #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
-    Locked { path: PathBuf, holder: Option<Holder> },
+    Locked { path: PathBuf, holder: Option<LockHolder> },
     /// It was written by another version.
     #[error("the store has format {found}, this version reads formats up to {ours}; use {}", reader(.version.as_deref()))]
     Format {
@@ -176,10 +178,10 @@ pub enum OpenError {
     },
     /// Its journal is damaged.
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
-    Damaged(Box<Damage>),
+    Damaged(Box<JournalDamage>),
     /// There is no room to open it.
     #[error("there is no room on the disk to open the store; free some and try again")]
-    NoRoom,
+    NoSpace,
     /// Not even an empty index could be opened.
     #[error("the index of the store cannot be opened: {0}")]
     Index(String),
@@ -199,17 +201,17 @@ fn reader(version: Option<&str>) -> String {
     })
 }
 
-fn held_by(holder: Option<&Holder>) -> String {
+fn held_by(holder: Option<&LockHolder>) -> String {
     match holder {
-        Some(Holder { pid, address: Some(address) }) => {
+        Some(LockHolder { pid, address: Some(address) }) => {
             format!(" by process {pid}, which serves {address}; use --url {address}, or stop it")
         }
-        Some(Holder { pid, address: None }) => format!(" by process {pid}; wait for it or stop it"),
+        Some(LockHolder { pid, address: None }) => format!(" by process {pid}; wait for it or stop it"),
         None => " by another process; wait for it or stop it".to_owned(),
     }
 }
 
-fn readable(damage: &Damage) -> String {
+fn readable(damage: &JournalDamage) -> String {
     let before = match damage.readable_before {
         0 => "nothing before it can be read".to_owned(),
         last => format!("everything up to change {last} can be read"),

@@ -7,27 +7,27 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::job::Job;
-use super::operation::Operation;
+use super::job::BackgroundJob;
+use super::operation::WriteOperation;
 use crate::store::StoreError;
 
 /// Operations that may wait, those in the writer's backlog included.
-const LENGTH: usize = 1024;
+const CAPACITY: usize = 1024;
 /// How long a caller waits for a place in a full line.
-const PATIENCE: Duration = Duration::from_millis(250);
+const PUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The line before the writer.
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(crate) struct WriterQueue {
+    waiting: Mutex<QueueState>,
     arrived: Condvar,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 #[derive(Default)]
-struct Waiting {
-    operations: VecDeque<Box<dyn Operation>>,
-    jobs: VecDeque<Job>,
-    closing: Option<End>,
+struct QueueState {
+    operations: VecDeque<Box<dyn WriteOperation>>,
+    jobs: VecDeque<BackgroundJob>,
+    closing: Option<ShutdownMode>,
     /// Something has come since the writer looked last.
     has_news: bool,
     writer_sleeps: bool,
@@ -35,28 +35,30 @@ struct Waiting {
 
 /// How a store ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ShutdownMode {
     /// The next start is to trust the index.
     Clean,
     /// The store was dropped without being closed.
     Abandoned,
 }
 
-impl Queue {
-    pub(crate) fn new() -> Queue {
-        Queue { waiting: Mutex::default(), arrived: Condvar::new(), places: Semaphore::new(LENGTH) }
+impl WriterQueue {
+    pub(crate) fn new() -> WriterQueue {
+        WriterQueue { waiting: Mutex::default(), arrived: Condvar::new(), permits: Semaphore::new(CAPACITY) }
     }
 
     /// Puts an operation into the line.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] if the line stays full, [`StoreError::Unavailable`] after [`Queue::close`].
-    pub(crate) async fn push(&self, operation: Box<dyn Operation>) -> Result<(), StoreError> {
-        let place = match self.places.try_acquire() {
-            Ok(place) => Ok(place),
-            Err(_) => timeout(PATIENCE, self.places.acquire()).await.map_err(|_elapsed| StoreError::Busy)?,
+    /// [`StoreError::Busy`] if the line stays full, [`StoreError::Unavailable`] after [`WriterQueue::close`].
+    pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<(), StoreError> {
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => Ok(permit),
+            Err(_) => {
+                timeout(PUSH_TIMEOUT, self.permits.acquire()).await.map_err(|_elapsed| StoreError::Busy)?
+            }
         };
-        place.map_err(|_closed| closed())?.forget();
+        permit.map_err(|_closed| closed())?.forget();
         let mut waiting = self.lock();
         if waiting.closing.is_some() {
             return Err(closed());
@@ -67,7 +69,7 @@ impl Queue {
     }
 
     /// Leaves a job to be worked off.
-    pub(crate) fn push_job(&self, job: Job) {
+    pub(crate) fn push_job(&self, job: BackgroundJob) {
         let mut waiting = self.lock();
         if waiting.closing.is_none() {
             waiting.jobs.push_back(job);
@@ -75,7 +77,7 @@ impl Queue {
         self.wake(waiting);
     }
 
-    pub(crate) fn take_job(&self) -> Option<Job> {
+    pub(crate) fn take_job(&self) -> Option<BackgroundJob> {
         self.lock().jobs.pop_front()
     }
 
@@ -83,22 +85,22 @@ impl Queue {
         !self.lock().jobs.is_empty()
     }
 
-    /// Gives back the places of operations that wait no longer, in the line or in a backlog.
-    pub(crate) fn give_back(&self, places: usize) {
-        self.places.add_permits(places);
+    /// Gives back the permits of operations that wait no longer, in the line or in a backlog.
+    pub(crate) fn release(&self, permits: usize) {
+        self.permits.add_permits(permits);
     }
 
-    /// Moves all that waits into `backlog`, where it keeps its places. If nothing does, waits for it, for at most `patience`. Returns how it
+    /// Moves all that waits into `backlog`, where it keeps its permits. If nothing does, waits for it, for at most `max_wait`. Returns how it
     /// ends, if no more will come.
     pub(crate) fn take(
         &self,
-        backlog: &mut VecDeque<Box<dyn Operation>>,
-        patience: Option<Duration>,
-    ) -> Option<End> {
+        backlog: &mut VecDeque<Box<dyn WriteOperation>>,
+        max_wait: Option<Duration>,
+    ) -> Option<ShutdownMode> {
         let mut waiting = self.lock();
         if backlog.is_empty() && !waiting.has_news && waiting.closing.is_none() {
             waiting.writer_sleeps = true;
-            waiting = self.sleep(waiting, patience);
+            waiting = self.sleep(waiting, max_wait);
             waiting.writer_sleeps = false;
         }
         waiting.has_news = false;
@@ -108,20 +110,20 @@ impl Queue {
 
     fn sleep<'a>(
         &'a self,
-        waiting: MutexGuard<'a, Waiting>,
-        patience: Option<Duration>,
-    ) -> MutexGuard<'a, Waiting> {
-        match patience {
+        waiting: MutexGuard<'a, QueueState>,
+        max_wait: Option<Duration>,
+    ) -> MutexGuard<'a, QueueState> {
+        match max_wait {
             None => self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-            Some(patience) => {
-                self.arrived.wait_timeout(waiting, patience).unwrap_or_else(PoisonError::into_inner).0
+            Some(max_wait) => {
+                self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0
             }
         }
     }
 
     /// Lets nothing more in. The first to say how it ends is heeded.
-    pub(crate) fn close(&self, end: End) {
-        self.places.close();
+    pub(crate) fn close(&self, end: ShutdownMode) {
+        self.permits.close();
         let mut waiting = self.lock();
         waiting.closing.get_or_insert(end);
         waiting.jobs.clear();
@@ -129,11 +131,11 @@ impl Queue {
     }
 
     /// Lets the writer look at what is due, also if no operation waits.
-    pub(crate) fn call_writer(&self) {
+    pub(crate) fn wake_writer(&self) {
         self.wake(self.lock());
     }
 
-    fn wake(&self, mut waiting: MutexGuard<'_, Waiting>) {
+    fn wake(&self, mut waiting: MutexGuard<'_, QueueState>) {
         waiting.has_news = true;
         let sleeps = waiting.writer_sleeps;
         drop(waiting);
@@ -142,7 +144,7 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

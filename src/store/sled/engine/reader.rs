@@ -12,17 +12,17 @@ use crate::store::StoreError;
 /// The index everybody reads, while there is one.
 #[derive(Clone, Default)]
 pub struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<ReaderState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ReaderState {
     index: RwLock<Option<Arc<dyn Index>>>,
-    doubted: AtomicBool,
+    is_suspect: AtomicBool,
     /// The index was found to be what the journal says.
-    is_proved: AtomicBool,
+    is_verified: AtomicBool,
     /// The index answers reads with want of room, too.
-    is_out_of_room: AtomicBool,
+    is_out_of_space: AtomicBool,
 }
 
 impl Reader {
@@ -33,7 +33,7 @@ impl Reader {
     /// there is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let index = self.index()?;
-        self.noting(cell::read(&*index, key))
+        self.track_damage(cell::read(&*index, key))
     }
 
     /// Returns at most `limit` rows of a range.
@@ -46,7 +46,7 @@ impl Reader {
         direction: Direction,
         limit: usize,
     ) -> Result<Rows, StoreError> {
-        self.scan_within(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
+        self.scan_page(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
     }
 
     /// As [`Reader::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow for
@@ -54,7 +54,7 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Reader::get`].
-    pub fn scan_within(
+    pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
         direction: Direction,
@@ -63,7 +63,7 @@ impl Reader {
     ) -> Result<(Rows, bool), StoreError> {
         let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
         let index = self.index()?;
-        self.noting(scan(&*index, &bounds, direction, limit, bytes))
+        self.track_damage(scan(&*index, &bounds, direction, limit, bytes))
     }
 
     pub(crate) fn index(&self) -> Result<Arc<dyn Index>, StoreError> {
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     pub(crate) fn set(&self, index: Arc<dyn Index>) {
-        self.shared.is_out_of_room.store(false, Ordering::Relaxed);
+        self.shared.is_out_of_space.store(false, Ordering::Relaxed);
         *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
@@ -84,33 +84,34 @@ impl Reader {
     }
 
     /// Returns once whether something unreadable was met since it was asked last.
-    pub(crate) fn take_doubt(&self) -> bool {
-        self.shared.doubted.load(Ordering::Relaxed) && self.shared.doubted.swap(false, Ordering::Relaxed)
+    pub(crate) fn take_suspicion(&self) -> bool {
+        self.shared.is_suspect.load(Ordering::Relaxed)
+            && self.shared.is_suspect.swap(false, Ordering::Relaxed)
     }
 
     /// Whether a read has failed for want of room: the index must be opened again.
-    pub(crate) fn is_out_of_room(&self) -> bool {
-        self.shared.is_out_of_room.load(Ordering::Relaxed)
+    pub(crate) fn is_out_of_space(&self) -> bool {
+        self.shared.is_out_of_space.load(Ordering::Relaxed)
     }
 
     /// Notes whether the index was found to be what the journal says.
-    pub(crate) fn set_proved(&self, is_proved: bool) {
-        self.shared.is_proved.store(is_proved, Ordering::Relaxed);
+    pub(crate) fn set_verified(&self, is_verified: bool) {
+        self.shared.is_verified.store(is_verified, Ordering::Relaxed);
     }
 
-    /// Remembers that something could not be read. What is missing in an index that was proved is missing in the journal,
-    /// too: to prove it again would find nothing.
-    pub(crate) fn noting<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Remembers that something could not be read. What is missing in an index that was verified is missing in the journal,
+    /// too: to verify it again would find nothing.
+    pub(crate) fn track_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if matches!(result, Err(StoreError::Full)) {
-            self.shared.is_out_of_room.store(true, Ordering::Relaxed);
+            self.shared.is_out_of_space.store(true, Ordering::Relaxed);
         }
-        let is_doubtful = match &result {
+        let is_damage = match &result {
             Err(StoreError::Damaged(_)) => true,
-            Err(StoreError::Missing(_)) => !self.shared.is_proved.load(Ordering::Relaxed),
+            Err(StoreError::Missing(_)) => !self.shared.is_verified.load(Ordering::Relaxed),
             Ok(_) | Err(_) => false,
         };
-        if is_doubtful {
-            self.shared.doubted.store(true, Ordering::Relaxed);
+        if is_damage {
+            self.shared.is_suspect.store(true, Ordering::Relaxed);
         }
         result
     }
@@ -129,12 +130,12 @@ pub(crate) fn scan(
     let mut size = 0;
     let cells = cells(index, bounds, direction, limit)?;
     let count = cells.len();
-    for (place, (key, cell)) in cells.into_iter().enumerate() {
+    for (number, (key, cell)) in cells.into_iter().enumerate() {
         let Some(body) = cell::resolve(index, &key, cell)? else { continue };
         size += body.len();
         rows.push((key, body));
         if size >= bytes {
-            return Ok((rows, place + 1 < count));
+            return Ok((rows, number + 1 < count));
         }
     }
     Ok((rows, false))
@@ -148,7 +149,7 @@ pub(crate) fn keys(
 ) -> Result<Vec<Vec<u8>>, StoreError> {
     let (mut keys, mut weight) = (Vec::new(), 0);
     for (key, cell) in cells(index, bounds, Direction::Ascending, limit)? {
-        weight += cell::weight(&key, cell);
+        weight += cell::cell_count(&key, cell);
         keys.push(key);
         if weight >= limit {
             break;
@@ -169,7 +170,7 @@ fn cells(
     }
     let (start, end) = (bounds.0.as_ref().map(Vec::as_slice), bounds.1.as_ref().map(Vec::as_slice));
     let visited = index.range(start, end, direction, &mut |key, cell| {
-        if !is_own(key) {
+        if !is_engine_key(key) {
             cells.push((key.to_vec(), cell.to_vec()));
         }
         cells.len() < limit
@@ -179,6 +180,6 @@ fn cells(
 }
 
 /// Whether a key is the engine's: pieces, and what was applied.
-fn is_own(key: &[u8]) -> bool {
+fn is_engine_key(key: &[u8]) -> bool {
     key.first() == Some(&b'P') || key == super::applied::KEY
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::applied::Applied;
+use super::discover::{self, io_error};
 use super::index::Index;
-use super::journal::Last;
-use super::open::Place;
-use super::options::{Event, OpenError};
-use super::prove;
+use super::journal::LastFrame;
+use super::open::Env;
+use super::options::{EngineEvent, OpenError};
 use super::replay::{apply, frames_after, replay};
-use super::segment::Header;
-use super::survey::{self, io_error};
+use super::segment::SegmentHeader;
+use super::verify;
 
 /// The folder of the index that serves.
 pub(crate) const INDEX: &str = "index";
@@ -22,48 +22,48 @@ pub(crate) const OLD: &str = "index.old";
 /// Builds the index from every frame up to the last, and puts it in the place of the old one. `progress` is told
 /// the bytes read, of all there are.
 pub(crate) fn rebuild(
-    place: &Place,
+    env: &Env,
     why: &str,
-    last: Last,
+    last: LastFrame,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, Applied), OpenError> {
-    let segments = survey::segments(&*place.disk)?.headers;
+    let segments = discover::find_segments(&*env.disk)?.headers;
     let end = last.position.sequence;
     for folder in [NEW, OLD] {
-        place.indexes.remove(folder).map_err(io_error("remove an old index"))?;
+        env.indexes.remove(folder).map_err(io_error("remove an old index"))?;
     }
     if end == 0 {
-        place.indexes.remove(INDEX).map_err(io_error("remove an old index"))?;
-        return Ok((place.indexes.open(INDEX)?, Applied::default()));
+        env.indexes.remove(INDEX).map_err(io_error("remove an old index"))?;
+        return Ok((env.indexes.open(INDEX)?, Applied::default()));
     }
-    make_room(place, &segments, end)?;
-    (place.report)(Event::Rebuilding { why: why.to_owned() });
-    let built = build(place, &segments, end, progress).and_then(|applied| swap(place).map(|()| applied));
+    make_space(env, &segments, end)?;
+    (env.report)(EngineEvent::Rebuilding { why: why.to_owned() });
+    let built = build(env, &segments, end, progress).and_then(|applied| swap(env).map(|()| applied));
     if built.is_err() {
         // It takes room that others need; if it cannot be removed now, the next attempt does.
-        drop(place.indexes.remove(NEW));
+        drop(env.indexes.remove(NEW));
     }
     let applied = built?;
-    (place.report)(Event::Rebuilt);
-    Ok((place.indexes.open(INDEX)?, applied))
+    (env.report)(EngineEvent::Rebuilt);
+    Ok((env.indexes.open(INDEX)?, applied))
 }
 
 fn build(
-    place: &Place,
-    segments: &[Header],
+    env: &Env,
+    segments: &[SegmentHeader],
     end: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Applied, OpenError> {
-    let index = place.indexes.open(NEW)?;
+    let index = env.indexes.open(NEW)?;
     let total = segments.iter().map(|header| header.size).sum();
     let mut done = 0;
-    let applied = replay(&*place.disk, segments, end, 0, &*index, |bytes| {
+    let applied = replay(&*env.disk, segments, end, 0, &*index, |bytes| {
         done += bytes;
-        (place.report)(Event::Progress { done, total });
+        (env.report)(EngineEvent::Progress { done, total });
         progress(done, total);
     })?;
-    let applied = compare(place, &*index, applied)?;
-    place.indexes.close(NEW, index)?;
+    let applied = compare(env, &*index, applied)?;
+    env.indexes.close(NEW, index)?;
     Ok(applied)
 }
 
@@ -72,37 +72,37 @@ const SPARE: u64 = 4 << 20;
 
 /// Where there is no room for two indexes the old one goes, but only once the journal has been read and found whole, and
 /// only if there is surely room for the new one then.
-fn make_room(place: &Place, segments: &[Header], end: u64) -> Result<(), OpenError> {
-    let old = place.indexes.size(INDEX);
-    let free = place.disk.free_space().map_err(io_error("look at the free space"))?;
+fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), OpenError> {
+    let old = env.indexes.size(INDEX);
+    let free = env.disk.free_space().map_err(io_error("look at the free space"))?;
     if old == 0 || free >= old.saturating_mul(2) {
         return Ok(());
     }
     if free < old / 2 + SPARE {
-        return Err(OpenError::NoRoom);
+        return Err(OpenError::NoSpace);
     }
-    frames_after(&*place.disk, segments, end, 0, |_, _| Ok::<(), OpenError>(()))?;
-    place.indexes.remove(INDEX).map_err(io_error("remove an old index"))
+    frames_after(&*env.disk, segments, end, 0, |_, _| Ok::<(), OpenError>(()))?;
+    env.indexes.remove(INDEX).map_err(io_error("remove an old index"))
 }
 
 /// Compares what was built with what the journal says. The frames are all valid, so what was built is right.
-fn compare(place: &Place, index: &dyn Index, applied: Applied) -> Result<Applied, OpenError> {
-    let totals = prove::sum(index)?;
-    if totals == applied.totals {
+fn compare(env: &Env, index: &dyn Index, applied: Applied) -> Result<Applied, OpenError> {
+    let digest = verify::sum(index)?;
+    if digest == applied.digest {
         return Ok(applied);
     }
-    (place.report)(Event::TotalsDiffer { sequence: applied.sequence });
-    let applied = Applied { totals, ..applied };
+    (env.report)(EngineEvent::DigestMismatch { sequence: applied.sequence });
+    let applied = Applied { digest, ..applied };
     apply(index, &[], applied)?;
     Ok(applied)
 }
 
-fn swap(place: &Place) -> Result<(), OpenError> {
+fn swap(env: &Env) -> Result<(), OpenError> {
     let failed = io_error("put the new index in place");
-    match place.indexes.size(INDEX) {
-        0 => place.indexes.remove(INDEX).map_err(&failed)?,
-        _ => place.indexes.rename(INDEX, OLD).map_err(&failed)?,
+    match env.indexes.size(INDEX) {
+        0 => env.indexes.remove(INDEX).map_err(&failed)?,
+        _ => env.indexes.rename(INDEX, OLD).map_err(&failed)?,
     }
-    place.indexes.rename(NEW, INDEX).map_err(&failed)?;
-    place.indexes.remove(OLD).map_err(&failed)
+    env.indexes.rename(NEW, INDEX).map_err(&failed)?;
+    env.indexes.remove(OLD).map_err(&failed)
 }

@@ -1,14 +1,14 @@
 //! From the journal to the index: what was not applied yet, or everything.
 
 use super::applied::{self, Applied};
+use super::digest::IndexDigest;
+use super::discover::{JournalEnd, complete, read};
 use super::disk::Disk;
 use super::frame::Frame;
 use super::group::CellChange;
 use super::index::{Change, Index, IndexError};
 use super::options::OpenError;
-use super::segment::{FRAMES, Header, Walk};
-use super::survey::{End, complete, read};
-use super::totals::Totals;
+use super::segment::{FIRST_FRAME, FrameIter, SegmentHeader};
 
 /// More changes at once would cost sled a lot of memory.
 const SLICE: usize = 256;
@@ -26,7 +26,7 @@ pub(crate) enum ReplayError {
 /// segment that is looked at must be whole.
 pub(crate) fn frames_after<E: From<OpenError>>(
     disk: &dyn Disk,
-    segments: &[Header],
+    segments: &[SegmentHeader],
     end: u64,
     after: u64,
     mut visit: impl FnMut(&[Frame<'_>], u64) -> Result<(), E>,
@@ -37,7 +37,7 @@ pub(crate) fn frames_after<E: From<OpenError>>(
             continue;
         }
         let bytes = read(disk, header)?;
-        let mut walk = Walk::new(&bytes, header.seed(), FRAMES, header.first);
+        let mut walk = FrameIter::new(&bytes, header.seed(), FIRST_FRAME, header.first);
         let frames = walk.by_ref().map(|(_, frame)| frame).filter(|frame| frame.sequence > after);
         let frames: Vec<_> = frames.collect();
         complete(header, &walk, next)?;
@@ -46,32 +46,32 @@ pub(crate) fn frames_after<E: From<OpenError>>(
     Ok(())
 }
 
-/// Returns the totals after a frame of the journal.
-pub(crate) fn totals_after(
+/// Returns the digest after a frame of the journal.
+pub(crate) fn digest_after(
     disk: &dyn Disk,
-    segments: &[Header],
-    end: &End,
+    segments: &[SegmentHeader],
+    end: &JournalEnd,
     sequence: u64,
-) -> Result<Totals, OpenError> {
+) -> Result<IndexDigest, OpenError> {
     if sequence == end.last.position.sequence {
-        return Ok(end.last.totals);
+        return Ok(end.last.digest);
     }
-    let mut totals = Totals::default();
+    let mut digest = IndexDigest::default();
     if sequence > 0 {
         let until = segments.partition_point(|header| header.first <= sequence);
         let last = segments.get(until).map_or(end.last.position.sequence, |next| next.first - 1);
         frames_after(disk, &segments[..until], last, sequence - 1, |frames, _| {
-            totals = frames.first().map_or(totals, |frame| frame.totals);
+            digest = frames.first().map_or(digest, |frame| frame.digest);
             Ok::<(), OpenError>(())
         })?;
     }
-    Ok(totals)
+    Ok(digest)
 }
 
 /// Applies all frames after a sequence, and notes how far the index has come.
 pub(crate) fn replay(
     disk: &dyn Disk,
-    segments: &[Header],
+    segments: &[SegmentHeader],
     end: u64,
     after: u64,
     index: &dyn Index,
@@ -81,7 +81,7 @@ pub(crate) fn replay(
     frames_after(disk, segments, end, after, |frames, bytes| {
         apply_in_slices(index, frames)?;
         let newest = frames.last();
-        last = newest.map(|frame| Applied { sequence: frame.sequence, totals: frame.totals }).or(last);
+        last = newest.map(|frame| Applied { sequence: frame.sequence, digest: frame.digest }).or(last);
         progress(bytes);
         Ok::<(), ReplayError>(())
     })?;
@@ -131,7 +131,7 @@ impl From<ReplayError> for OpenError {
 impl From<IndexError> for OpenError {
     fn from(error: IndexError) -> Self {
         match error {
-            IndexError::NoRoom => OpenError::NoRoom,
+            IndexError::NoSpace => OpenError::NoSpace,
             IndexError::Locked | IndexError::Failed(_) => OpenError::Index(error.to_string()),
         }
     }

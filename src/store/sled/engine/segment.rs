@@ -13,15 +13,15 @@ use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
 /// cannot read, be it of a row only, so that the older one refuses the store instead of finding rows it cannot decode.
 pub(crate) const FORMAT: u32 = 2;
 /// The oldest format this version reads. Format 1 has the same rows, but says nothing of the version that wrote it.
-pub(crate) const OLDEST: u32 = 1;
+pub(crate) const OLDEST_FORMAT: u32 = 1;
 /// Where the first frame of a segment begins.
-pub(crate) const FRAMES: u64 = 8192;
+pub(crate) const FIRST_FRAME: u64 = 8192;
 /// Where the headers stand.
-pub(crate) const HEADERS: [u64; 2] = [0, 4096];
+pub(crate) const HEADER_OFFSETS: [u64; 2] = [0, 4096];
 /// The folder of the segments.
 pub(crate) const JOURNAL: &str = "journal";
 /// A segment in the making.
-pub(crate) const NEXT: &str = "journal/next.tmp";
+pub(crate) const NEXT_SEGMENT: &str = "journal/next.tmp";
 /// Seals begin at multiples of this: pages that hold frames answered for are not written again by a seal.
 pub(crate) const PAGE: usize = 4096;
 const MAGIC: &[u8; 16] = b"forms journal\0\0\0";
@@ -29,7 +29,7 @@ const CHECKED: usize = 64;
 
 /// What a segment says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct SegmentHeader {
     pub(crate) format: u32,
     pub(crate) instance: [u8; 16],
     pub(crate) ordinal: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Header {
     pub(crate) size: u64,
 }
 
-impl Header {
+impl SegmentHeader {
     pub(crate) fn encode(&self) -> [u8; SECTOR] {
         let mut bytes = [0; SECTOR];
         bytes[..16].copy_from_slice(MAGIC);
@@ -53,11 +53,11 @@ impl Header {
         bytes
     }
 
-    pub(crate) fn parse(bytes: &[u8; SECTOR]) -> Option<Header> {
+    pub(crate) fn parse(bytes: &[u8; SECTOR]) -> Option<SegmentHeader> {
         if &bytes[..16] != MAGIC || crc32c::crc32c(&bytes[..CHECKED]) != u32_at(bytes, CHECKED) {
             return None;
         }
-        Some(Header {
+        Some(SegmentHeader {
             format: u32::try_from(u64_at(bytes, 16)).ok()?,
             instance: array_at(bytes, 24),
             ordinal: u64_at(bytes, 40),
@@ -87,7 +87,7 @@ pub(crate) fn ordinal(name: &str) -> Option<u64> {
 }
 
 /// Goes from frame to frame of a segment read into memory.
-pub(crate) struct Walk<'a> {
+pub(crate) struct FrameIter<'a> {
     bytes: &'a [u8],
     seed: u32,
     at: usize,
@@ -105,10 +105,10 @@ pub(crate) enum Tail {
     Damage { next: usize, sequence: u64 },
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FrameIter<'a> {
     /// Begins at an offset where the frame `next` is expected.
     pub(crate) fn new(bytes: &'a [u8], seed: u32, at: u64, next: u64) -> Self {
-        Walk { bytes, seed, at: usize::try_from(at).unwrap_or(usize::MAX), next }
+        FrameIter { bytes, seed, at: usize::try_from(at).unwrap_or(usize::MAX), next }
     }
 
     /// Returns the offset where the next frame may begin.
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
+impl<'a> Iterator for FrameIter<'a> {
     type Item = (usize, Frame<'a>);
 
     fn next(&mut self) -> Option<(usize, Frame<'a>)> {

@@ -1,11 +1,11 @@
-//! The file `state`: what may be believed when the store is opened next.
+//! The file `state`: what may be trusted when the store is opened next.
 
 use std::fmt::Write as _;
 use std::io;
 
 use super::disk::{Disk, read_all, replace};
 use super::options::OpenError;
-use super::segment::{FORMAT, OLDEST};
+use super::segment::{FORMAT, OLDEST_FORMAT};
 
 const PATH: &str = "state";
 /// Of the program that wrote the file last.
@@ -21,14 +21,14 @@ pub(crate) struct Position {
 
 /// What tells a file from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct IndexIdentity {
     /// Inode and time of birth, without white space.
     pub text: String,
     /// Whether no copy has the same: the file system knows the time of birth.
-    pub tells_copies: bool,
+    pub detects_copies: bool,
 }
 
-/// How far the index may be believed.
+/// How far the index may be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Not at all.
@@ -41,7 +41,7 @@ pub(crate) enum Trust {
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct StateFile {
     pub(crate) instance: [u8; 16],
     /// Ordinal of the newest segment.
     pub(crate) ordinal: u64,
@@ -50,16 +50,16 @@ pub(crate) struct State {
     pub(crate) trust: Trust,
 }
 
-impl State {
+impl StateFile {
     /// Reads the file; `None` if it is missing or makes no sense.
-    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<State>, OpenError> {
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<StateFile>, OpenError> {
         let bytes = match disk.open(PATH).and_then(|file| read_all(&*file)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(OpenError::Io { doing: "read `state`".to_owned(), source }),
         };
         let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
-        State::parse(&text)
+        StateFile::parse(&text)
     }
 
     /// Writes the file whole and makes it durable.
@@ -90,20 +90,20 @@ impl State {
         text
     }
 
-    fn parse(text: &str) -> Result<Option<State>, OpenError> {
+    fn parse(text: &str) -> Result<Option<StateFile>, OpenError> {
         let Some((content, checksum)) = text.split_once("checksum ") else { return Ok(None) };
         if u32::from_str_radix(checksum.trim_end(), 16) != Ok(crc32c::crc32c(content.as_bytes())) {
             return Ok(None);
         }
         let found = field(content, "format").and_then(|format| format.parse().ok()).unwrap_or(0);
-        if !(OLDEST..=FORMAT).contains(&found) {
+        if !(OLDEST_FORMAT..=FORMAT).contains(&found) {
             let version = field(content, "version").map(str::to_owned);
             return Err(OpenError::Format { found, ours: FORMAT, version });
         }
-        Ok(State::fields(content))
+        Ok(StateFile::fields(content))
     }
 
-    fn fields(content: &str) -> Option<State> {
+    fn fields(content: &str) -> Option<StateFile> {
         let instance = u128::from_str_radix(field(content, "instance")?, 16).ok()?.to_be_bytes();
         let ordinal = field(content, "ordinal")?.parse().ok()?;
         let floor = position(field(content, "floor")?)?;
@@ -114,7 +114,7 @@ impl State {
             ["clean", end, identity] => Trust::Clean { end: position(end)?, identity: identity.to_owned() },
             _ => return None,
         };
-        Some(State { instance, ordinal, floor, trust })
+        Some(StateFile { instance, ordinal, floor, trust })
     }
 }
 
@@ -145,10 +145,10 @@ mod tests {
             Trust::Boot { boot: "a-b".to_owned(), identity: identity.clone() },
             Trust::Clean { end, identity },
         ] {
-            let state = State { instance: *b"0123456789abcdef", ordinal: 9, floor: end, trust };
-            assert_eq!(State::parse(&state.encode()).unwrap(), Some(state.clone()));
+            let state = StateFile { instance: *b"0123456789abcdef", ordinal: 9, floor: end, trust };
+            assert_eq!(StateFile::parse(&state.encode()).unwrap(), Some(state.clone()));
             let flipped = state.encode().replace("ordinal 9", "ordinal 8");
-            assert_eq!(State::parse(&flipped).unwrap(), None);
+            assert_eq!(StateFile::parse(&flipped).unwrap(), None);
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn another_format_is_refused() {
         let content = "format 7\nversion 9.1.0\n";
         let text = format!("{content}checksum {:08x}\n", crc32c::crc32c(content.as_bytes()));
-        let error = State::parse(&text).unwrap_err();
+        let error = StateFile::parse(&text).unwrap_err();
         assert!(matches!(&error, OpenError::Format { found: 7, ours: FORMAT, version: Some(_) }), "{error}");
         assert!(error.to_string().ends_with("use forms 9.1.0 or newer"), "{error}");
     }

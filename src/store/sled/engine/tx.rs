@@ -25,7 +25,7 @@ pub type Row = (Vec<u8>, Vec<u8>);
 pub type Rows = Vec<Row>;
 
 /// What a row becomes: a body, or nothing.
-pub(crate) struct Staged {
+pub(crate) struct StagedRow {
     pub(crate) body: Option<Vec<u8>>,
     /// Readers must not see it before the other rows of the group.
     pub(crate) last: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Staged {
 pub struct Tx<'a> {
     index: &'a dyn Index,
     group: &'a Group,
-    own: BTreeMap<Vec<u8>, Staged>,
+    own: BTreeMap<Vec<u8>, StagedRow>,
 }
 
 /// Longest key in bytes.
@@ -48,7 +48,7 @@ impl<'a> Tx<'a> {
         Tx { index, group, own: BTreeMap::new() }
     }
 
-    pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, Staged> {
+    pub(crate) fn into_changes(self) -> BTreeMap<Vec<u8>, StagedRow> {
         self.own
     }
 
@@ -155,7 +155,7 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// If the key is longer than [`MAX_KEY`] or not the caller's to use: the operation fails, and nothing else.
     pub fn put(&mut self, key: Vec<u8>, body: Vec<u8>) {
-        self.stage(key, Staged { body: Some(body), last: false, new: false });
+        self.stage(key, StagedRow { body: Some(body), last: false, new: false });
     }
 
     /// Writes a row under a key that never was one: whether the index holds something there is not asked.
@@ -163,7 +163,7 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// As [`Tx::put`].
     pub fn put_new(&mut self, key: Vec<u8>, body: Vec<u8>) {
-        self.stage(key, Staged { body: Some(body), last: false, new: true });
+        self.stage(key, StagedRow { body: Some(body), last: false, new: true });
     }
 
     /// Writes a row that readers must not see before all others of the group: a counter.
@@ -171,7 +171,7 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// As [`Tx::put`].
     pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
-        self.stage(key, Staged { body: Some(body), last: true, new: false });
+        self.stage(key, StagedRow { body: Some(body), last: true, new: false });
     }
 
     /// Removes a row, if it is there.
@@ -179,17 +179,17 @@ impl<'a> Tx<'a> {
     /// # Panics
     /// As [`Tx::put`].
     pub fn delete(&mut self, key: Vec<u8>) {
-        self.stage(key, Staged { body: None, last: false, new: false });
+        self.stage(key, StagedRow { body: None, last: false, new: false });
     }
 
-    fn stage(&mut self, key: Vec<u8>, staged: Staged) {
-        assert!(is_for_callers(&key), "the key `{}` is not for callers", key.escape_ascii());
+    fn stage(&mut self, key: Vec<u8>, staged: StagedRow) {
+        assert!(is_application_key(&key), "the key `{}` is not for callers", key.escape_ascii());
         self.own.insert(key, staged);
     }
 }
 
 /// Whether a key may be used by the code above the engine.
-fn is_for_callers(key: &[u8]) -> bool {
+fn is_application_key(key: &[u8]) -> bool {
     let own = match key {
         [b'M', b'b', ..] => false,
         [b'M' | b'm' | b'P', ..] => true,

@@ -1,6 +1,6 @@
 //! sled can hang for ever. The watchdog sees that a call does not come back, and ends the process.
 //!
-//! A disk that stalls looks the same from here, but then some thread of the process waits in the kernel. That is reported
+//! A disk that stalls checks the same from here, but then some thread of the process waits in the kernel. That is reported
 //! and waited for: a process that ends cannot make the disk any faster, and would have to rebuild its index.
 
 use std::fs;
@@ -13,52 +13,52 @@ use std::thread;
 use std::time::Duration;
 
 use super::disk::Disk;
-use super::index::{Change, Index, IndexError, OpenIndex};
-use super::options::{Event, Options, Report};
-use super::state::{Identity, State, Trust};
+use super::index::{Change, Index, IndexError, IndexProvider};
+use super::options::{EngineEvent, EngineOptions, EventSink};
+use super::state::{IndexIdentity, StateFile, Trust};
 use super::tx::Direction;
 
 /// One look at the calls a second.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks that a call may take without progress.
-const PATIENCE: u64 = 10;
+const CALL_TICKS: u64 = 10;
 /// Looks in a row that must find no thread waiting for the disk before a call counts as hung.
-const LOOKS: u32 = 3;
+const HUNG_CHECKS: u32 = 3;
 /// Bytes of an index that may cost its opening one more second.
-const BYTES_A_TICK: u64 = 20 << 20;
-/// Calls watched at once. More are let through unwatched: if sled hangs, those that are watched hang, too.
+const BYTES_PER_TICK: u64 = 20 << 20;
+/// WatchedCalls watched at once. More are let through unwatched: if sled wait_until_hung, those that are watched hang, too.
 const SLOTS: usize = 256;
 /// Slots in a line of the processor's cache: those of different threads are not to share one.
-const SLOTS_IN_A_LINE: usize = 8;
+const SLOTS_PER_CACHE_LINE: usize = 8;
 
 /// The calls under way.
-struct Calls {
+struct WatchedCalls {
     tick: AtomicU64,
     /// For each call the tick by which it must have made progress; 0 is a free slot.
     slots: [AtomicU64; SLOTS],
 }
 
 /// A call under way; dropping it ends it.
-struct Call<'a> {
-    calls: &'a Calls,
+struct WatchedCall<'a> {
+    calls: &'a WatchedCalls,
     slot: Option<&'a AtomicU64>,
-    patience: u64,
+    allowed_ticks: u64,
 }
 
-impl Calls {
-    fn new() -> Calls {
-        Calls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
+impl WatchedCalls {
+    fn new() -> WatchedCalls {
+        WatchedCalls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
     }
 
-    /// Begins a call that may take `patience` ticks.
-    fn begin(&self, patience: u64) -> Call<'_> {
-        let deadline = self.tick.load(Ordering::Relaxed) + patience;
+    /// Begins a call that may take `allowed_ticks` ticks.
+    fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
+        let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
         let take = |slot: &&AtomicU64| {
             slot.load(Ordering::Relaxed) == 0
                 && slot.compare_exchange(0, deadline, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
         let (before, from) = self.slots.split_at(first_slot());
-        Call { calls: self, slot: from.iter().chain(before).find(take), patience }
+        WatchedCall { calls: self, slot: from.iter().chain(before).find(take), allowed_ticks }
     }
 
     /// Returns the slots of calls that are overdue, and their deadlines.
@@ -69,8 +69,8 @@ impl Calls {
     }
 
     /// Lets overdue calls begin anew.
-    fn excuse(&self) {
-        let deadline = self.tick.load(Ordering::Relaxed) + PATIENCE;
+    fn extend_overdue(&self) {
+        let deadline = self.tick.load(Ordering::Relaxed) + CALL_TICKS;
         for (slot, overdue) in self.overdue() {
             // It may have ended just now.
             let _ended = slot.compare_exchange(overdue, deadline, Ordering::AcqRel, Ordering::Relaxed);
@@ -78,16 +78,16 @@ impl Calls {
     }
 }
 
-impl Call<'_> {
+impl WatchedCall<'_> {
     /// Notes that it is getting on.
     fn progress(&self) {
         if let Some(slot) = self.slot {
-            slot.store(self.calls.tick.load(Ordering::Relaxed) + self.patience, Ordering::Relaxed);
+            slot.store(self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks, Ordering::Relaxed);
         }
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for WatchedCall<'_> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
             slot.store(0, Ordering::Release);
@@ -95,11 +95,11 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Where this thread looks for a free slot first: no two of the first threads meet there.
+/// Where this thread checks for a free slot first: no two of the first threads meet there.
 fn first_slot() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) * SLOTS_IN_A_LINE % SLOTS;
+        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) * SLOTS_PER_CACHE_LINE % SLOTS;
     }
     FIRST.with(|first| *first)
 }
@@ -113,44 +113,44 @@ pub(crate) struct Watchdog {
 /// Puts a watchdog over all indexes of a store.
 pub(crate) fn watch(
     disk: Arc<dyn Disk>,
-    indexes: Arc<dyn OpenIndex>,
-    options: &Options,
-    report: Report,
-) -> io::Result<(Arc<dyn OpenIndex>, Watchdog)> {
-    let calls = Arc::new(Calls::new());
+    indexes: Arc<dyn IndexProvider>,
+    options: &EngineOptions,
+    report: EventSink,
+) -> io::Result<(Arc<dyn IndexProvider>, Watchdog)> {
+    let calls = Arc::new(WatchedCalls::new());
     let watched = Arc::new(WatchedIndexes { indexes, calls: Arc::clone(&calls) });
     let (stop, stopped) = mpsc::channel();
-    let fatal = Arc::clone(&options.fatal);
+    let fatal = Arc::clone(&options.on_fatal);
     thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        if hangs(&calls, &stopped, TICK, waits_for_disk, || report(Event::DiskStalls)) {
-            distrust(disk);
+        if wait_until_hung(&calls, &stopped, TICK, waits_for_disk, || report(EngineEvent::DiskStalled)) {
+            mark_untrusted(disk);
             fatal("the index does not answer");
         }
     })?;
     Ok((watched, Watchdog { _stop: stop }))
 }
 
-/// Returns `true` once a call hangs, `false` once nobody needs the watchdog any more.
-fn hangs(
-    calls: &Calls,
+/// Returns `true` once a call wait_until_hung, `false` once nobody needs the watchdog any more.
+fn wait_until_hung(
+    calls: &WatchedCalls,
     stopped: &mpsc::Receiver<()>,
     tick: Duration,
     waits_for_disk: impl Fn() -> bool,
     stalls: impl Fn(),
 ) -> bool {
-    let mut looks = 0;
+    let mut checks = 0;
     while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
         calls.tick.fetch_add(1, Ordering::Relaxed);
         if calls.overdue().next().is_none() {
-            looks = 0;
+            checks = 0;
         } else if waits_for_disk() {
-            looks = 0;
-            calls.excuse();
+            checks = 0;
+            calls.extend_overdue();
             stalls();
         } else {
-            looks += 1;
+            checks += 1;
         }
-        if looks == LOOKS {
+        if checks == HUNG_CHECKS {
             return true;
         }
     }
@@ -167,11 +167,11 @@ fn waits_for_disk() -> bool {
         .any(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D')))
 }
 
-/// Tries for a second to write down that the index is not to be believed.
-pub(super) fn distrust(disk: Arc<dyn Disk>) {
+/// Tries for a second to write down that the index is not to be trusted.
+pub(super) fn mark_untrusted(disk: Arc<dyn Disk>) {
     let (done, written) = mpsc::channel();
     let attempt = thread::Builder::new().spawn(move || {
-        if let Ok(Some(mut state)) = State::read(&*disk) {
+        if let Ok(Some(mut state)) = StateFile::read(&*disk) {
             state.trust = Trust::None;
             drop(state.write(&*disk));
         }
@@ -183,21 +183,21 @@ pub(super) fn distrust(disk: Arc<dyn Disk>) {
 }
 
 struct WatchedIndexes {
-    indexes: Arc<dyn OpenIndex>,
-    calls: Arc<Calls>,
+    indexes: Arc<dyn IndexProvider>,
+    calls: Arc<WatchedCalls>,
 }
 
-impl OpenIndex for WatchedIndexes {
+impl IndexProvider for WatchedIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        let patience = PATIENCE + self.indexes.size(folder) / BYTES_A_TICK;
-        let call = self.calls.begin(patience);
+        let allowed_ticks = CALL_TICKS + self.indexes.size(folder) / BYTES_PER_TICK;
+        let call = self.calls.begin(allowed_ticks);
         let index = self.indexes.open(folder)?;
         drop(call);
         Ok(Arc::new(WatchedIndex { index, calls: Arc::clone(&self.calls) }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        let _call = self.calls.begin(PATIENCE);
+        let _call = self.calls.begin(CALL_TICKS);
         self.indexes.close(folder, index)
     }
 
@@ -209,7 +209,7 @@ impl OpenIndex for WatchedIndexes {
         self.indexes.sync_data(folder)
     }
 
-    fn identity(&self, folder: &str) -> Option<Identity> {
+    fn identity(&self, folder: &str) -> Option<IndexIdentity> {
         self.indexes.identity(folder)
     }
 
@@ -228,12 +228,12 @@ impl OpenIndex for WatchedIndexes {
 
 struct WatchedIndex {
     index: Arc<dyn Index>,
-    calls: Arc<Calls>,
+    calls: Arc<WatchedCalls>,
 }
 
 impl Index for WatchedIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        let _call = self.calls.begin(PATIENCE);
+        let _call = self.calls.begin(CALL_TICKS);
         self.index.get(key)
     }
 
@@ -244,7 +244,7 @@ impl Index for WatchedIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        let call = self.calls.begin(PATIENCE);
+        let call = self.calls.begin(CALL_TICKS);
         self.index.range(start, end, direction, &mut |key, cell| {
             call.progress();
             visit(key, cell)
@@ -252,12 +252,12 @@ impl Index for WatchedIndex {
     }
 
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        let call = self.calls.begin(PATIENCE);
+        let call = self.calls.begin(CALL_TICKS);
         self.index.apply(&mut changes.inspect(|_| call.progress()))
     }
 
     fn flush(&self) -> Result<(), IndexError> {
-        let _call = self.calls.begin(PATIENCE);
+        let _call = self.calls.begin(CALL_TICKS);
         self.index.flush()
     }
 }
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_call_that_does_not_come_back_hangs_also_while_others_do() {
-        let (calls, (_stop, stopped)) = (&Calls::new(), mpsc::channel());
+        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
         let (release, released) = mpsc::channel::<()>();
         let is_over = &AtomicBool::new(false);
         thread::scope(|scope| {
@@ -290,7 +290,7 @@ mod tests {
                     thread::yield_now();
                 }
             });
-            assert!(hangs(calls, &stopped, SHORT, no_disk, || ()));
+            assert!(wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
             is_over.store(true, Ordering::Relaxed);
             drop(release);
         });
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_call_that_waits_for_the_disk_is_reported_and_waited_for() {
-        let (calls, (_stop, stopped)) = (&Calls::new(), mpsc::channel());
+        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
         let (stalls, is_stalled) = (&AtomicUsize::new(0), &AtomicBool::new(true));
         let call = calls.begin(3);
         let stalls_on = || {
@@ -306,16 +306,20 @@ mod tests {
                 is_stalled.store(false, Ordering::Relaxed);
             }
         };
-        assert!(hangs(calls, &stopped, SHORT, || is_stalled.load(Ordering::Relaxed), stalls_on));
-        assert_eq!(stalls.load(Ordering::Relaxed), 5, "it hangs once the disk does not stall any more");
+        assert!(wait_until_hung(calls, &stopped, SHORT, || is_stalled.load(Ordering::Relaxed), stalls_on));
+        assert_eq!(
+            stalls.load(Ordering::Relaxed),
+            5,
+            "it wait_until_hung once the disk does not stall any more"
+        );
         drop(call);
     }
 
     #[test]
     fn calls_that_come_back_or_get_on_do_not_hang() {
-        let (calls, (stop, stopped)) = (&Calls::new(), mpsc::channel());
+        let (calls, (stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
         thread::scope(|scope| {
-            let watched = scope.spawn(move || hangs(calls, &stopped, SHORT, no_disk, || ()));
+            let watched = scope.spawn(move || wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
             let long = calls.begin(1000);
             for _ in 0..10_000 {
                 drop(calls.begin(1000));
@@ -329,7 +333,7 @@ mod tests {
 
     #[test]
     fn more_calls_than_are_watched_are_let_through() {
-        let calls = Calls::new();
+        let calls = WatchedCalls::new();
         let all: Vec<_> = (0..SLOTS + 5).map(|_| calls.begin(0)).collect();
         calls.tick.fetch_add(1, Ordering::Relaxed);
         assert_eq!(calls.overdue().count(), SLOTS);

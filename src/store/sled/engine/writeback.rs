@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use super::disk::{Disk, is_full};
-use super::index::OpenIndex;
-use super::options::Options;
+use super::index::IndexProvider;
+use super::options::EngineOptions;
 use super::rebuild::INDEX;
-use super::watchdog::distrust;
+use super::watchdog::mark_untrusted;
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -27,21 +27,21 @@ struct Flags {
     is_dirty: AtomicBool,
     is_stopping: AtomicBool,
     /// A sync found no room: what the file holds is not known.
-    has_lost: AtomicBool,
+    has_failed_sync: AtomicBool,
 }
 
 impl Writeback {
-    /// Starts it. After a failed sync nobody knows what the disk holds of the index: the next start must not believe it.
+    /// Starts it. After a failed sync nobody knows what the disk holds of the index: the next start must not trust it.
     pub(crate) fn start(
-        indexes: Arc<dyn OpenIndex>,
+        indexes: Arc<dyn IndexProvider>,
         disk: Arc<dyn Disk>,
-        options: &Options,
+        options: &EngineOptions,
     ) -> io::Result<Writeback> {
         let flags = Arc::new(Flags::default());
-        let (shared, fatal) = (Arc::clone(&flags), Arc::clone(&options.fatal));
+        let (shared, fatal) = (Arc::clone(&flags), Arc::clone(&options.on_fatal));
         let thread = thread::Builder::new().name("writeback".to_owned()).spawn(move || {
             if let Err(error) = run(&shared, &*indexes) {
-                distrust(disk);
+                mark_untrusted(disk);
                 fatal(&format!("cannot sync the index: {error}"));
             }
         })?;
@@ -49,15 +49,15 @@ impl Writeback {
     }
 
     /// Says that the index has changed.
-    pub(crate) fn touch(&self) {
+    pub(crate) fn mark_dirty(&self) {
         if !self.flags.is_dirty.swap(true, Ordering::Release) {
             self.wake();
         }
     }
 
     /// Returns once that a sync found no room: the index is to be built anew.
-    pub(crate) fn take_loss(&self) -> bool {
-        self.flags.has_lost.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_failed_sync(&self) -> bool {
+        self.flags.has_failed_sync.swap(false, Ordering::AcqRel)
     }
 
     fn wake(&self) {
@@ -75,7 +75,7 @@ impl Drop for Writeback {
     }
 }
 
-fn run(flags: &Flags, indexes: &dyn OpenIndex) -> io::Result<()> {
+fn run(flags: &Flags, indexes: &dyn IndexProvider) -> io::Result<()> {
     loop {
         while !flags.is_dirty.load(Ordering::Acquire) {
             if flags.is_stopping.load(Ordering::Acquire) {
@@ -96,7 +96,7 @@ fn run(flags: &Flags, indexes: &dyn OpenIndex) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // Nothing was tried, so nothing is in doubt: it is done with the next descriptor that is free.
             Err(error) if is_out_of_files(&error) => flags.is_dirty.store(true, Ordering::Release),
-            Err(error) if is_full(&error) => flags.has_lost.store(true, Ordering::Release),
+            Err(error) if is_full(&error) => flags.has_failed_sync.store(true, Ordering::Release),
             other => other?,
         }
     }

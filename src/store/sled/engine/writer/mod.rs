@@ -8,45 +8,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::sled::engine::applied::Applied;
-use crate::store::sled::engine::disk::{Disk, HeldLock};
+use crate::store::sled::engine::digest::IndexDigest;
+use crate::store::sled::engine::disk::{Disk, StoreLock};
 use crate::store::sled::engine::group::{CellChange, Group};
-use crate::store::sled::engine::index::{Index, IndexError, OpenIndex};
+use crate::store::sled::engine::index::{Index, IndexError, IndexProvider};
 use crate::store::sled::engine::journal::{Journal, JournalError};
-use crate::store::sled::engine::open::{self, Place};
-use crate::store::sled::engine::operation::{self, Kind, Operation};
-use crate::store::sled::engine::options::{OpenError, Options, Report};
-use crate::store::sled::engine::prove::Prover;
+use crate::store::sled::engine::open::{self, Env};
+use crate::store::sled::engine::operation::{self, WriteKind, WriteOperation};
+use crate::store::sled::engine::options::{EngineOptions, EventSink, OpenError};
 use crate::store::sled::engine::reader::Reader;
 use crate::store::sled::engine::rebuild::INDEX;
 use crate::store::sled::engine::replay;
-use crate::store::sled::engine::state::{State, Trust};
+use crate::store::sled::engine::state::{StateFile, Trust};
 use crate::store::sled::engine::status::Status;
-use crate::store::sled::engine::totals::Totals;
 use crate::store::sled::engine::tx::Tx;
+use crate::store::sled::engine::verify::IndexVerifier;
 use crate::store::{Health, StoreError};
 
 /// The writing side of an open store.
 pub struct Writer {
-    place: Place,
-    lock: Arc<dyn HeldLock>,
-    state: State,
+    env: Env,
+    lock: Arc<dyn StoreLock>,
+    state: StateFile,
     journal: Journal,
     /// `None` while there is no room for it, and once the writer has stopped.
     index: Option<Arc<dyn Index>>,
     /// Why the index is to be built anew when there is room.
-    distrusted: Option<String>,
+    rebuild_reason: Option<String>,
     /// It has failed or was closed.
     is_stopped: bool,
     reader: Reader,
     status: Status,
-    totals: Totals,
+    digest: IndexDigest,
     group: Group,
-    waiting: Vec<(Box<dyn Operation>, Result<(), StoreError>)>,
+    waiting: Vec<(Box<dyn WriteOperation>, Result<(), StoreError>)>,
     /// Free bytes when the group was begun.
     free: u64,
-    prover: Option<Prover>,
-    /// Something could not be read, and the index is being proved for that.
-    is_doubted: bool,
+    verifier: Option<IndexVerifier>,
+    /// Something could not be read, and the index is being verified for that.
+    is_suspect: bool,
     unflushed: u64,
 }
 
@@ -60,34 +60,34 @@ impl Writer {
     /// See [`OpenError`]. Nothing that was acknowledged is dropped to get a store open.
     pub fn open(
         disk: Arc<dyn Disk>,
-        indexes: Arc<dyn OpenIndex>,
-        options: Options,
-        report: Report,
+        indexes: Arc<dyn IndexProvider>,
+        options: EngineOptions,
+        report: EventSink,
     ) -> Result<Writer, OpenError> {
-        let place = Place { disk, indexes, options, report };
-        let opened = open::open(&place)?;
+        let env = Env { disk, indexes, options, report };
+        let opened = open::open(&env)?;
         let reader = Reader::default();
         reader.set(Arc::clone(&opened.index));
-        let prover = place.options.prove.then(Prover::default);
+        let verifier = env.options.verify_index.then(IndexVerifier::default);
         let mut writer = Writer {
             lock: Arc::from(opened.lock),
             state: opened.state,
             journal: opened.journal,
             index: Some(opened.index),
-            distrusted: None,
+            rebuild_reason: None,
             is_stopped: false,
             reader,
             status: Status::new(),
-            totals: opened.applied.totals,
+            digest: opened.applied.digest,
             group: Group::default(),
             waiting: Vec::new(),
             free: 0,
-            prover,
-            is_doubted: false,
+            verifier,
+            is_suspect: false,
             unflushed: 0,
-            place,
+            env,
         };
-        writer.measure_room();
+        writer.measure_free_space();
         Ok(writer)
     }
 
@@ -100,7 +100,7 @@ impl Writer {
         self.status.clone()
     }
 
-    pub(crate) fn lock(&self) -> Arc<dyn HeldLock> {
+    pub(crate) fn lock(&self) -> Arc<dyn StoreLock> {
         Arc::clone(&self.lock)
     }
 
@@ -110,26 +110,26 @@ impl Writer {
     }
 
     /// Runs an operation and takes it into the group, to be answered by [`Writer::commit`].
-    pub fn stage(&mut self, mut operation: Box<dyn Operation>) {
+    pub fn stage(&mut self, mut operation: Box<dyn WriteOperation>) {
         let Some(index) = self.index.clone() else {
             let error = if self.is_stopped { stopped() } else { StoreError::Full };
             return operation.answer(Err(error));
         };
         if self.waiting.is_empty() {
-            self.measure_room();
+            self.measure_free_space();
         }
         let outcome = self.run(&mut *operation, &*index);
         self.waiting.push((operation, outcome));
     }
 
-    fn run(&mut self, operation: &mut dyn Operation, index: &dyn Index) -> Result<(), StoreError> {
+    fn run(&mut self, operation: &mut dyn WriteOperation, index: &dyn Index) -> Result<(), StoreError> {
         let mut tx = Tx::new(index, &self.group);
-        self.reader.noting(operation::run(operation, &mut tx))?;
+        self.reader.track_damage(operation::run(operation, &mut tx))?;
         let changes = tx.into_changes();
-        if !changes.is_empty() && !self.has_room(operation.kind()) {
+        if !changes.is_empty() && !self.has_space(operation.kind()) {
             return Err(StoreError::Full);
         }
-        self.reader.noting(self.group.join(changes, index))
+        self.reader.track_damage(self.group.join(changes, index))
     }
 
     /// Whether the group takes no more operations.
@@ -155,7 +155,7 @@ impl Writer {
         let changes = group.into_changes(self.journal.next_sequence());
         match self.write(&changes) {
             Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
-            Err(JournalError::NoRoom) => {
+            Err(JournalError::NoSpace) => {
                 waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
             }
             Err(error) => self.fail(&error.to_string()),
@@ -166,15 +166,15 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
-        let mut totals = self.totals;
+        let mut digest = self.digest;
         for change in changes {
-            totals.replace(change.old, change.new);
+            digest.replace(change.old, change.new);
         }
-        self.journal.append(&mut self.state, changes, totals)?;
+        self.journal.append(&mut self.state, changes, digest)?;
         self.unflushed += self.journal.last().length as u64;
-        self.totals = totals;
+        self.digest = digest;
         self.apply(changes);
-        changes.iter().for_each(|change| (self.place.options.changed)(Some(&change.key)));
+        changes.iter().for_each(|change| (self.env.options.on_change)(Some(&change.key)));
         Ok(())
     }
 
@@ -183,14 +183,14 @@ impl Writer {
     fn apply(&mut self, changes: &[CellChange]) {
         let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
-        let applied = Applied { sequence, totals: self.totals };
+        let applied = Applied { sequence, digest: self.digest };
         match replay::apply(&**index, changes, applied) {
             Ok(()) => {
-                if let Some(prover) = &mut self.prover {
-                    changes.iter().for_each(|change| prover.follow(change));
+                if let Some(verifier) = &mut self.verifier {
+                    changes.iter().for_each(|change| verifier.follow(change));
                 }
             }
-            Err(IndexError::NoRoom) => self.lose_room(),
+            Err(IndexError::NoSpace) => self.detach_full_index(),
             Err(error) => self.replace_index(&error.to_string()),
         }
     }
@@ -203,10 +203,10 @@ impl Writer {
 
     /// Seals the journal.
     pub fn seal(&mut self) {
-        let sealed = self.journal.seal(&mut self.state, self.totals);
+        let sealed = self.journal.seal(&mut self.state, self.digest);
         match sealed.map(|()| self.apply(&[])) {
             // Without room for a segment there is none for a seal; what is durable stays so.
-            Ok(()) | Err(JournalError::NoRoom) => {}
+            Ok(()) | Err(JournalError::NoSpace) => {}
             Err(error) => self.fail(&error.to_string()),
         }
     }
@@ -222,44 +222,44 @@ impl Writer {
         let Some(index) = &self.index else { return };
         match index.flush() {
             Ok(()) => {}
-            Err(IndexError::NoRoom) => self.lose_room(),
+            Err(IndexError::NoSpace) => self.detach_full_index(),
             Err(error) => self.replace_index(&error.to_string()),
         }
     }
 
     /// Lets a side thread make the next segment when the current one is half full.
-    pub fn prepare_ahead(&mut self) {
-        if self.place.options.prepare_ahead && self.journal.is_half_full() {
-            self.journal.prepare_ahead();
+    pub fn preallocate(&mut self) {
+        if self.env.options.preallocate && self.journal.is_half_full() {
+            self.journal.preallocate();
         }
     }
 
     /// Whether the disk was too full to write when it was looked at last.
-    pub fn is_short_of_room(&self) -> bool {
-        self.index.is_none() || self.reader.is_out_of_room() || !self.has_room(Kind::Ordinary)
+    pub fn is_low_on_space(&self) -> bool {
+        self.index.is_none() || self.reader.is_out_of_space() || !self.has_space(WriteKind::Normal)
     }
 
-    fn has_room(&self, kind: Kind) -> bool {
-        let min_free = self.place.options.min_free;
+    fn has_space(&self, kind: WriteKind) -> bool {
+        let min_free = self.env.options.min_free;
         match kind {
-            Kind::Ordinary | Kind::Alone => self.free >= min_free,
-            Kind::Freeing => self.free >= min_free / 2,
+            WriteKind::Normal | WriteKind::Large => self.free >= min_free,
+            WriteKind::Reclaim => self.free >= min_free / 2,
         }
     }
 
     /// Ends all work: nobody is answered any more, and the next start repairs.
     fn fail(&mut self, why: &str) {
-        (self.index, self.prover, self.is_stopped) = (None, None, true);
+        (self.index, self.verifier, self.is_stopped) = (None, None, true);
         self.waiting.clear();
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by what it finds.
-        drop(self.state.write(&*self.place.disk));
+        drop(self.state.write(&*self.env.disk));
         self.status.set(Health::Stopped(why.to_owned()));
-        (self.place.options.fatal)(why);
+        (self.env.options.on_fatal)(why);
     }
 
     /// Stops cleanly: the next start believes the index without looking at the journal. One that is in doubt, or away for
-    /// want of room, is not believed.
+    /// want of room, is not trusted.
     ///
     /// # Errors
     /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
@@ -271,15 +271,15 @@ impl Writer {
             return Err(stopped());
         }
         self.journal.stop().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        if self.reader.take_doubt() || self.is_doubted || self.distrusted.is_some() {
+        if self.reader.take_suspicion() || self.is_suspect || self.rebuild_reason.is_some() {
             self.state.trust = Trust::None;
-            self.state.write(&*self.place.disk)?;
+            self.state.write(&*self.env.disk)?;
             self.index = None;
         }
         let Some(index) = self.end() else { return Ok(()) };
-        let closed = self.place.indexes.close(INDEX, index);
+        let closed = self.env.indexes.close(INDEX, index);
         closed.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        self.believe_end()
+        self.record_clean_end()
     }
 
     /// Stops as if the process died here: what is durable stays so, and nothing is said of the index.
@@ -291,17 +291,17 @@ impl Writer {
     /// Takes everything away from everybody.
     fn end(&mut self) -> Option<Arc<dyn Index>> {
         drop(self.reader.take());
-        (self.prover, self.is_stopped) = (None, true);
+        (self.verifier, self.is_stopped) = (None, true);
         self.status.set(Health::Stopped("it was closed".to_owned()));
-        self.index.take().map(when_unused)
+        self.index.take().map(wait_until_unused)
     }
 
-    fn believe_end(&mut self) -> Result<(), StoreError> {
+    fn record_clean_end(&mut self) -> Result<(), StoreError> {
         let end = self.journal.last();
-        if let Some(identity) = self.place.indexes.identity(INDEX).filter(|_| end.is_seal) {
+        if let Some(identity) = self.env.indexes.identity(INDEX).filter(|_| end.is_seal) {
             self.state.floor = end.position;
             self.state.trust = Trust::Clean { end: end.position, identity: identity.text };
-            self.state.write(&*self.place.disk)?;
+            self.state.write(&*self.env.disk)?;
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ fn stopped() -> StoreError {
 }
 
 /// Waits until no reader uses the index any more; each needs it for moments only.
-fn when_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
+fn wait_until_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
     while Arc::strong_count(&index) > 1 {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -4,19 +4,22 @@ use std::io;
 
 use super::disk::{Disk, DiskFile, is_full, read_all};
 use super::frame::{Frame, SECTOR};
-use super::journal::Last;
-use super::options::{Damage, OpenError};
-use super::segment::{FORMAT, FRAMES, HEADERS, Header, JOURNAL, OLDEST, PAGE, Tail, Walk, ordinal, path};
+use super::journal::LastFrame;
+use super::options::{JournalDamage, OpenError};
+use super::segment::{
+    FIRST_FRAME, FORMAT, FrameIter, HEADER_OFFSETS, JOURNAL, OLDEST_FORMAT, PAGE, SegmentHeader, Tail,
+    ordinal, path,
+};
 use super::state::Position;
 
 /// Where a journal ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct End {
+pub(crate) struct JournalEnd {
     /// The newest segment.
-    pub(crate) header: Header,
+    pub(crate) header: SegmentHeader,
     /// Where its next frame may begin.
     pub(crate) at: u64,
-    pub(crate) last: Last,
+    pub(crate) last: LastFrame,
     /// The end of the bytes of an unfinished write, if there are any.
     pub(crate) torn: Option<u64>,
 }
@@ -25,48 +28,52 @@ pub(crate) struct End {
 #[derive(Default)]
 pub(crate) struct Segments {
     /// In their order, none missing.
-    pub(crate) headers: Vec<Header>,
+    pub(crate) headers: Vec<SegmentHeader>,
     /// Headers of which one copy is damaged, and where that one stands.
-    pub(crate) unmended: Vec<(Header, u64)>,
+    pub(crate) damaged_headers: Vec<(SegmentHeader, u64)>,
 }
 
 /// Reads the headers of all segments and checks that none is missing.
-pub(crate) fn segments(disk: &dyn Disk) -> Result<Segments, OpenError> {
+pub(crate) fn find_segments(disk: &dyn Disk) -> Result<Segments, OpenError> {
     let names = disk.list(JOURNAL).map_err(io_error("list `journal`"))?;
     let mut ordinals: Vec<u64> = names.iter().filter_map(|name| ordinal(name)).collect();
     ordinals.sort_unstable();
-    let Segments { mut headers, mut unmended } = Segments::default();
+    let Segments { mut headers, mut damaged_headers } = Segments::default();
     for (expected, found) in (1..).zip(ordinals) {
         if found != expected {
             let after = header(disk, found, &mut Vec::new())?.first;
             return Err(missing(expected, headers.last().map_or(0, |last| last.first), Some(after)));
         }
-        let header = header(disk, found, &mut unmended)?;
+        let header = header(disk, found, &mut damaged_headers)?;
         if let Some(earlier) = headers.last() {
             follows(earlier, &header)?;
         }
         headers.push(header);
     }
-    Ok(Segments { headers, unmended })
+    Ok(Segments { headers, damaged_headers })
 }
 
-fn header(disk: &dyn Disk, ordinal: u64, unmended: &mut Vec<(Header, u64)>) -> Result<Header, OpenError> {
+fn header(
+    disk: &dyn Disk,
+    ordinal: u64,
+    damaged_headers: &mut Vec<(SegmentHeader, u64)>,
+) -> Result<SegmentHeader, OpenError> {
     let path = path(ordinal);
     let file = open(disk, &path)?;
     let length = file.len().map_err(io_error("read the journal"))?;
-    if length < FRAMES {
+    if length < FIRST_FRAME {
         return Err(damage(&path, length, "the file has been cut", 0, None));
     }
     let mut copies = Vec::new();
-    for at in HEADERS {
+    for at in HEADER_OFFSETS {
         let mut bytes = [0; SECTOR];
         file.read_at(&mut bytes, at).map_err(io_error("read the journal"))?;
-        copies.push(Header::parse(&bytes));
+        copies.push(SegmentHeader::parse(&bytes));
     }
     let Some(header) = copies.iter().flatten().next().copied() else {
         return Err(damage(&path, 0, "neither of the two headers is valid", 0, None));
     };
-    if !(OLDEST..=FORMAT).contains(&header.format) {
+    if !(OLDEST_FORMAT..=FORMAT).contains(&header.format) {
         return Err(OpenError::Format { found: header.format, ours: FORMAT, version: None });
     }
     if header.ordinal != ordinal {
@@ -75,12 +82,12 @@ fn header(disk: &dyn Disk, ordinal: u64, unmended: &mut Vec<(Header, u64)>) -> R
     if length < header.size {
         return Err(damage(&path, length, "the file has been cut", header.first.saturating_sub(1), None));
     }
-    let damaged = HEADERS.iter().zip(&copies).filter(|(_, copy)| copy.is_none());
-    unmended.extend(damaged.map(|(at, _)| (header, *at)));
+    let damaged = HEADER_OFFSETS.iter().zip(&copies).filter(|(_, copy)| copy.is_none());
+    damaged_headers.extend(damaged.map(|(at, _)| (header, *at)));
     Ok(header)
 }
 
-fn follows(earlier: &Header, header: &Header) -> Result<(), OpenError> {
+fn follows(earlier: &SegmentHeader, header: &SegmentHeader) -> Result<(), OpenError> {
     if header.instance != earlier.instance {
         return Err(damage(
             &header.path(),
@@ -97,10 +104,10 @@ fn follows(earlier: &Header, header: &Header) -> Result<(), OpenError> {
 }
 
 /// Finds the end by reading the newest segment that has frames.
-pub(crate) fn find_end(disk: &dyn Disk, segments: &[Header]) -> Result<End, OpenError> {
+pub(crate) fn find_end(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<JournalEnd, OpenError> {
     let newest = *segments.last().expect("a journal has a segment");
     let bytes = read(disk, &newest)?;
-    let mut walk = Walk::new(&bytes, newest.seed(), FRAMES, newest.first);
+    let mut walk = FrameIter::new(&bytes, newest.seed(), FIRST_FRAME, newest.first);
     let last = match last_of(&newest, &mut walk) {
         Some(last) => last,
         None => last_before(disk, segments)?,
@@ -113,32 +120,34 @@ pub(crate) fn find_end(disk: &dyn Disk, segments: &[Header]) -> Result<End, Open
             return Err(damage(&newest.path(), walk.at() as u64, &what, walk.expected() - 1, Some(sequence)));
         }
     };
-    Ok(End { header: newest, at: walk.at() as u64, last, torn })
+    Ok(JournalEnd { header: newest, at: walk.at() as u64, last, torn })
 }
 
 /// The newest segment has no frame: the journal ends with the one before it.
-fn last_before(disk: &dyn Disk, segments: &[Header]) -> Result<Last, OpenError> {
+fn last_before(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<LastFrame, OpenError> {
     let Some(header) = segments.len().checked_sub(2).map(|before| segments[before]) else {
-        return Ok(Last::default());
+        return Ok(LastFrame::default());
     };
     let bytes = read(disk, &header)?;
-    let mut walk = Walk::new(&bytes, header.seed(), FRAMES, header.first);
+    let mut walk = FrameIter::new(&bytes, header.seed(), FIRST_FRAME, header.first);
     let last = last_of(&header, &mut walk);
     complete(&header, &walk, segments[segments.len() - 1].first)?;
-    last.ok_or_else(|| damage(&header.path(), FRAMES, "the segment has no change", header.first - 1, None))
+    last.ok_or_else(|| {
+        damage(&header.path(), FIRST_FRAME, "the segment has no change", header.first - 1, None)
+    })
 }
 
-fn last_of(header: &Header, walk: &mut Walk<'_>) -> Option<Last> {
+fn last_of(header: &SegmentHeader, walk: &mut FrameIter<'_>) -> Option<LastFrame> {
     walk.last().map(|(offset, frame)| last(header, offset as u64, &frame))
 }
 
-fn last(header: &Header, offset: u64, frame: &Frame<'_>) -> Last {
+fn last(header: &SegmentHeader, offset: u64, frame: &Frame<'_>) -> LastFrame {
     let position = Position { ordinal: header.ordinal, offset, sequence: frame.sequence };
-    Last { position, totals: frame.totals, is_seal: frame.is_seal(), length: frame.length() }
+    LastFrame { position, digest: frame.digest, is_seal: frame.is_seal(), length: frame.length() }
 }
 
 /// Checks that a walk has come to the end of a segment that is not the newest.
-pub(crate) fn complete(header: &Header, walk: &Walk<'_>, next: u64) -> Result<(), OpenError> {
+pub(crate) fn complete(header: &SegmentHeader, walk: &FrameIter<'_>, next: u64) -> Result<(), OpenError> {
     if walk.expected() == next {
         return Ok(());
     }
@@ -153,9 +162,9 @@ pub(crate) fn complete(header: &Header, walk: &Walk<'_>, next: u64) -> Result<()
 /// Takes the end from where the store was closed; `None` if that is not where the journal ends.
 pub(crate) fn clean_end(
     disk: &dyn Disk,
-    segments: &[Header],
+    segments: &[SegmentHeader],
     at: Position,
-) -> Result<Option<End>, OpenError> {
+) -> Result<Option<JournalEnd>, OpenError> {
     let newest = *segments.last().expect("a journal has a segment");
     let Some(header) = segments.iter().find(|header| header.ordinal == at.ordinal) else { return Ok(None) };
     let bytes = some_from(disk, header, at.offset)?;
@@ -165,16 +174,16 @@ pub(crate) fn clean_end(
     let mut behind = bytes[seal.length()..].to_vec();
     if newest.ordinal > at.ordinal {
         // A segment that was begun and has no frame.
-        end = FRAMES;
-        behind.extend(some_from(disk, &newest, FRAMES)?);
+        end = FIRST_FRAME;
+        behind.extend(some_from(disk, &newest, FIRST_FRAME)?);
     }
     let is_end = newest.first <= at.sequence + 1 && behind.iter().all(|&byte| byte == 0);
     let last = last(header, at.offset, &seal);
-    Ok(is_end.then_some(End { header: newest, at: end, last, torn: None }))
+    Ok(is_end.then_some(JournalEnd { header: newest, at: end, last, torn: None }))
 }
 
 /// Reads two pages, or what there is of them.
-fn some_from(disk: &dyn Disk, header: &Header, at: u64) -> Result<Vec<u8>, OpenError> {
+fn some_from(disk: &dyn Disk, header: &SegmentHeader, at: u64) -> Result<Vec<u8>, OpenError> {
     let length = usize::try_from(header.size.saturating_sub(at)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; length.min(2 * PAGE)];
     open(disk, &header.path())?.read_at(&mut bytes, at).map_err(io_error("read the journal"))?;
@@ -185,7 +194,7 @@ pub(crate) fn open(disk: &dyn Disk, path: &str) -> Result<Box<dyn DiskFile>, Ope
     disk.open(path).map_err(io_error("open the journal"))
 }
 
-pub(crate) fn read(disk: &dyn Disk, header: &Header) -> Result<Vec<u8>, OpenError> {
+pub(crate) fn read(disk: &dyn Disk, header: &SegmentHeader) -> Result<Vec<u8>, OpenError> {
     read_all(&*open(disk, &header.path())?).map_err(io_error("read the journal"))
 }
 
@@ -194,7 +203,7 @@ pub(crate) fn missing(ordinal: u64, readable_before: u64, readable_after: Option
 }
 
 pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: Option<u64>) -> OpenError {
-    OpenError::Damaged(Box::new(Damage {
+    OpenError::Damaged(Box::new(JournalDamage {
         file: file.to_owned(),
         position,
         what: what.to_owned(),
@@ -206,7 +215,7 @@ pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: 
 /// Says what could not be done; want of room is no failure.
 pub(crate) fn io_error(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
     move |source| match is_full(&source) {
-        true => OpenError::NoRoom,
+        true => OpenError::NoSpace,
         false => OpenError::Io { doing: doing.to_owned(), source },
     }
 }

@@ -14,7 +14,7 @@ use crate::store::StoreError;
 pub(super) fn check(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let all = |range| tx.scan(range, Direction::Ascending, usize::MAX);
     all(layout::purges())?;
-    all(layout::forgettings())?;
+    all(layout::history_purges())?;
     let has_workspace = !all(layout::workspaces())?.is_empty();
     let has_key = !all(layout::api_keys())?.is_empty();
     let has_signing_key = tx.get(layout::SIGNING_KEY)?.is_some();

@@ -2,74 +2,76 @@
 
 use std::sync::Arc;
 
+use super::discover::{JournalEnd, Segments, io_error, open};
 use super::disk::{DiskFile, replace};
 use super::journal::Journal;
-use super::open::Place;
-use super::options::{Event, OpenError};
+use super::open::Env;
+use super::options::{EngineEvent, OpenError};
 use super::segment::{JOURNAL, path};
-use super::state::State;
-use super::survey::{End, Segments, io_error, open};
+use super::state::StateFile;
 
 /// Makes the end of the journal durable and clean, and opens it for writing.
 ///
 /// After a crash the last frame may be in the memory of the machine only; what stands behind it is what is left of
 /// a write nobody was answered for. After a clean stop all of it is durable, but for a segment that could not be begun.
-pub(crate) fn mend(
-    place: &Place,
-    state: &mut State,
+pub(crate) fn repair(
+    env: &Env,
+    state: &mut StateFile,
     segments: &Segments,
-    end: &End,
+    end: &JournalEnd,
     is_clean: bool,
 ) -> Result<Journal, OpenError> {
-    let disk = &*place.disk;
-    for (header, at) in &segments.unmended {
+    let disk = &*env.disk;
+    for (header, at) in &segments.damaged_headers {
         let file = open(disk, &header.path())?;
-        file.write_at(&header.encode(), *at).and_then(|()| file.sync()).map_err(io_error("mend a header"))?;
-        (place.report)(Event::HeaderMended { file: header.path() });
+        file.write_at(&header.encode(), *at)
+            .and_then(|()| file.sync())
+            .map_err(io_error("repair a header"))?;
+        (env.report)(EngineEvent::HeaderRepaired { file: header.path() });
     }
     let newest = open(disk, &end.header.path())?;
     if let Some(torn) = end.torn {
-        set_aside(place, &*newest, end, torn)?;
+        save_torn_write(env, &*newest, end, torn)?;
     }
     if !is_clean || state.ordinal != end.header.ordinal {
-        make_durable(place, &*newest, end)?;
+        make_durable(env, &*newest, end)?;
     }
     if state.ordinal != end.header.ordinal {
         state.ordinal = end.header.ordinal;
         state.write(disk).map_err(io_error("write `state`"))?;
     }
-    let disk = Arc::clone(&place.disk);
-    let mut journal = Journal::resume(disk, place.sizes(), end.header, newest, end.at, end.last);
+    let disk = Arc::clone(&env.disk);
+    let mut journal = Journal::resume(disk, env.sizes(), end.header, newest, end.at, end.last);
     if end.last.position.sequence > 0 && !end.last.is_seal {
-        journal.seal(state, end.last.totals)?;
+        journal.seal(state, end.last.digest)?;
     }
     Ok(journal)
 }
 
 /// Keeps a copy of what is left of an unfinished write, and puts zeros in its place.
-fn set_aside(place: &Place, newest: &dyn DiskFile, end: &End, torn: u64) -> Result<(), OpenError> {
+fn save_torn_write(env: &Env, newest: &dyn DiskFile, end: &JournalEnd, torn: u64) -> Result<(), OpenError> {
     let mut bytes = vec![0; usize::try_from(torn - end.at).unwrap_or(0)];
     newest.read_at(&mut bytes, end.at).map_err(io_error("read the journal"))?;
     let file = format!("{JOURNAL}/aside-{}", end.last.position.sequence + 1);
-    replace(&*place.disk, &file, &bytes)
-        .and_then(|()| place.disk.sync_folder(JOURNAL))
+    replace(&*env.disk, &file, &bytes)
+        .and_then(|()| env.disk.sync_folder(JOURNAL))
         .map_err(io_error("set an unfinished write aside"))?;
-    (place.report)(Event::TailSetAside { file, bytes: bytes.len() as u64 });
+    (env.report)(EngineEvent::TornWriteSaved { file, bytes: bytes.len() as u64 });
     bytes.fill(0);
     newest.write_at(&bytes, end.at).map_err(io_error("write to the journal"))
 }
 
-fn make_durable(place: &Place, newest: &dyn DiskFile, end: &End) -> Result<(), OpenError> {
-    write_again(place, newest, end)?;
+fn make_durable(env: &Env, newest: &dyn DiskFile, end: &JournalEnd) -> Result<(), OpenError> {
+    rewrite_last_frame(env, newest, end)?;
     newest.sync().map_err(io_error("sync the journal"))?;
     for folder in [JOURNAL, ""] {
-        place.disk.sync_folder(folder).map_err(io_error("sync the folder of the journal"))?;
+        env.disk.sync_folder(folder).map_err(io_error("sync the folder of the journal"))?;
     }
     Ok(())
 }
 
 /// Writes the last valid frame again where it stands.
-fn write_again(place: &Place, newest: &dyn DiskFile, end: &End) -> Result<(), OpenError> {
+fn rewrite_last_frame(env: &Env, newest: &dyn DiskFile, end: &JournalEnd) -> Result<(), OpenError> {
     if end.last.position.sequence == 0 {
         return Ok(());
     }
@@ -83,6 +85,6 @@ fn write_again(place: &Place, newest: &dyn DiskFile, end: &End) -> Result<(), Op
     if last.position.ordinal == end.header.ordinal {
         return again(newest).map_err(failed);
     }
-    let earlier = open(&*place.disk, &path(last.position.ordinal))?;
+    let earlier = open(&*env.disk, &path(last.position.ordinal))?;
     again(&*earlier).and_then(|()| earlier.sync()).map_err(failed)
 }

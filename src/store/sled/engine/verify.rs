@@ -1,25 +1,29 @@
-//! Proving the index: it must hold exactly the rows whose totals the journal carries.
+//! Verifying the index: it must hold exactly the rows whose digest the journal carries.
 
 use std::ops::Bound;
 
 use super::applied;
 use super::cell;
+use super::digest::{IndexDigest, row_hash};
 use super::group::CellChange;
 use super::index::{Index, IndexError};
-use super::totals::{Totals, row_hash};
 use super::tx::Direction;
 
 /// A sum over the index, taken in slices while it changes.
 #[derive(Default)]
-pub(crate) struct Prover {
+pub(crate) struct IndexVerifier {
     /// Rows up to here are summed up.
     cursor: Option<Vec<u8>>,
-    totals: Totals,
+    digest: IndexDigest,
 }
 
-impl Prover {
-    /// Sums up the next rows. Returns the totals once there are no more.
-    pub(crate) fn slice(&mut self, index: &dyn Index, rows: usize) -> Result<Option<Totals>, IndexError> {
+impl IndexVerifier {
+    /// Sums up the next rows. Returns the digest once there are no more.
+    pub(crate) fn slice(
+        &mut self,
+        index: &dyn Index,
+        rows: usize,
+    ) -> Result<Option<IndexDigest>, IndexError> {
         let start = self.cursor.clone();
         let start = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (mut seen, mut damaged) = (0, false);
@@ -30,7 +34,7 @@ impl Prover {
         })?;
         match damaged {
             true => Err(IndexError::Failed("a row is damaged".to_owned())),
-            false => Ok((seen < rows).then_some(self.totals)),
+            false => Ok((seen < rows).then_some(self.digest)),
         }
     }
 
@@ -40,7 +44,7 @@ impl Prover {
         cursor.clear();
         cursor.extend_from_slice(key);
         if key != applied::KEY {
-            self.totals.add(row_hash(key, row));
+            self.digest.add(row_hash(key, row));
         }
         !cell::is_intact(key, row)
     }
@@ -48,13 +52,13 @@ impl Prover {
     /// Follows a change of the index.
     pub(crate) fn follow(&mut self, change: &CellChange) {
         if self.cursor.as_ref().is_some_and(|cursor| change.key <= *cursor) {
-            self.totals.replace(change.old, change.new);
+            self.digest.replace(change.old, change.new);
         }
     }
 }
 
 /// Sums up a whole index at once.
-pub(crate) fn sum(index: &dyn Index) -> Result<Totals, IndexError> {
-    let totals = Prover::default().slice(index, usize::MAX)?;
-    Ok(totals.expect("no index has so many rows"))
+pub(crate) fn sum(index: &dyn Index) -> Result<IndexDigest, IndexError> {
+    let digest = IndexVerifier::default().slice(index, usize::MAX)?;
+    Ok(digest.expect("no index has so many rows"))
 }

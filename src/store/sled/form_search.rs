@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::engine::tx::Direction;
-use super::search::Goal;
+use super::submission_search::SearchGoal;
 use super::{SHORT_SCAN, SledStore, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -15,15 +15,15 @@ use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormRows, StoreError};
 
 /// Entries that are read at once; a default page needs no more.
-const ENTRIES: usize = 128;
+const BATCH: usize = 128;
 
 /// A search through a list of forms, newest first, and how far it has come.
 pub(super) struct FormSearch {
     workspace: WorkspaceId,
     filter: FormFilter,
-    goal: Goal,
+    goal: SearchGoal,
     /// The entries that were not looked at.
-    left: layout::Range,
+    remaining: layout::Range,
     is_done: bool,
     rows: Vec<(Arc<Form>, u64)>,
     /// How many were taken.
@@ -33,7 +33,9 @@ pub(super) struct FormSearch {
 impl SledStore {
     /// Searches to the end, or until the search has used up its time.
     pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch, StoreError> {
-        if search.filter.matches_all() && matches!(search.goal, Goal::Page(limit) if limit <= SHORT_SCAN) {
+        if search.filter.matches_all()
+            && matches!(search.goal, SearchGoal::Page(limit) if limit <= SHORT_SCAN)
+        {
             search.run(self, None)?;
             return Ok(search);
         }
@@ -57,7 +59,7 @@ impl SledStore {
         entry: &[u8],
     ) -> Result<Option<Arc<Form>>, StoreError> {
         let form = self.form(workspace, layout::listed_form(entry)?)?;
-        Ok(form.filter(|form| filter.matches(form) && place(filter, form) == entry))
+        Ok(form.filter(|form| filter.matches(form) && list_key(filter, form) == entry))
     }
 }
 
@@ -67,15 +69,15 @@ impl FormSearch {
         workspace: WorkspaceId,
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
-        goal: Goal,
+        goal: SearchGoal,
     ) -> Self {
-        let (filter, left) = (filter.clone(), listed(workspace, filter, after));
-        Self { workspace, filter, goal, left, is_done: false, rows: Vec::new(), count: 0 }
+        let (filter, remaining) = (filter.clone(), list_range(workspace, filter, after));
+        Self { workspace, filter, goal, remaining, is_done: false, rows: Vec::new(), count: 0 }
     }
 
     /// The page that was looked for.
     pub(super) fn into_page(self) -> Result<FormRows, StoreError> {
-        let stopped_at = match self.left.1 {
+        let stopped_at = match self.remaining.1 {
             Bound::Excluded(last) if !self.is_done => Some(layout::list_position(&last)?),
             _ => None,
         };
@@ -90,12 +92,12 @@ impl FormSearch {
     /// Goes on until there is no more to look at, a page is full, or `until` has come; by one entry at least.
     fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<(), StoreError> {
         while !self.is_done {
-            let entries = store.engine.scan(self.left.clone(), Direction::Descending, ENTRIES)?;
-            let are_last = entries.len() < ENTRIES;
+            let entries = store.engine.scan(self.remaining.clone(), Direction::Descending, BATCH)?;
+            let are_last = entries.len() < BATCH;
             for (entry, _) in entries {
                 self.take(store, &entry)?;
-                self.left.1 = Bound::Excluded(entry);
-                if matches!(self.goal, Goal::Page(limit) if self.rows.len() == limit) {
+                self.remaining.1 = Bound::Excluded(entry);
+                if matches!(self.goal, SearchGoal::Page(limit) if self.rows.len() == limit) {
                     self.is_done = true;
                     return Ok(());
                 }
@@ -110,19 +112,19 @@ impl FormSearch {
 
     /// Takes the form of an entry if the filter does.
     fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<(), StoreError> {
-        let is_counted_unseen = self.goal == Goal::Count && self.filter.matches_all();
+        let is_counted_unseen = self.goal == SearchGoal::Count && self.filter.matches_all();
         if is_counted_unseen {
             self.count += 1;
         } else if let Some(form) = store.listed_form(self.workspace, &self.filter, entry)? {
-            if self.goal == Goal::Count && self.filter.accepting_reason.is_none() {
+            if self.goal == SearchGoal::Count && self.filter.accepting_reason.is_none() {
                 self.count += 1;
                 return Ok(());
             }
             let responses = store.counters(form.id)?.responses;
             if self.filter.matches_reason(&form, responses) {
                 match self.goal {
-                    Goal::Count => self.count += 1,
-                    Goal::Page(_) => self.rows.push((form, responses)),
+                    SearchGoal::Count => self.count += 1,
+                    SearchGoal::Page(_) => self.rows.push((form, responses)),
                 }
             }
         }
@@ -131,7 +133,11 @@ impl FormSearch {
 }
 
 /// The list of which `filter` takes some.
-fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp, FormId)>) -> layout::Range {
+fn list_range(
+    workspace: WorkspaceId,
+    filter: &FormFilter,
+    after: Option<(Timestamp, FormId)>,
+) -> layout::Range {
     match filter.trashed {
         true => layout::trashed_forms(workspace, after),
         false => layout::live_forms(workspace, after),
@@ -139,7 +145,7 @@ fn listed(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp,
 }
 
 /// Where `form` stands in the list of which `filter` takes some.
-fn place(filter: &FormFilter, form: &Form) -> Vec<u8> {
+fn list_key(filter: &FormFilter, form: &Form) -> Vec<u8> {
     let list = if filter.trashed { layout::trashed_form } else { layout::live };
     list(form.workspace, filter.sort_key(form), form.id)
 }
@@ -156,19 +162,22 @@ mod tests {
     use crate::domain::revision::ExpectedRevision;
     use crate::domain::validation::limits::Limits;
     use crate::secret::SystemRandomness;
-    use crate::store::sled::engine::options::Options;
+    use crate::store::sled::engine::options::EngineOptions;
     use crate::store::{Forms, NewForm};
 
     fn open(folder: &Path, limits: PoolLimits) -> SledStore {
         let (pool, random) = (CpuPool::new(limits), Arc::new(SystemRandomness::new()));
-        SledStore::open(folder, Options::default(), pool, random, Arc::new(|_| ())).unwrap()
+        SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
     }
 
     async fn insert(store: &SledStore, ws: WorkspaceId, id: FormId, now: Timestamp) {
         let value = json::parse(r#"{"title":"Tea"}"#).unwrap();
         let definition = Definition::read(&value, &Limits::default()).unwrap();
         let (form, version) = Form::create(id, ws, definition, now);
-        store.insert_form(NewForm { form, version: version.to_stored(), retry: None }).await.unwrap();
+        store
+            .insert_form(NewForm { form, version: version.to_stored(), idempotency_key: None })
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -207,8 +216,7 @@ mod tests {
         store.trash_form(ws, id, ExpectedRevision::Any, at(4)).await.unwrap();
         let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
         let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
-        assert!(shown(layout::trashed_form(ws, at(4), id)));
-        // A reader may have met it there before.
+        assert!(shown(layout::trashed_form(ws, at(4), id))); // A reader may have met it there before.
         assert!(
             !shown(layout::trashed_form(ws, at(2), id)),
             "it would be seen twice, and the cursor go back"

@@ -4,12 +4,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 /// Number and wrapping sum of the hashes of all live rows. Order does not matter, and what goes can be taken out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct IndexDigest {
     pub(crate) count: u64,
     pub(crate) sum: u128,
 }
 
-impl Totals {
+impl IndexDigest {
     pub(crate) fn add(&mut self, hash: u128) {
         self.count = self.count.wrapping_add(1);
         self.sum = self.sum.wrapping_add(hash);

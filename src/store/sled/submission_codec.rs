@@ -1,4 +1,4 @@
-//! What a submission holds, as bytes: in its run, or in a row of its own.
+//! What a submission holds, as bytes: in its block, or in a row of its own.
 //!
 //! ```text
 //! form version(4) flags(1) length(4), the answers' text
@@ -15,12 +15,12 @@ use crate::store::StoreError;
 
 const METADATA: u8 = 1;
 const EDITED: u8 = 2;
-const APART: u8 = 4;
+const OVERFLOW: u8 = 4;
 
 /// What a submission holds, ready to be written before it has its id.
-pub(super) struct Entry(Vec<u8>);
+pub(super) struct EncodedSubmission(Vec<u8>);
 
-impl Entry {
+impl EncodedSubmission {
     /// Of a submission that was just sent.
     pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self, StoreError> {
         Self::write(form_version, answers, metadata, None)
@@ -33,11 +33,11 @@ impl Entry {
     }
 
     /// Of a submission that stands apart.
-    pub(super) fn apart(form_version: u32) -> Self {
-        let mut entry = form_version.to_be_bytes().to_vec();
-        entry.push(APART);
-        entry.extend_from_slice(&[0; 4]);
-        Self(entry)
+    pub(super) fn overflow(form_version: u32) -> Self {
+        let mut encoded = form_version.to_be_bytes().to_vec();
+        encoded.push(OVERFLOW);
+        encoded.extend_from_slice(&[0; 4]);
+        Self(encoded)
     }
 
     fn write(
@@ -47,19 +47,19 @@ impl Entry {
         edited: Option<EditInfo>,
     ) -> Result<Self, StoreError> {
         let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
-        let mut entry = Vec::with_capacity(4 + 1 + 4 + answers.len());
-        entry.extend_from_slice(&form_version.to_be_bytes());
-        entry.push(flags);
+        let mut encoded = Vec::with_capacity(4 + 1 + 4 + answers.len());
+        encoded.extend_from_slice(&form_version.to_be_bytes());
+        encoded.push(flags);
         for text in [Some(answers), metadata].into_iter().flatten() {
             let too_long = |_| StoreError::Io(std::io::ErrorKind::FileTooLarge.into());
-            entry.extend_from_slice(&u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
-            entry.extend_from_slice(text.as_bytes());
+            encoded.extend_from_slice(&u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
+            encoded.extend_from_slice(text.as_bytes());
         }
         if let Some(edited) = edited {
-            entry.extend_from_slice(&edited.at.millis().to_be_bytes());
-            entry.extend_from_slice(&edited.count.to_be_bytes());
+            encoded.extend_from_slice(&edited.at.millis().to_be_bytes());
+            encoded.extend_from_slice(&edited.count.to_be_bytes());
         }
-        Ok(Self(entry))
+        Ok(Self(encoded))
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -67,13 +67,13 @@ impl Entry {
     }
 
     /// It behind the moment it came where it is.
-    pub(super) fn since(&self, moment: Timestamp) -> Vec<u8> {
+    pub(super) fn with_timestamp(&self, moment: Timestamp) -> Vec<u8> {
         [&moment.millis().to_be_bytes()[..], &self.0].concat()
     }
 }
 
 /// What a submission holds, its texts still where they stand.
-pub(super) struct State<'a> {
+pub(super) struct SubmissionView<'a> {
     form_version: u32,
     flags: u8,
     answers: &'a [u8],
@@ -81,10 +81,10 @@ pub(super) struct State<'a> {
     edited: Option<EditInfo>,
 }
 
-impl State<'_> {
+impl SubmissionView<'_> {
     /// Whether the row `E` has what this lacks.
-    pub(super) fn is_apart(&self) -> bool {
-        self.flags & APART != 0
+    pub(super) fn is_overflow(&self) -> bool {
+        self.flags & OVERFLOW != 0
     }
 
     /// The answers' text, if it is not apart.
@@ -93,7 +93,7 @@ impl State<'_> {
     }
 
     /// The submission `id` of `form`, outside the trash.
-    pub(super) fn of(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
+    pub(super) fn to_submission(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
         Ok(Submission {
             id,
             form,
@@ -107,25 +107,25 @@ impl State<'_> {
     }
 }
 
-/// Reads what is nothing but one state.
-pub(super) fn read(bytes: &[u8]) -> Result<State<'_>, StoreError> {
+/// Reads what is nothing but one view.
+pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>, StoreError> {
     match split(bytes) {
-        Some((state, [])) => Ok(state),
+        Some((view, [])) => Ok(view),
         Some(_) | None => Err(undecodable("a submission")),
     }
 }
 
-/// Reads a state behind the moment it came where it is.
-pub(super) fn read_since(bytes: &[u8]) -> Result<(Timestamp, State<'_>), StoreError> {
-    let (moment, state) = bytes.split_first_chunk().ok_or_else(|| undecodable("a submission"))?;
-    Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(state)?))
+/// Reads a view behind the moment it came where it is.
+pub(super) fn read_with_timestamp(bytes: &[u8]) -> Result<(Timestamp, SubmissionView<'_>), StoreError> {
+    let (moment, view) = bytes.split_first_chunk().ok_or_else(|| undecodable("a submission"))?;
+    Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(view)?))
 }
 
-/// Reads the state at the start of `bytes`, and gives what follows it.
-pub(super) fn split(bytes: &[u8]) -> Option<(State<'_>, &[u8])> {
+/// Reads the view at the start of `bytes`, and gives what follows it.
+pub(super) fn split(bytes: &[u8]) -> Option<(SubmissionView<'_>, &[u8])> {
     let (form_version, rest) = bytes.split_first_chunk()?;
     let (&[flags], rest) = rest.split_first_chunk()?;
-    if flags & !(METADATA | EDITED | APART) != 0 {
+    if flags & !(METADATA | EDITED | OVERFLOW) != 0 {
         return None;
     }
     let (answers, mut rest) = split_text(rest)?;
@@ -141,7 +141,7 @@ pub(super) fn split(bytes: &[u8]) -> Option<(State<'_>, &[u8])> {
         (edited, rest) = (Some(EditInfo { at, count: u32::from_be_bytes(*count) }), after);
     }
     let form_version = u32::from_be_bytes(*form_version);
-    Some((State { form_version, flags, answers, metadata, edited }, rest))
+    Some((SubmissionView { form_version, flags, answers, metadata, edited }, rest))
 }
 
 fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -177,14 +177,17 @@ mod tests {
                 edited,
                 deleted_at: None,
             };
-            let bytes = Entry::of(&submission).unwrap().0;
-            assert_eq!(read(&bytes).unwrap().of(submission.form, submission.id).unwrap(), submission);
+            let bytes = EncodedSubmission::of(&submission).unwrap().0;
+            assert_eq!(
+                read(&bytes).unwrap().to_submission(submission.form, submission.id).unwrap(),
+                submission
+            );
             for length in 0..bytes.len() {
                 assert!(read(&bytes[..length]).is_err(), "{length}");
             }
             assert!(read(&[&bytes[..], &[0]].concat()).is_err());
         }
-        assert!(read(Entry::apart(1).bytes()).unwrap().is_apart());
+        assert!(read(EncodedSubmission::overflow(1).bytes()).unwrap().is_overflow());
         let unknown = [0, 0, 0, 1, 8, 0, 0, 0, 0];
         assert!(read(&unknown).is_err(), "a flag of a later version");
     }

@@ -16,9 +16,9 @@ const EXPECTED: usize = 1_000;
 
 /// Counts the changes of decoded kinds of rows: what was read before one may be out of date.
 #[derive(Clone, Default)]
-pub(super) struct Changes(Arc<AtomicU64>);
+pub(super) struct ChangeCounter(Arc<AtomicU64>);
 
-impl Changes {
+impl ChangeCounter {
     /// Notes a change that readers of the index can see from now on.
     pub(super) fn count(&self) {
         self.0.fetch_add(1, Ordering::Release);
@@ -26,8 +26,8 @@ impl Changes {
 }
 
 /// Decoded rows by their keys.
-pub(super) struct DecodedRows<T> {
-    changes: Changes,
+pub(super) struct DecodedCache<T> {
+    changes: ChangeCounter,
     rows: Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>,
 }
 
@@ -47,8 +47,8 @@ impl<T> Weighter<Vec<u8>, Arc<Decoded<T>>> for BodySize {
     }
 }
 
-impl<T> DecodedRows<T> {
-    pub(super) fn new(changes: &Changes) -> Self {
+impl<T> DecodedCache<T> {
+    pub(super) fn new(changes: &ChangeCounter) -> Self {
         Self { changes: changes.clone(), rows: Cache::with_weighter(EXPECTED, CAPACITY, BodySize) }
     }
 
@@ -77,22 +77,22 @@ impl<T> DecodedRows<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CAPACITY, Changes, DecodedRows, StoreError};
+    use super::{CAPACITY, ChangeCounter, DecodedCache, StoreError};
 
     fn length(body: &[u8]) -> Result<usize, StoreError> {
         Ok(body.len())
     }
 
     /// The row under `key`, if it is kept or there is a body of so many bytes.
-    fn get(rows: &DecodedRows<usize>, key: &[u8], body_bytes: Option<usize>) -> Option<usize> {
+    fn get(rows: &DecodedCache<usize>, key: &[u8], body_bytes: Option<usize>) -> Option<usize> {
         let row = rows.get(key, || Ok(body_bytes.map(|bytes| vec![1; bytes])), length).unwrap();
         row.as_deref().copied()
     }
 
     #[test]
     fn a_row_is_read_once_until_something_changes() {
-        let changes = Changes::default();
-        let rows = DecodedRows::new(&changes);
+        let changes = ChangeCounter::default();
+        let rows = DecodedCache::new(&changes);
         assert_eq!(get(&rows, b"a", None), None, "absence is not kept");
         assert_eq!(get(&rows, b"a", Some(3)), Some(3));
         assert_eq!(get(&rows, b"a", Some(4)), Some(3));
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_change_during_the_read_is_seen_by_the_next() {
-        let changes = Changes::default();
-        let rows = DecodedRows::new(&changes);
+        let changes = ChangeCounter::default();
+        let rows = DecodedCache::new(&changes);
         let outrun = || {
             changes.count();
             Ok(Some(vec![1; 3]))
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn bodies_larger_than_the_capacity_are_not_kept() {
-        let rows = DecodedRows::new(&Changes::default());
+        let rows = DecodedCache::new(&ChangeCounter::default());
         let large = CAPACITY as usize + 1;
         assert_eq!(get(&rows, b"a", Some(large)), Some(large));
         assert_eq!(get(&rows, b"a", None), None);

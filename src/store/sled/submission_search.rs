@@ -4,11 +4,11 @@ use std::ops::{Bound, RangeBounds};
 
 use tokio::time::Instant;
 
+use super::block::{self, BlockItem};
 use super::engine::Engine;
 use super::engine::tx::Direction;
 use super::layout::{self, Range};
-use super::run::{self, Kept};
-use super::{SHORT_SCAN, SledStore, held};
+use super::{SHORT_SCAN, SledStore, locate};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -17,12 +17,12 @@ use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, StoreError, SubmissionRows};
 /// Bytes that are read at once, at most.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// Runs that are read at once, at least, where it is not known how many must be looked at.
-const SEARCHED_RUNS: usize = 64;
+/// Blocks that are read at once, at least, where it is not known how many must be looked at.
+const MIN_BLOCKS: usize = 64;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum SearchGoal {
     /// So many submissions, and whether there are more.
     Page(usize),
     /// How many there are.
@@ -30,18 +30,18 @@ pub(super) enum Goal {
 }
 
 /// A search, and how far it has come.
-pub(super) struct Search {
+pub(super) struct SubmissionSearch {
     form: FormId,
     filter: SubmissionFilter,
     direction: Direction,
-    goal: Goal,
+    goal: SearchGoal,
     /// Between which ids.
     ids: (Bound<SubmissionId>, Bound<SubmissionId>),
-    /// The runs that were not looked at; `None` if none was.
-    left: Option<Range>,
+    /// The blocks that were not looked at; `None` if none was.
+    remaining: Option<Range>,
     at_end: bool,
     /// The last submission that was looked at.
-    passed: Option<SubmissionId>,
+    last_seen: Option<SubmissionId>,
     rows: Vec<Submission>,
     /// Bytes of `rows`.
     bytes: usize,
@@ -55,13 +55,13 @@ impl SledStore {
     pub(super) async fn search(
         &self,
         workspace: WorkspaceId,
-        mut search: Search,
-    ) -> Result<Option<Search>, StoreError> {
+        mut search: SubmissionSearch,
+    ) -> Result<Option<SubmissionSearch>, StoreError> {
         let form = search.form;
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        if search.rows_at_most().is_some_and(|rows| rows <= SHORT_SCAN) {
+        if search.max_rows().is_some_and(|rows| rows <= SHORT_SCAN) {
             search.run(&self.engine, None)?;
             return Ok(Some(search));
         }
@@ -72,9 +72,8 @@ impl SledStore {
             search = job.run(step).await??;
             if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
-            }
-            // A position to go on from is owed even to a search that is late.
-            if job.is_overdue() && search.passed.is_some() {
+            } // A position to go on from is owed even to a search that is late.
+            if job.is_overdue() && search.last_seen.is_some() {
                 break;
             }
         }
@@ -82,14 +81,14 @@ impl SledStore {
     }
 }
 
-impl Search {
+impl SubmissionSearch {
     /// A search in `form` for what `filter` takes, behind `after`, which is one of those.
     pub(super) fn new(
         form: FormId,
         filter: &SubmissionFilter,
         order: Order,
         after: Option<SubmissionId>,
-        goal: Goal,
+        goal: SearchGoal,
     ) -> Self {
         let mut ids = filter.id_range();
         let (direction, start) = match order {
@@ -100,14 +99,14 @@ impl Search {
             *start = Bound::Excluded(after);
         }
         let filter = filter.clone();
-        let (left, at_end, passed, rows, bytes, is_full, count) =
+        let (remaining, at_end, last_seen, rows, bytes, is_full, count) =
             (None, false, None, Vec::new(), 0, false, 0);
-        Self { form, filter, direction, goal, ids, left, at_end, passed, rows, bytes, is_full, count }
+        Self { form, filter, direction, goal, ids, remaining, at_end, last_seen, rows, bytes, is_full, count }
     }
 
     /// The page that was looked for.
     pub(super) fn into_page(self) -> SubmissionRows {
-        SubmissionRows { next: self.passed.filter(|_| !self.at_end), rows: self.rows }
+        SubmissionRows { next: self.last_seen.filter(|_| !self.at_end), rows: self.rows }
     }
 
     /// How many were taken, if the search came to its end.
@@ -116,19 +115,19 @@ impl Search {
     }
 
     /// How many submissions will be looked at, if that is known.
-    fn rows_at_most(&self) -> Option<usize> {
+    fn max_rows(&self) -> Option<usize> {
         match self.goal {
-            Goal::Page(limit) if !self.filter.reads_answers() => Some(limit),
-            Goal::Page(_) | Goal::Count => None,
+            SearchGoal::Page(limit) if !self.filter.reads_answers() => Some(limit),
+            SearchGoal::Page(_) | SearchGoal::Count => None,
         }
     }
 
-    /// How many runs to read next. How many submissions are in one is not known: one, or eight and more.
-    fn runs_at_once(&self) -> usize {
-        let least = if self.rows_at_most().is_some() { 1 } else { SEARCHED_RUNS };
+    /// How many blocks to read next. How many submissions are in one is not known: one, or eight and more.
+    fn blocks_per_read(&self) -> usize {
+        let least = if self.max_rows().is_some() { 1 } else { MIN_BLOCKS };
         match self.goal {
-            Goal::Page(limit) => (1 + (limit - self.rows.len()) / 8).max(least),
-            Goal::Count => least,
+            SearchGoal::Page(limit) => (1 + (limit - self.rows.len()) / 8).max(least),
+            SearchGoal::Count => least,
         }
     }
 
@@ -136,58 +135,58 @@ impl Search {
         self.at_end || self.is_full
     }
 
-    /// Looks at what is left, up to the end or `until`.
+    /// Looks at what is remaining, up to the end or `until`.
     fn run(&mut self, engine: &Engine, until: Option<Instant>) -> Result<(), StoreError> {
-        let mut range = match self.left.take() {
-            Some(left) => left,
-            None => self.runs(engine)?,
+        let mut range = match self.remaining.take() {
+            Some(remaining) => remaining,
+            None => self.blocks(engine)?,
         };
         while !self.is_done() {
-            let runs = self.runs_at_once();
-            let (found, cut) = engine.scan_within(range.clone(), self.direction, runs, SLICE_BYTES)?;
+            let blocks = self.blocks_per_read();
+            let (found, cut) = engine.scan_page(range.clone(), self.direction, blocks, SLICE_BYTES)?;
             let count = found.len();
-            for (key, run) in found {
-                self.take(&run, engine)?;
+            for (key, block) in found {
+                self.take(&block, engine)?;
                 match self.direction {
                     Direction::Ascending => range.0 = Bound::Excluded(key),
                     Direction::Descending => range.1 = Bound::Excluded(key),
                 }
                 if self.is_full || until.is_some_and(|until| Instant::now() >= until) {
-                    self.left = Some(range);
+                    self.remaining = Some(range);
                     return Ok(());
                 }
             }
-            self.at_end = count < runs && !cut;
+            self.at_end = count < blocks && !cut;
         }
-        self.left = Some(range);
+        self.remaining = Some(range);
         Ok(())
     }
 
-    /// The runs that may hold what is looked for. The least of the ids may lie within one.
-    fn runs(&self, engine: &Engine) -> Result<Range, StoreError> {
-        let mut range = layout::submissions_within(self.form, self.ids);
+    /// The blocks that may hold what is looked for. The least of the ids may lie within one.
+    fn blocks(&self, engine: &Engine) -> Result<Range, StoreError> {
+        let mut range = layout::blocks_within(self.form, self.ids);
         if let Bound::Included(id) | Bound::Excluded(id) = self.ids.0 {
-            let before = layout::submissions_up_to(self.form, id);
-            let run = engine.scan(before, Direction::Descending, 1)?.pop();
-            range.0 = run.map_or(range.0, |(key, _)| Bound::Included(key));
+            let before = layout::blocks_up_to(self.form, id);
+            let block = engine.scan(before, Direction::Descending, 1)?.pop();
+            range.0 = block.map_or(range.0, |(key, _)| Bound::Included(key));
         }
         Ok(range)
     }
 
-    /// Takes what is looked for out of a run, and stops where a page is full.
-    fn take(&mut self, run: &[u8], engine: &Engine) -> Result<(), StoreError> {
-        let mut all = run::read(run)?;
+    /// Takes what is looked for out of a block, and stops where a page is full.
+    fn take(&mut self, block: &[u8], engine: &Engine) -> Result<(), StoreError> {
+        let mut all = block::read(block)?;
         if self.direction == Direction::Descending {
             all.reverse();
         }
-        for kept in all.iter().filter(|kept| self.ids.contains(&kept.id)) {
-            if let Some(found) = self.wanted(kept, engine)? {
+        for item in all.iter().filter(|item| self.ids.contains(&item.id)) {
+            if let Some(found) = self.match_item(item, engine)? {
                 match self.goal {
-                    Goal::Count => self.count += 1,
-                    Goal::Page(limit) => {
+                    SearchGoal::Count => self.count += 1,
+                    SearchGoal::Page(limit) => {
                         self.bytes += found.size() + ITEM_OVERHEAD;
-                        let is_too_large = self.bytes > PAGE_BYTES && !self.rows.is_empty();
-                        if is_too_large || self.rows.len() == limit {
+                        let exceeds_page = self.bytes > PAGE_BYTES && !self.rows.is_empty();
+                        if exceeds_page || self.rows.len() == limit {
                             self.is_full = true;
                             return Ok(());
                         }
@@ -195,18 +194,18 @@ impl Search {
                     }
                 }
             }
-            self.passed = Some(kept.id);
+            self.last_seen = Some(item.id);
         }
         Ok(())
     }
 
-    /// The submission that stands in a run as `kept`, if the filter takes it.
-    fn wanted(&self, kept: &Kept<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
-        let is_apart = kept.state.is_apart();
-        if !is_apart && !self.filter.matches(kept.state.answers()?) {
+    /// The submission that stands in a block as `item`, if the filter takes it.
+    fn match_item(&self, item: &BlockItem<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
+        let is_overflow = item.view.is_overflow();
+        if !is_overflow && !self.filter.matches(item.view.answers()?) {
             return Ok(None);
         }
-        let found = held::read(self.form, kept, |key| engine.get(key))?;
-        Ok(found.filter(|found| !is_apart || self.filter.matches(&found.answers)))
+        let found = locate::read(self.form, item, |key| engine.get(key))?;
+        Ok(found.filter(|found| !is_overflow || self.filter.matches(&found.answers)))
     }
 }

@@ -1,0 +1,122 @@
+//! Blocks: submissions of one form that became durable together share a row. A row of its own for each would cost the
+//! index more than all the rest of storing it.
+//!
+//! ```text
+//! S form(8) submission(16)    1, and for each: submission(16), then as `encoded` says
+//! ```
+//! Those within follow in rising order, none is below the id in the key, which was the first one's, and no block begins
+//! within another. A submission never moves from one block to another: whoever reads a page while others write must meet
+//! it once. So one that is edited or restored, and may not fit any more, keeps only its place here.
+
+use super::layout::undecodable;
+use super::submission_codec::{self, EncodedSubmission, SubmissionView};
+use crate::id::SubmissionId;
+use crate::store::StoreError;
+
+/// Bytes up to which a block takes more in, so that it stays one cell of the index.
+const MAX_BYTES: usize = 4_000;
+
+/// The first byte: the format.
+const FORMAT: u8 = 1;
+
+/// Whether there is room for `encoded` behind `block`.
+pub(super) fn has_space(block: &[u8], encoded: &EncodedSubmission) -> bool {
+    block.len() + 16 + encoded.bytes().len() <= MAX_BYTES
+}
+
+/// A block of `encoded` alone, as `id`.
+pub(super) fn single(id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
+    append(&[FORMAT], id, encoded)
+}
+
+/// `block` with `encoded` at the end, as `id`.
+pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
+    // With room for what the engine puts behind it, or it would be copied for that.
+    let mut longer = Vec::with_capacity(block.len() + 16 + encoded.bytes().len() + 8);
+    longer.extend_from_slice(block);
+    longer.extend_from_slice(&id.to_bytes());
+    longer.extend_from_slice(encoded.bytes());
+    longer
+}
+
+/// `block` with `encoded` as `id`, in place of what it had there, if anything; without that, if there is none. `None` if
+/// nothing is left of it.
+pub(super) fn set(
+    block: &[u8],
+    id: SubmissionId,
+    encoded: Option<&EncodedSubmission>,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let (mut new, mut encoded) = (vec![FORMAT], encoded);
+    for item in read(block)? {
+        if let Some(encoded) = encoded.take_if(|_| item.id >= id) {
+            new = append(&new, id, encoded);
+        }
+        if item.id != id {
+            new.extend_from_slice(item.bytes);
+        }
+    }
+    if let Some(encoded) = encoded {
+        new = append(&new, id, encoded);
+    }
+    Ok(Some(new).filter(|new| new.len() > 1))
+}
+
+/// One submission of a block, its texts still where they stand.
+pub(super) struct BlockItem<'a> {
+    pub(super) id: SubmissionId,
+    pub(super) view: SubmissionView<'a>,
+    /// All of it.
+    bytes: &'a [u8],
+}
+
+/// The submissions of a block, oldest first.
+pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
+    let mut rest = block.strip_prefix(&[FORMAT]).ok_or_else(|| undecodable("a submission"))?;
+    let mut submissions = Vec::new();
+    while !rest.is_empty() {
+        let (item, after) = split(rest).ok_or_else(|| undecodable("a submission"))?;
+        submissions.push(item);
+        rest = after;
+    }
+    Ok(submissions)
+}
+
+/// The last submission of a block.
+pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId, StoreError> {
+    read(block)?.last().map(|item| item.id).ok_or_else(|| undecodable("a submission"))
+}
+
+fn split(block: &[u8]) -> Option<(BlockItem<'_>, &[u8])> {
+    let (id, rest) = block.split_first_chunk()?;
+    let (view, after) = submission_codec::split(rest)?;
+    let bytes = &block[..block.len() - after.len()];
+    Some((BlockItem { id: SubmissionId::from_bytes(*id), view, bytes }, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_changes_in_one_place_only() {
+        let id = |number: u8| SubmissionId::from_bytes([number; 16]);
+        let encoded = |text: &str| EncodedSubmission::new(1, text, None).unwrap();
+        let ids = |block: &[u8]| read(block).unwrap().iter().map(|item| item.id).collect::<Vec<_>>();
+        let block = single(id(2), &encoded("{}"));
+        let block = append(&block, id(4), &encoded("{\"a\":1}"));
+        for (place, expected) in [(1, [1, 2, 4]), (3, [2, 3, 4]), (5, [2, 4, 5])] {
+            let longer = set(&block, id(place), Some(&encoded("{\"b\":2}"))).unwrap().unwrap();
+            assert_eq!(ids(&longer), expected.map(id));
+            assert_eq!(set(&longer, id(place), None).unwrap(), Some(block.clone()), "and back");
+        }
+        let replaced = set(&block, id(2), Some(&EncodedSubmission::overflow(1))).unwrap().unwrap();
+        assert_eq!(ids(&replaced), [2, 4].map(id));
+        assert_eq!(
+            read(&replaced).unwrap().iter().map(|item| item.view.is_overflow()).collect::<Vec<_>>(),
+            [true, false]
+        );
+        assert_eq!(set(&block, id(9), None).unwrap(), Some(block.clone()));
+        let one = set(&block, id(4), None).unwrap().unwrap();
+        assert_eq!(set(&one, id(2), None).unwrap(), None);
+    }
+}

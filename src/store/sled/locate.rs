@@ -1,0 +1,99 @@
+//! A submission where it is locate: in its block, or apart from it. For readers, and for the writer, who moves it.
+
+use super::block::{self, BlockItem};
+use super::engine::tx::Tx;
+use super::layout;
+use super::submission_codec::{self, EncodedSubmission};
+use crate::domain::submission::Submission;
+use crate::id::{FormId, SubmissionId};
+use crate::store::StoreError;
+
+/// The submission that stands in a block of `form` as `item`; `get` reads other rows. `None` if it has gone since.
+pub(super) fn read(
+    form: FormId,
+    item: &BlockItem<'_>,
+    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, StoreError>,
+) -> Result<Option<Submission>, StoreError> {
+    if !item.view.is_overflow() {
+        return item.view.to_submission(form, item.id).map(Some);
+    }
+    let Some(body) = get(&layout::overflow(form, item.id))? else { return Ok(None) };
+    submission_codec::read(&body)?.to_submission(form, item.id).map(Some)
+}
+
+/// A live submission as the writer finds it.
+pub(super) struct LocatedSubmission {
+    pub(super) submission: Submission,
+    is_overflow: bool,
+    /// The row of its block.
+    key: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// The submission `id` of `form`, unless it is in the trash.
+pub(super) fn find(
+    tx: &Tx<'_>,
+    form: FormId,
+    id: SubmissionId,
+) -> Result<Option<LocatedSubmission>, StoreError> {
+    let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok(None) };
+    let Some(item) = block::read(&block)?.into_iter().find(|item| item.id == id) else { return Ok(None) };
+    let submission = read(form, &item, |key| tx.get(key))?;
+    let submission = submission.ok_or_else(|| StoreError::Missing(format!("what {id} holds")))?;
+    let is_overflow = item.view.is_overflow();
+    Ok(Some(LocatedSubmission { submission, is_overflow, key, block }))
+}
+
+impl LocatedSubmission {
+    /// Writes `edited` in its place.
+    pub(super) fn replace(self, tx: &mut Tx<'_>, edited: &Submission) -> Result<(), StoreError> {
+        if !self.is_overflow {
+            let block =
+                block::set(&self.block, edited.id, Some(&EncodedSubmission::overflow(edited.form_version)))?;
+            put_or_delete(tx, self.key, block);
+        }
+        put_overflow(tx, edited)
+    }
+
+    /// Takes it out of sight.
+    pub(super) fn remove(self, tx: &mut Tx<'_>) -> Result<Submission, StoreError> {
+        let Self { submission, is_overflow, key, block } = self;
+        if is_overflow {
+            tx.delete(layout::overflow(submission.form, submission.id));
+        }
+        put_or_delete(tx, key, block::set(&block, submission.id, None)?);
+        Ok(submission)
+    }
+}
+
+/// Puts `submission` back among the live ones: into the block within which its id lies, else into one of its own, whose
+/// beginning this returns.
+pub(super) fn insert_restored(
+    tx: &mut Tx<'_>,
+    submission: &Submission,
+) -> Result<Option<SubmissionId>, StoreError> {
+    put_overflow(tx, submission)?;
+    let (form, id) = (submission.form, submission.id);
+    let encoded = EncodedSubmission::overflow(submission.form_version);
+    if let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))?
+        && block::last_id(&block)? > id
+    {
+        put_or_delete(tx, key, block::set(&block, id, Some(&encoded))?);
+        return Ok(None);
+    }
+    tx.put(layout::block(form, id), block::single(id, &encoded));
+    Ok(Some(id))
+}
+
+fn put_overflow(tx: &mut Tx<'_>, submission: &Submission) -> Result<(), StoreError> {
+    let encoded = EncodedSubmission::of(submission)?;
+    tx.put(layout::overflow(submission.form, submission.id), encoded.bytes().to_vec());
+    Ok(())
+}
+
+fn put_or_delete(tx: &mut Tx<'_>, key: Vec<u8>, body: Option<Vec<u8>>) {
+    match body {
+        Some(body) => tx.put(key, body),
+        None => tx.delete(key),
+    }
+}
