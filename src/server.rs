@@ -21,7 +21,7 @@ use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
 use crate::http::server::accept_loop::serve;
-use crate::http::{Framed, router, starting};
+use crate::http::{HttpService, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
@@ -109,7 +109,7 @@ async fn keep_up(app: &App, trash_days: u32) {
 
 /// A data directory in this process: the same requests, without a network.
 pub struct Local {
-    pub api: Framed,
+    pub api: HttpService,
     /// The operator key, if it lies in the data directory.
     pub key: Option<KeyText>,
     app: Arc<App>,

@@ -1,10 +1,10 @@
-//! `/responses`, the other name of `/submissions`.
+//! `/responses`, the alias of `/submissions`.
 
 use serde_json::{Value, json};
 
 use crate::http::openapi::members;
 
-/// Lists the operations on submissions under their other name too.
+/// Adds the operations on submissions under their alias.
 pub(crate) fn add(paths: &mut Value) {
     let Value::Object(paths) = paths else { return };
     let aliases: Vec<_> = paths

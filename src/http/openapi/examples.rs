@@ -1,10 +1,10 @@
-//! Examples of bodies, by operation: a test sends those of requests and compares the responses with these.
+//! Example bodies by operation. A test sends the request examples and compares the responses with the response examples.
 
 use serde_json::{Map, Value};
 
 use crate::http::openapi::members;
 
-/// All examples: by operation id, those of the request and of the responses by status.
+/// Returns all examples by operation id, then by `request` or response status.
 pub(crate) fn read() -> Map<String, Value> {
     serde_json::from_str(include_str!("examples.json")).expect("examples.json is an object")
 }

@@ -1,8 +1,8 @@
-//! Which operations go on with what another has created.
+//! OpenAPI links from an operation that creates something to those that use it.
 
 use serde_json::{Map, Value, json};
 
-/// The operation that creates, where its response has the parameters of those that go on, and these.
+/// The creating operation, its response members by parameter name, and the operations that take those parameters.
 type Links = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
 const LINKS: [Links; 2] = [
@@ -26,7 +26,7 @@ const LINKS: [Links; 2] = [
     ),
 ];
 
-/// Adds the links of `operation` to its 201.
+/// Adds the links of `operation` to its response 201.
 pub(crate) fn add(operation: &mut Value) {
     for (id, parameters, next) in LINKS {
         if operation["operationId"] == id {

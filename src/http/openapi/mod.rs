@@ -1,4 +1,4 @@
-//! The OpenAPI document: made from the routes and their handlers, completed with what is the same for many of them.
+//! The OpenAPI document: generated from the handlers, completed with the parts that many operations share.
 
 mod alias;
 mod examples;
@@ -56,7 +56,7 @@ impl Modify for Bearer {
     }
 }
 
-/// The document's text, made when it is first asked for: most processes never serve it.
+/// The document's text, rendered on first use: most processes never serve it.
 pub(crate) struct DocumentText {
     document: Document,
     text: OnceLock<Bytes>,
@@ -95,12 +95,12 @@ fn render(document: &Document) -> String {
     format!("{document:#}")
 }
 
-/// The members of `value`; none if it is not an object.
+/// Returns the members of `value`; none if it is not an object.
 fn members(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
     value.as_object_mut().into_iter().flatten()
 }
 
-/// The members of `value`, which is left empty.
+/// Takes the members out of `value`, leaving null.
 fn take(value: &mut Value) -> Map<String, Value> {
     match value.take() {
         Value::Object(members) => members,
@@ -108,7 +108,7 @@ fn take(value: &mut Value) -> Map<String, Value> {
     }
 }
 
-/// A reference to the component `name`.
+/// Returns a reference to the component `name`.
 fn component(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }

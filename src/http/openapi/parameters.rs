@@ -1,4 +1,4 @@
-//! Parameters and headers, which mean the same in every operation: handlers name them, `parameters.json` describes them.
+//! Parameters and headers that several operations share: handlers name them, `parameters.json` describes them.
 
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,12 @@ impl Parameters {
         Self(serde_json::from_str(include_str!("parameters.json")).expect("parameters.json is JSON"))
     }
 
-    /// All headers, as components.
+    /// Returns all headers, as components.
     pub(crate) fn headers(&self) -> Value {
         self.0["headers"].clone()
     }
 
-    /// Completes the parameters and the body of `operation`, and the headers of its successes.
+    /// Completes the parameters, the body and the success headers of `operation`.
     pub(crate) fn complete(&self, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! How each operation can fail: the codes that are declared beside its handler, by status.
+//! Error responses of each operation: the codes declared beside its handler, by status.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::http::openapi::{component, members};
 
-/// Of every request.
+/// Codes of every request.
 pub(crate) const EVERY: &[Code] = &[
     Code::InvalidHeader,
     Code::NotAcceptable,
@@ -20,27 +20,27 @@ pub(crate) const EVERY: &[Code] = &[
     Code::Internal,
 ];
 
-/// Of an operation that takes a query, even if only an empty one.
+/// Codes of an operation that checks its query, even if only an empty one.
 pub(crate) const QUERY: &[Code] = &[Code::InvalidQuery];
 
-/// Of an operation that needs a key.
+/// Codes of an operation that needs a key.
 pub(crate) const KEYED: &[Code] =
     &[Code::Unauthorized, Code::RateLimited, Code::StoreUnavailable, Code::Overloaded];
 
-/// Of an operation that needs a scope.
+/// Codes of an operation that needs a scope.
 pub(crate) const SCOPED: &[Code] = &[Code::InsufficientScope];
 
-/// Of an operation that reads a body, even if only an empty one.
+/// Codes of an operation that reads a body, even if only an empty one.
 pub(crate) const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
-/// Of an operation that takes bodies of certain types only.
+/// Codes of an operation that checks the media type of its body.
 pub(crate) const TYPED: &[Code] = &[Code::UnsupportedMediaType];
 
-/// Of an operation that stores something.
+/// Codes of an operation that writes to the store.
 pub(crate) const WRITE: &[Code] = &[Code::StorageFull];
 
-/// Declares the type `$name`, for the `responses` of an operation: the codes with which it can fail.
+/// Declares the type `$name` with the error codes of an operation, for its `responses`.
 macro_rules! problems {
     ($name:ident: $($group:ident)* $(, $code:ident)* $(,)?) => {
         struct $name;
@@ -60,7 +60,7 @@ macro_rules! problems {
 }
 pub(crate) use problems;
 
-/// One response for each status of the codes in `groups`. Its description lists them, for [`complete`] to read.
+/// Returns one response for each status of the codes in `groups`. Its description lists the codes, for [`complete`] to parse.
 pub(crate) fn responses(groups: &[&[Code]]) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status = BTreeMap::<u16, Vec<&str>>::new();
     for code in groups.iter().copied().flatten() {
@@ -70,11 +70,11 @@ pub(crate) fn responses(groups: &[&[Code]]) -> BTreeMap<String, RefOr<Response>>
     by_status.into_iter().map(|(status, codes)| (status.to_string(), response(codes))).collect()
 }
 
-/// Responses with at most so many codes are shared between operations, under the names of the codes.
-const MOST_SHARED: usize = 3;
+/// Maximum number of codes of a response that operations share as a component; it is named after the codes.
+const MAX_SHARED_CODES: usize = 3;
 
-/// Completes the failures of `operation`; those that others may have too go to `shared`. One that declares its own content
-/// is left as it is.
+/// Completes the error responses of `operation`; those that operations share go to `shared`. A response that declares its
+/// own content is left unchanged.
 pub(crate) fn complete(operation: &mut Value, shared: &mut Map<String, Value>) {
     for (status, response) in members(&mut operation["responses"]) {
         if !status.starts_with(['4', '5']) || response.get("content").is_some() {
@@ -84,7 +84,7 @@ pub(crate) fn complete(operation: &mut Value, shared: &mut Map<String, Value>) {
         let codes = listed.split(' ').map(Code::parse).collect::<Option<Vec<_>>>();
         let codes = codes.expect("the description of a failure lists codes");
         let whole = failure(&codes);
-        *response = if codes.len() > MOST_SHARED {
+        *response = if codes.len() > MAX_SHARED_CODES {
             whole
         } else {
             let name = codes.iter().map(|code| format!("{code:?}")).collect::<Vec<_>>().join("Or");
@@ -108,7 +108,7 @@ fn failure(codes: &[Code]) -> Value {
     })
 }
 
-/// The headers of a failure besides those of every response.
+/// Returns the headers of an error response besides the common ones.
 fn headers(code: Code) -> &'static [&'static str] {
     match code {
         Code::Unauthorized => &["WWW-Authenticate"],

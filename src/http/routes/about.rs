@@ -1,4 +1,4 @@
-//! What the server tells about itself, its caller and its problems.
+//! Handlers about the server itself: caller, limits, API document, problem codes, health.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,11 +10,11 @@ use crate::config::HttpLimits;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::limits::Limits;
 use crate::http::openapi::problems;
-use crate::http::wire::authenticated::Signed;
-use crate::http::wire::extract::Segments;
+use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::extract::PathParams;
 use crate::http::wire::problem::Failure;
-use crate::http::wire::query::{Nothing, Parameters};
-use crate::http::wire::responses::{json, written};
+use crate::http::wire::query::{NoParams, QueryParams};
+use crate::http::wire::responses::{json, json_text};
 use crate::http::wire::state::Shared;
 use crate::store::Health;
 
@@ -22,7 +22,7 @@ problems!(WhoamiProblems: EVERY QUERY KEYED);
 
 /// Get the caller
 ///
-/// The workspace and the key that the request is made with.
+/// The workspace and the key of the request.
 #[utoipa::path(
     get, path = "/api/v1/whoami", tag = "server",
     responses(
@@ -32,8 +32,8 @@ problems!(WhoamiProblems: EVERY QUERY KEYED);
 )]
 pub(crate) async fn whoami(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<Response, Failure> {
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
@@ -56,8 +56,8 @@ problems!(GetLimitsProblems: EVERY QUERY KEYED);
 )]
 pub(crate) async fn get_limits(
     State(shared): State<Shared>,
-    Signed(_): Signed,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(_): Authenticated,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<Response, Failure> {
     json(&limits_view(&shared.limits, shared.app.limits()))
 }
@@ -90,7 +90,7 @@ problems!(GetOpenapiProblems: EVERY QUERY, Overloaded);
 
 /// Get this document
 ///
-/// Open without a key, so that generators of clients can take its address.
+/// Needs no key, so that client generators can use its URL.
 #[utoipa::path(
     get, path = "/api/v1/openapi.json", tag = "server", security(()),
     responses(
@@ -100,16 +100,16 @@ problems!(GetOpenapiProblems: EVERY QUERY, Overloaded);
 )]
 pub(crate) async fn get_openapi(
     State(shared): State<Shared>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Response {
-    written(shared.openapi.get())
+    json_text(shared.openapi.get())
 }
 
 problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
 
 /// Explain a problem
 ///
-/// What a code of a problem or a rule means and what to do, as text. Open without a key.
+/// The meaning of a problem code or a rule, and what to do, as text. Needs no key.
 #[utoipa::path(
     get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
     responses(
@@ -118,10 +118,11 @@ problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
     )
 )]
 pub(crate) async fn explain_problem(
-    Segments(name): Segments<String>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    PathParams(name): PathParams<String>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<String, Failure> {
-    let meaning = explain(&name).ok_or_else(|| Failure::because(Code::RouteNotFound, "no such code"))?;
+    let meaning =
+        explain(&name).ok_or_else(|| Failure::with_detail(Code::RouteNotFound, "there is no such code"))?;
     Ok(match Code::parse(&name) {
         Some(code) => format!("{name} ({})\n{}.\n\n{meaning}\n", code.status(), code.title()),
         None => format!("{name}\n\n{meaning}\n"),
@@ -132,7 +133,7 @@ problems!(GetHealthProblems: EVERY);
 
 /// Check that the server is alive
 ///
-/// Open without a key.
+/// Needs no key.
 #[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = ref("#/components/schemas/Health"), content_type = "application/json", description = "It is alive"), GetHealthProblems))]
 pub(crate) async fn get_health() -> Result<Response, Failure> {
     json(&value!({ "status": "alive" }))
@@ -142,7 +143,7 @@ problems!(GetReadinessProblems: EVERY);
 
 /// Check whether the server accepts requests
 ///
-/// Open without a key. 503 while the store starts, rebuilds its index or has stopped.
+/// Needs no key. 503 while the store starts, rebuilds its index, is full, or has stopped.
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
     responses(
@@ -155,11 +156,11 @@ pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Respon
     readiness(shared.app.store().health())
 }
 
-/// The answer of `/readyz` for a store in that condition.
+/// Returns the response of `/readyz`.
 pub(crate) fn readiness(health: Health) -> Result<Response, Failure> {
     let condition = match health {
         Health::Ready => return json(&value!({ "status": "ready" })),
-        // Reading works all the same; but whoever is ready takes answers.
+        // Reading still works, but a ready server accepts answers.
         Health::Full => value!({ "status": "full" }),
         Health::Rebuilding { done, total } => {
             value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total })

@@ -1,4 +1,4 @@
-//! Forms over HTTP.
+//! Handlers of forms.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::{Request, State};
@@ -15,34 +15,36 @@ use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
 use crate::http::openapi::problems;
 use crate::http::wire::accept::{SCHEMA, accepts};
-use crate::http::wire::authenticated::Signed;
-use crate::http::wire::conditional::{IfMatch, tagged};
-use crate::http::wire::extract::{IdempotencyKey, Segments, read_json, read_nothing, read_patch};
+use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::conditional::{IfMatch, with_etag};
+use crate::http::wire::extract::{IdempotencyKey, PathParams, read_empty_body, read_json, read_patch};
 use crate::http::wire::problem::Failure;
-use crate::http::wire::query::{FromQuery, ListPart, Nothing, Parameters, Query};
-use crate::http::wire::responses::{counted, created, json, page, replayed, with_header, written};
+use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
+use crate::http::wire::responses::{
+    created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
+};
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
-/// Of an operation that can be tried out.
+/// Query of an operation with a dry run.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Trying {
+pub(crate) struct DryRunQuery {
     /// Check everything and store nothing.
     #[param(required = false)]
     pub(crate) dry_run: bool,
 }
 
-impl FromQuery for Trying {
-    fn take(query: &mut Query) -> Self {
+impl FromQuery for DryRunQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
         Self { dry_run: query.flag("dry_run") }
     }
 }
 
-/// Which part of the list of forms.
+/// Query of `list_forms`.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct FormsPage {
+pub(crate) struct ListFormsQuery {
     /// Maximum number to return.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: usize,
@@ -64,8 +66,8 @@ pub(crate) struct FormsPage {
     count: bool,
 }
 
-impl FromQuery for FormsPage {
-    fn take(query: &mut Query) -> Self {
+impl FromQuery for ListFormsQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
         Self {
             limit: query.limit(DEFAULT_PAGE),
             cursor: query.text("cursor"),
@@ -80,17 +82,17 @@ impl FromQuery for FormsPage {
     }
 }
 
-/// Whether to erase.
+/// Query of a deletion.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Purging {
+pub(crate) struct PurgeQuery {
     /// Erase at once instead of moving to the trash; needs the scope `admin`.
     #[param(required = false)]
     pub(crate) purge: bool,
 }
 
-impl FromQuery for Purging {
-    fn take(query: &mut Query) -> Self {
+impl FromQuery for PurgeQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
         Self { purge: query.flag("purge") }
     }
 }
@@ -99,24 +101,13 @@ problems!(CreateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, SlugTak
 
 /// Create a form
 ///
-/// It begins as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with the
-/// form as it would be, with an id of zeros.
-#[utoipa::path(
-    post, path = "/api/v1/forms", tag = "forms", params(Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = ref("#/components/schemas/NewForm"), content_type = "application/json", description = "The form"),
-    responses(
-        (
-            status = 201, body = FormCreated, description = "The draft",
-            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String))
-        ),
-        (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros"),
-        CreateFormProblems
-    )
-)]
+/// The form starts as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with
+/// the form as it would be, with an id of zeros.
+#[utoipa::path( post, path = "/api/v1/forms", tag = "forms", params(DryRunQuery, ("Idempotency-Key" = Option<String>, Header)), request_body(content = ref("#/components/schemas/NewForm"), content_type = "application/json", description = "The form"), responses( ( status = 201, body = FormCreated, description = "The draft", headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String)) ), (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros"), CreateFormProblems ) )]
 pub(crate) async fn create_form(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Parameters(Trying { dry_run }): Parameters<Trying>,
+    Authenticated(caller): Authenticated,
+    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IdempotencyKey(key): IdempotencyKey,
     uri: Uri,
     request: Request,
@@ -129,8 +120,8 @@ pub(crate) async fn create_form(
     let query = uri.query().unwrap_or_default();
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
-    let response = tagged(json(&FormCreated::new(&form, &version)?)?, form.revision);
-    Ok(created(response, format!("/api/v1/forms/{}", form.id), replayed))
+    let response = with_etag(json(&FormCreated::new(&form, &version)?)?, form.revision);
+    Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
 problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
@@ -138,21 +129,12 @@ problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
 /// List forms
 ///
 /// Newest first. The next page is in the header `Link`.
-#[utoipa::path(
-    get, path = "/api/v1/forms", tag = "forms", params(FormsPage),
-    responses(
-        (
-            status = 200, body = FormList, description = "A page of forms",
-            headers(("Link" = String), ("Forms-Total" = u64))
-        ),
-        ListFormsProblems
-    )
-)]
+#[utoipa::path( get, path = "/api/v1/forms", tag = "forms", params(ListFormsQuery), responses( ( status = 200, body = FormList, description = "A page of forms", headers(("Link" = String), ("Forms-Total" = u64)) ), ListFormsProblems ) )]
 pub(crate) async fn list_forms(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Parameters(FormsPage { limit, cursor, status, accepting_reason, q, trashed, count }): Parameters<
-        FormsPage,
+    Authenticated(caller): Authenticated,
+    QueryParams(ListFormsQuery { limit, cursor, status, accepting_reason, q, trashed, count }): QueryParams<
+        ListFormsQuery,
     >,
     uri: Uri,
 ) -> Result<Response, Failure> {
@@ -161,8 +143,8 @@ pub(crate) async fn list_forms(
     let found = shared.app.list_forms(&caller, wanted).await?;
     let now = shared.app.now();
     let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
-    let page = page(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
-    Ok(counted(page, found.total))
+    let page = with_next_link(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
+    Ok(with_total(page, found.total))
 }
 
 problems!(GetFormProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
@@ -170,20 +152,14 @@ problems!(GetFormProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
 /// Get a form
 ///
 /// By id or slug, with its questions and settings, and whether it accepts answers now.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)),
-    responses(
-        (status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))),
-        GetFormProblems
-    )
-)]
+#[utoipa::path( get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)), responses( (status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))), GetFormProblems ) )]
 pub(crate) async fn get_form(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<Response, Failure> {
-    shown(shared.app.get_form(&caller, &form).await?, shared.app.now())
+    form_response(shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
 
 problems!(UpdateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SlugTaken, VersionMismatch, FormHasNoQuestions);
@@ -191,58 +167,37 @@ problems!(UpdateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNot
 /// Update a form
 ///
 /// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
-/// publishes. `questions` replaces them all; those with the id of a present one are that question. With `dry_run=true`
-/// everything is checked, nothing is stored, and the answer is the form as it would be.
-#[utoipa::path(
-    patch, path = "/api/v1/forms/{form}", tag = "forms",
-    params(("form" = String, Path), Trying, ("If-Match" = Option<String>, Header)),
-    request_body(
-        content(
-            (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"),
-            (ref("#/components/schemas/FormPatch") = "application/json")
-        ),
-        description = "The changes"
-    ),
-    responses(
-        (status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`", headers(("ETag" = String))),
-        UpdateFormProblems
-    )
-)]
+/// publishes. `questions` replaces the whole list; a question that keeps its id stays the same question. With `dry_run=true`
+/// everything is checked, nothing is stored, and the response is the form as it would be.
+#[utoipa::path( patch, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), DryRunQuery, ("If-Match" = Option<String>, Header)), request_body( content( (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"), (ref("#/components/schemas/FormPatch") = "application/json") ), description = "The changes" ), responses( (status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`", headers(("ETag" = String))), UpdateFormProblems ) )]
 pub(crate) async fn update_form(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(Trying { dry_run }): Parameters<Trying>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = read_patch(request, shared.limits.max_definition, &shared).await?;
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
-        // The form is not at the revision that the tag would name.
-        return detail(updated, shared.app.now());
+        // The stored form does not have the revision that the tag would name.
+        return form_detail(updated, shared.app.now());
     }
-    shown(updated, shared.app.now())
+    form_response(updated, shared.app.now())
 }
 
 problems!(DeleteFormProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, VersionMismatch);
 
 /// Delete a form
 ///
-/// The form and its submissions go to the trash; with `purge=true` they are erased.
-#[utoipa::path(
-    delete, path = "/api/v1/forms/{form}", tag = "forms",
-    params(("form" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
-    responses(
-        (status = 204, description = "The form is in the trash, or erased"),
-        DeleteFormProblems
-    )
-)]
+/// Moves the form and its submissions to the trash; with `purge=true` they are erased.
+#[utoipa::path( delete, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), PurgeQuery, ("If-Match" = Option<String>, Header)), responses( (status = 204, description = "The form is in the trash, or erased"), DeleteFormProblems ) )]
 pub(crate) async fn delete_form(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(Purging { purge }): Parameters<Purging>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Failure> {
     shared.app.delete_form(&caller, &form, purge, expected).await?;
@@ -253,55 +208,39 @@ problems!(RestoreFormProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound
 
 /// Restore a form
 ///
-/// Takes the form and its submissions out of the trash again.
-#[utoipa::path(
-    post, path = "/api/v1/forms/{form}/restore", tag = "forms",
-    params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
-    responses(
-        (
-            status = 200, body = FormDetail, description = "The form",
-            headers(("ETag" = String), ("Idempotency-Replayed" = String))
-        ),
-        RestoreFormProblems
-    )
-)]
+/// Takes the form and its submissions out of the trash.
+#[utoipa::path( post, path = "/api/v1/forms/{form}/restore", tag = "forms", params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)), responses( ( status = 200, body = FormDetail, description = "The form", headers(("ETag" = String), ("Idempotency-Replayed" = String)) ), RestoreFormProblems ) )]
 pub(crate) async fn restore_form(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
     IdempotencyKey(key): IdempotencyKey,
     request: Request,
 ) -> Result<Response, Failure> {
-    let body = read_nothing(request, &shared).await?;
+    let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
-    Ok(replayed(shown(restored, at)?, again))
+    Ok(with_replayed(form_response(restored, at)?, again))
 }
 
 problems!(ListVersionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
 
 /// List a form's versions
 ///
-/// Every edit of the questions makes the next version; each submission names the one it was checked against. Newest
+/// Every edit of the questions creates a new version; each submission names the one it was checked against. Newest
 /// first. The next page is in the header `Link`.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), ListPart),
-    responses(
-        (status = 200, body = VersionList, description = "A page of versions", headers(("Link" = String))),
-        ListVersionsProblems
-    )
-)]
+#[utoipa::path( get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), PageQuery), responses( (status = 200, body = VersionList, description = "A page of versions", headers(("Link" = String))), ListVersionsProblems ) )]
 pub(crate) async fn list_versions(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
     let versions = found.items.into_iter().map(VersionView::from).collect();
-    Ok(page(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
+    Ok(with_next_link(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
 problems!(GetVersionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, VersionNotFound);
@@ -309,19 +248,12 @@ problems!(GetVersionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, VersionNot
 /// Get one version of a form
 ///
 /// The questions as they were in that version.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms",
-    params(("form" = String, Path), ("version" = u32, Path)),
-    responses(
-        (status = 200, body = VersionView, description = "The version"),
-        GetVersionProblems
-    )
-)]
+#[utoipa::path( get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms", params(("form" = String, Path), ("version" = u32, Path)), responses( (status = 200, body = VersionView, description = "The version"), GetVersionProblems ) )]
 pub(crate) async fn get_version(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, version)): Segments<(String, String)>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, version)): PathParams<(String, String)>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<Response, Failure> {
     json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
 }
@@ -330,41 +262,30 @@ problems!(GetSchemaProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
 
 /// Get the JSON Schema of a form's answers
 ///
-/// It takes every set of answers that the form takes, but for empty values, and refuses others as far as JSON Schema
-/// (2020-12) can say it: not what depends on conditions or the day, phone numbers, or patterns that it has no syntax for.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)),
-    responses(
-        (
-            status = 200, description = "The schema of the member `answers` of a submission",
-            content(
-                (std::collections::HashMap<String, serde_json::Value> = "application/json"),
-                (std::collections::HashMap<String, serde_json::Value> = "application/schema+json")
-            )
-        ),
-        GetSchemaProblems
-    )
-)]
+/// The schema accepts all answers that the form accepts, except empty values, and rejects others as far as JSON Schema
+/// (2020-12) can express it: not conditions, rules that depend on the date, phone numbers, or patterns without an ECMA-262
+/// equivalent.
+#[utoipa::path( get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)), responses( ( status = 200, description = "The schema of the member `answers` of a submission", content( (std::collections::HashMap<String, serde_json::Value> = "application/json"), (std::collections::HashMap<String, serde_json::Value> = "application/schema+json") ) ), GetSchemaProblems ) )]
 pub(crate) async fn get_schema(
     State(shared): State<Shared>,
-    Signed(caller): Signed<true>,
-    Segments(form): Segments<String>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated<true>,
+    PathParams(form): PathParams<String>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let response = written(shared.app.get_schema(&caller, &form).await?);
+    let response = json_text(shared.app.get_schema(&caller, &form).await?);
     if !accepts(&headers, SCHEMA) {
         return Ok(response);
     }
     Ok(with_header(response, CONTENT_TYPE, SCHEMA))
 }
 
-/// A form as it was `at` that moment, whole, with the tag of its revision.
-fn shown(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+/// Returns a form as it was `at` a time, with the `ETag` of its revision.
+fn form_response(view: FormView, at: Timestamp) -> Result<Response, Failure> {
     let revision = view.form.revision;
-    Ok(tagged(detail(view, at)?, revision))
+    Ok(with_etag(form_detail(view, at)?, revision))
 }
 
-fn detail(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+fn form_detail(view: FormView, at: Timestamp) -> Result<Response, Failure> {
     json(&FormDetail::new(&view.form, view.version, view.responses, at))
 }

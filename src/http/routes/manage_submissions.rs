@@ -1,4 +1,4 @@
-//! What becomes of a submission after it was stored, over HTTP.
+//! Handlers that edit, delete and restore submissions, and list their history.
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
@@ -7,73 +7,50 @@ use axum::response::{IntoResponse, Response};
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::IdempotentRequest;
 use crate::http::openapi::problems;
-use crate::http::routes::forms::Purging;
-use crate::http::routes::submissions::shown;
-use crate::http::wire::authenticated::Signed;
+use crate::http::routes::forms::PurgeQuery;
+use crate::http::routes::submissions::submission_response;
+use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::IfMatch;
-use crate::http::wire::extract::{IdempotencyKey, Segments, read_nothing, read_patch};
+use crate::http::wire::extract::{IdempotencyKey, PathParams, read_empty_body, read_patch};
 use crate::http::wire::problem::Failure;
-use crate::http::wire::query::{ListPart, Nothing, Parameters};
-use crate::http::wire::responses::{dropped, page, replayed, written};
+use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
+use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
 use crate::http::wire::state::Shared;
 
 problems!(EditSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
 
 /// Update a submission
 ///
-/// A JSON merge patch (RFC 7396) of `answers` and `metadata`. What comes of it must fit the version of the form that the
-/// submission was checked against. What it replaces is kept as the submission's history. Unknown answers
-/// are refused or dropped as those of a new submission are.
-#[utoipa::path(
-    patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)),
-    request_body(
-        content(
-            (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"),
-            (ref("#/components/schemas/SubmissionPatch") = "application/json")
-        ),
-        description = "The changes"
-    ),
-    responses(
-        (
-            status = 200, body = SubmissionDetail, description = "The submission",
-            headers(("ETag" = String), ("Forms-Dropped" = String))
-        ),
-        EditSubmissionProblems
-    )
-)]
+/// A JSON merge patch (RFC 7396) of `answers` and `metadata`. The result must be valid for the version of the form that the
+/// submission was checked against. The replaced state is kept in the submission's history. Unknown answers are refused or
+/// dropped as in a new submission.
+#[utoipa::path( patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)), request_body( content( (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"), (ref("#/components/schemas/SubmissionPatch") = "application/json") ), description = "The changes" ), responses( ( status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String), ("Forms-Dropped" = String)) ), EditSubmissionProblems ) )]
 pub(crate) async fn edit_submission(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, submission)): Segments<(String, String)>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, submission)): PathParams<(String, String)>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = read_patch(request, shared.limits.max_body, &shared).await?;
     let (edited, keys) =
         shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
-    Ok(dropped(shown(&edited), &keys))
+    Ok(with_dropped_keys(submission_response(&edited), &keys))
 }
 
 problems!(DeleteSubmissionProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
 
 /// Delete a submission
 ///
-/// It goes to the trash, and its seat is free; with `purge=true` it is erased, with all that edits have replaced in it.
-#[utoipa::path(
-    delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), Purging, ("If-Match" = Option<String>, Header)),
-    responses(
-        (status = 204, description = "The submission is in the trash, or erased"),
-        DeleteSubmissionProblems
-    )
-)]
+/// Moves the submission to the trash, where it no longer counts towards `max_responses`; with `purge=true` it is erased,
+/// with its history.
+#[utoipa::path( delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), PurgeQuery, ("If-Match" = Option<String>, Header)), responses( (status = 204, description = "The submission is in the trash, or erased"), DeleteSubmissionProblems ) )]
 pub(crate) async fn delete_submission(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, submission)): Segments<(String, String)>,
-    Parameters(Purging { purge }): Parameters<Purging>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, submission)): PathParams<(String, String)>,
+    QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Failure> {
     shared.app.delete_submission(&caller, &form, &submission, purge, expected).await?;
@@ -84,52 +61,35 @@ problems!(RestoreSubmissionProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNo
 
 /// Restore a submission
 ///
-/// Takes it out of the trash again, if `max_responses` has a seat for it.
-#[utoipa::path(
-    post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
-    responses(
-        (
-            status = 200, body = SubmissionDetail, description = "The submission",
-            headers(("ETag" = String), ("Idempotency-Replayed" = String))
-        ),
-        RestoreSubmissionProblems
-    )
-)]
+/// Takes the submission out of the trash, unless the form has reached `max_responses`.
+#[utoipa::path( post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), ("Idempotency-Key" = Option<String>, Header)), responses( ( status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String), ("Idempotency-Replayed" = String)) ), RestoreSubmissionProblems ) )]
 pub(crate) async fn restore_submission(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, submission)): Segments<(String, String)>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, submission)): PathParams<(String, String)>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
     IdempotencyKey(key): IdempotencyKey,
     request: Request,
 ) -> Result<Response, Failure> {
-    let body = read_nothing(request, &shared).await?;
+    let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
-    Ok(replayed(shown(&restored), again))
+    Ok(with_replayed(submission_response(&restored), again))
 }
 
 problems!(ListSubmissionHistoryProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound, InvalidCursor);
 
-/// List what edits have replaced in a submission
+/// List a submission's history
 ///
-/// Newest first. The next page is in the header `Link`.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path), ListPart),
-    responses(
-        (status = 200, body = HistoryList, description = "A page of replaced states", headers(("Link" = String))),
-        ListSubmissionHistoryProblems
-    )
-)]
+/// The states that edits replaced, newest first. The next page is in the header `Link`.
+#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), PageQuery), responses( (status = 200, body = HistoryList, description = "A page of replaced states", headers(("Link" = String))), ListSubmissionHistoryProblems ) )]
 pub(crate) async fn list_submission_history(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, submission)): Segments<(String, String)>,
-    Parameters(ListPart { limit, cursor }): Parameters<ListPart>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, submission)): PathParams<(String, String)>,
+    QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;
-    Ok(page(written(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
+    Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
 }

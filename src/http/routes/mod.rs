@@ -1,4 +1,4 @@
-//! The handlers, one file for each resource, and the list of all operations.
+//! The handlers, one file per resource, and the table of all operations.
 
 pub(crate) mod about;
 mod forms;
@@ -18,7 +18,7 @@ use crate::http::openapi;
 use crate::http::wire::problem::Failure;
 use crate::http::wire::state::Shared;
 
-/// All operations.
+/// Returns the routes of all operations.
 pub(crate) fn operations() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(openapi::Api::openapi())
         .routes(routes!(forms::list_forms, forms::create_form))
@@ -43,11 +43,11 @@ pub(crate) fn operations() -> OpenApiRouter<Shared> {
         .routes(routes!(about::get_readiness))
 }
 
-/// Adds what is not an operation of its own to `routes`: `/responses`, the other name of `/submissions`, and the answers to
-/// unknown addresses and methods.
+/// Adds the routes that are not operations of their own: `/responses`, the alias of `/submissions`, and the fallbacks for
+/// unknown paths and methods.
 pub(crate) fn with_aliases(routes: Router<Shared>) -> Router<Shared> {
     routes
-        // The other name of submissions: the same handlers, so the same operations.
+        // The alias of submissions uses the same handlers, so the same operations.
         .route(
             "/api/v1/forms/{form}/responses",
             get(submissions::list_submissions).post(submissions::create_submission),
@@ -71,15 +71,15 @@ pub(crate) fn with_aliases(routes: Router<Shared>) -> Router<Shared> {
 }
 
 async fn route_not_found() -> Failure {
-    Failure::because(Code::RouteNotFound, "nothing is at this address; see /api/v1/openapi.json")
+    Failure::with_detail(Code::RouteNotFound, "there is nothing at this path; see /api/v1/openapi.json")
 }
 
-/// Answers OPTIONS, and refuses all other methods; which ones there are is told by `Allow` either way.
+/// Responds to OPTIONS, and refuses all other methods; `Allow` lists the allowed ones in both cases.
 async fn method_not_allowed(method: Method) -> Response {
     if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
-        let detail = format!("{method} is not among the methods that the header `Allow` lists");
-        Failure::because(Code::MethodNotAllowed, detail).into_response()
+        let detail = format!("{method} is not allowed here; the header `Allow` lists the allowed methods");
+        Failure::with_detail(Code::MethodNotAllowed, detail).into_response()
     }
 }

@@ -1,4 +1,4 @@
-//! Submissions over HTTP. `/responses` is another name for `/submissions`, with the same handlers.
+//! Handlers that create and read submissions. `/responses` is an alias of `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::openapi::problems;
-use crate::http::routes::forms::Trying;
-use crate::http::wire::authenticated::Signed;
-use crate::http::wire::conditional::tagged;
-use crate::http::wire::extract::{IdempotencyKey, Segments, read_json};
+use crate::http::routes::forms::DryRunQuery;
+use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::conditional::with_etag;
+use crate::http::wire::extract::{IdempotencyKey, PathParams, read_json};
 use crate::http::wire::problem::Failure;
-use crate::http::wire::query::{FromQuery, Nothing, Parameters, Query};
-use crate::http::wire::responses::{created, dropped, page, written};
+use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
+use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
 use crate::http::wire::state::Shared;
 
-/// Which part of the list of submissions.
+/// Query of `list_submissions`.
 #[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct SubmissionsPage {
-    /// Maximum number to return. A page ends earlier at 1 MiB, and where a search has taken 2 seconds.
+pub(crate) struct ListSubmissionsQuery {
+    /// Maximum number to return. A page ends earlier at 1 MiB, or when a search has taken 2 seconds.
     #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
@@ -39,10 +39,10 @@ pub(crate) struct SubmissionsPage {
     /// `asc`: oldest first. `desc`: newest first.
     #[param(value_type = Option<String>)]
     order: Order,
-    /// Only submissions from this moment on (RFC 3339).
+    /// Only submissions at or after this time (RFC 3339).
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Only submissions before this moment (RFC 3339).
+    /// Only submissions before this time (RFC 3339).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
     /// Only submissions with this status.
@@ -52,24 +52,24 @@ pub(crate) struct SubmissionsPage {
     q: Option<String>,
     /// Only submissions whose answers satisfy all tests: `filter[q3]=4` (equals), `filter[q3][gte]=4`, `filter[q3][in]=4,5`.
     /// The operators are those of conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`,
-    /// `answered`. OpenAPI can describe `filter[q3]=4` alone; generated clients send operators by `where`.
+    /// `answered`. OpenAPI can only describe `filter[q3]=4`; generated clients send operators with `where`.
     #[param(value_type = Option<Object>, style = DeepObject, explode = true)]
     filter: BTreeMap<FilterKey, String>,
-    /// Count the submissions on all pages, in the member `total`; left out where counting takes longer than 2 seconds.
+    /// Count the submissions on all pages, in the member `total`; omitted if counting takes longer than 2 seconds.
     #[param(required = false)]
     count: bool,
 }
 
-impl FromQuery for SubmissionsPage {
-    fn take(query: &mut Query) -> Self {
+impl FromQuery for ListSubmissionsQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
         let (limit, cursor) = (query.limit(50), query.text("cursor"));
         if query.flag("trashed") {
-            query.default_only("order", "desc");
-            query.default_only("count", "false");
+            query.allow_default("order", "desc");
+            query.allow_default("count", "false");
             return Self { limit, cursor, trashed: true, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
-        let [since, until] = query.span();
+        let [since, until] = query.time_range();
         Self {
             limit,
             cursor,
@@ -85,9 +85,9 @@ impl FromQuery for SubmissionsPage {
     }
 }
 
-impl From<SubmissionsPage> for SubmissionListRequest {
-    fn from(page: SubmissionsPage) -> Self {
-        let SubmissionsPage { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
+impl From<ListSubmissionsQuery> for SubmissionListRequest {
+    fn from(page: ListSubmissionsQuery) -> Self {
+        let ListSubmissionsQuery { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
             page;
         let query = SubmissionQuery { since, until, status, text: q, answers: filter };
         Self { query, order, cursor, limit, count }
@@ -98,36 +98,15 @@ problems!(CreateSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, F
 
 /// Create a submission
 ///
-/// The form must be published and the answers must fit it. With `dry_run=true` everything is checked, nothing is
-/// stored, and the response is 200 with an id of zeros. Where the form is set to drop unknown answers, their keys are in the
-/// header `Forms-Dropped`, separated by commas, in percent and two digits where they are no token, as many as fit in 1000 bytes.
-#[utoipa::path(
-    post, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
-    params(("form" = String, Path), Trying, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(
-        content = ref("#/components/schemas/NewSubmission"), content_type = "application/json",
-        description = "The answers, and optionally metadata"
-    ),
-    responses(
-        (
-            status = 201, body = SubmissionBody, description = "The submission, stored",
-            headers(
-                ("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String), ("Forms-Dropped" = String)
-            )
-        ),
-        (
-            status = 200, body = SubmissionBody,
-            description = "Dry run: the submission as it would be, with an id of zeros",
-            headers(("Forms-Dropped" = String))
-        ),
-        CreateSubmissionProblems
-    )
-)]
+/// The form must be published and the answers must be valid for it. With `dry_run=true` everything is checked, nothing is
+/// stored, and the response is 200 with an id of zeros. If the form is set to drop unknown answers, the header `Forms-Dropped`
+/// lists their keys, percent-encoded and separated by commas, as many as fit in 1000 bytes.
+#[utoipa::path( post, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params(("form" = String, Path), DryRunQuery, ("Idempotency-Key" = Option<String>, Header)), request_body( content = ref("#/components/schemas/NewSubmission"), content_type = "application/json", description = "The answers, and optionally metadata" ), responses( ( status = 201, body = SubmissionBody, description = "The submission, stored", headers( ("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String), ("Forms-Dropped" = String) ) ), ( status = 200, body = SubmissionBody, description = "Dry run: the submission as it would be, with an id of zeros", headers(("Forms-Dropped" = String)) ), CreateSubmissionProblems ) )]
 pub(crate) async fn create_submission(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(Trying { dry_run }): Parameters<Trying>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IdempotencyKey(key): IdempotencyKey,
     uri: Uri,
     request: Request,
@@ -137,43 +116,29 @@ pub(crate) async fn create_submission(
         let DryRunSubmission { form, sent, dropped: keys } =
             shared.app.try_submission(&caller, &form, body.as_str()).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
-        return Ok(dropped(written(body), &keys));
+        return Ok(with_dropped_keys(json_text(body), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let Accepted { submission, replayed, dropped: keys } =
         shared.app.create_submission(&caller, &form, attempt).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
-    let response = tagged(written(SubmissionBody::json(&submission)), submission.revision());
-    Ok(dropped(created(response, location, replayed), &keys))
+    let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
+    Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
 }
 
 problems!(ListSubmissionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
 
 /// List submissions
 ///
-/// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter names questions of the form's present
-/// version and compares stored answers by their present type: one of another type does not match.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
-    params(
-        ("form" = String, Path), SubmissionsPage,
-        (
-            "where" = Option<Vec<String>>, Query, style = Form, explode,
-            description = "Only submissions whose answers satisfy all tests, each a question, an operator of `filter` and a value: `score.gte=4`, `q3=yes`.",
-            example = json!(["score.gte=4"])
-        ),
-    ),
-    responses(
-        (status = 200, body = SubmissionList, description = "A page of submissions", headers(("Link" = String))),
-        ListSubmissionsProblems
-    )
-)]
+/// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter names questions of the form's current
+/// version and compares stored answers by their current type: an answer of another type does not match.
+#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params( ("form" = String, Path), ListSubmissionsQuery, ( "where" = Option<Vec<String>>, Query, style = Form, explode, description = "Only submissions whose answers satisfy all tests, each a question, an operator of `filter` and a value: `score.gte=4`, `q3=yes`.", example = json!(["score.gte=4"]) ), ), responses( (status = 200, body = SubmissionList, description = "A page of submissions", headers(("Link" = String))), ListSubmissionsProblems ) )]
 pub(crate) async fn list_submissions(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments(form): Segments<String>,
-    Parameters(asked): Parameters<SubmissionsPage>,
+    Authenticated(caller): Authenticated,
+    PathParams(form): PathParams<String>,
+    QueryParams(asked): QueryParams<ListSubmissionsQuery>,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let (app, limit) = (&shared.app, asked.limit);
@@ -182,32 +147,25 @@ pub(crate) async fn list_submissions(
         false => app.list_submissions(&caller, &form, asked.into()).await?,
     };
     let next = found.next.as_deref();
-    Ok(page(written(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
+    Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
 
 problems!(GetSubmissionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound);
 
 /// Get a submission
 ///
-/// With its answers as they were sent, and the version of the form they were checked against.
-#[utoipa::path(
-    get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    params(("form" = String, Path), ("submission" = String, Path)),
-    responses(
-        (status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String))),
-        GetSubmissionProblems
-    )
-)]
+/// With its answers as sent, and the version of the form they were checked against.
+#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path)), responses( (status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String))), GetSubmissionProblems ) )]
 pub(crate) async fn get_submission(
     State(shared): State<Shared>,
-    Signed(caller): Signed,
-    Segments((form, submission)): Segments<(String, String)>,
-    Parameters(Nothing {}): Parameters<Nothing>,
+    Authenticated(caller): Authenticated,
+    PathParams((form, submission)): PathParams<(String, String)>,
+    QueryParams(NoParams {}): QueryParams<NoParams>,
 ) -> Result<Response, Failure> {
-    Ok(shown(&shared.app.get_submission(&caller, &form, &submission).await?))
+    Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
 }
 
-/// One submission, with the tag of its revision.
-pub(crate) fn shown(submission: &Submission) -> Response {
-    tagged(written(SubmissionDetail::json(submission)), submission.revision())
+/// Returns one submission, with the `ETag` of its revision.
+pub(crate) fn submission_response(submission: &Submission) -> Response {
+    with_etag(json_text(SubmissionDetail::json(submission)), submission.revision())
 }

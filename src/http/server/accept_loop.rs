@@ -1,6 +1,6 @@
-//! The accept loop: bounded in connections, each with its deadlines, and an orderly end.
+//! The accept loop: limits the number of connections, gives each its deadlines, and shuts down gracefully.
 //!
-//! Serves any service: `benches/` measures it with another one.
+//! Generic over the service: `benches/` measures it with a trivial one.
 
 use std::borrow::Borrow;
 use std::convert::Infallible;
@@ -21,38 +21,38 @@ use crate::config::{HttpLimits, KEPT_CONNECTIONS};
 use crate::http::server::connection::serve_connection;
 use crate::http::server::connection_table::ConnectionTable;
 
-/// How long requests under way may take to finish once the server stops.
+/// Time for requests in progress to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// How long to wait after the system would give no connection, for instance for want of file descriptors.
+/// Pause after `accept` fails, for instance because the process is out of file descriptors.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// How often such a failure is logged.
+/// Minimum time between two warnings about failing `accept` calls.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Bytes of an answer that the system may hold for a client. The system's own bound is 4 MiB: it would hide for
-/// minutes that a client does not read, and is memory that no other limit counts.
+/// Socket send buffer, in bytes. The system's default maximum of 4 MiB would hide for minutes that a client does not
+/// read, and is memory that no other limit counts.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// A service that answers requests: a router, or routes [within a frame](crate::http::Framed).
-pub trait Answering:
+/// Any service that maps a request to a response and never fails: a router, or an [`HttpService`](crate::http::HttpService).
+pub trait RequestService:
     Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {
 }
 
-impl<S> Answering for S where
+impl<S> RequestService for S where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {
 }
 
-/// Serves `service` on `listener` until `shutdown` ends; then accepts no more, lets requests under way finish for
+/// Serves `service` on `listener` until `shutdown` resolves; then stops accepting, lets requests in progress finish for
 /// at most 10 seconds, and returns.
 ///
-/// An owned listener is closed before those are waited for, so that new clients are refused rather than left waiting. A
-/// borrowed one stays open for the next caller.
+/// An owned listener is closed before the requests in progress finish, so that new clients are refused rather than left
+/// waiting. A borrowed one stays open for the next caller.
 pub async fn serve(
     listener: impl Borrow<TcpListener>,
-    service: impl Answering,
+    service: impl RequestService,
     limits: &HttpLimits,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -83,7 +83,7 @@ pub async fn serve(
     drain(connections).await;
 }
 
-/// Accepts the next connection. While the system gives none, warns once a minute.
+/// Accepts the next connection. While `accept` fails, warns once a minute.
 async fn accept(listener: &TcpListener, last_warning: &mut Option<Instant>) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -100,7 +100,7 @@ async fn accept(listener: &TcpListener, last_warning: &mut Option<Instant>) -> (
     }
 }
 
-/// Whether the connection that was to be accepted failed, and the next one may be fine.
+/// Whether only the connection being accepted failed, so that the next one may succeed.
 fn concerns_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -108,7 +108,7 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Waits until all `connections` have ended; those that do not in time are cut off.
+/// Waits until all `connections` have ended; aborts those that exceed [`DRAIN`].
 async fn drain(mut connections: JoinSet<()>) {
     let all = async { while connections.join_next().await.is_some() {} };
     if timeout(DRAIN, all).await.is_err() {

@@ -1,4 +1,4 @@
-//! Counts failed authentications by address, in bounded memory.
+//! Rate limiting of failed authentications by client network, in bounded memory.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,16 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use crate::clock::Timestamp;
 use crate::config::Rate;
 
-/// Failures of late by network: an IPv4 address, or the first 64 bits of an IPv6 one, which one customer has whole.
+/// Recent authentication failures by network: an IPv4 address, or the /64 of an IPv6 one, which belongs to one customer.
 pub(crate) struct AuthFailures {
     rate: Rate,
-    seen: Mutex<Seen>,
+    generations: Mutex<Generations>,
 }
 
-/// Two generations: when the young one is full it becomes the old one, and the old one is forgotten. So memory is
-/// bounded, and nothing has to be searched for what has expired.
+/// Two generations: when the young one is full it replaces the old one, which is dropped. That bounds memory without
+/// searching for expired entries.
 #[derive(Default)]
-struct Seen {
+struct Generations {
     young: HashMap<IpAddr, Window>,
     old: HashMap<IpAddr, Window>,
 }
@@ -31,32 +31,32 @@ impl AuthFailures {
     /// Networks in one generation.
     const CAPACITY: usize = 4_096;
 
-    /// Lets `rate` pass.
+    /// Allows failures up to `rate`.
     pub(crate) fn new(rate: Rate) -> Self {
-        Self { rate, seen: Mutex::default() }
+        Self { rate, generations: Mutex::default() }
     }
 
-    /// Counts a failure from `address`; if they are too many, the seconds until they are forgotten.
+    /// Counts a failure from `address`; beyond the rate, returns the seconds until the window ends.
     pub(crate) fn count(&self, address: IpAddr, now: Timestamp) -> Option<u64> {
-        let network = network(address);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = seen.young.get(&network).or_else(|| seen.old.get(&network)).copied();
+        let network = client_network(address);
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = generations.young.get(&network).or_else(|| generations.old.get(&network)).copied();
         let length = self.rate.per.millis();
         let age = |window: &Window| now.millis() - window.began.millis();
         let window = known.filter(|window| (0..length).contains(&age(window)));
         let mut window = window.unwrap_or(Window { began: now, failures: 0 });
         window.failures = window.failures.saturating_add(1);
-        if seen.young.len() >= Self::CAPACITY && !seen.young.contains_key(&network) {
-            seen.old = std::mem::take(&mut seen.young);
+        if generations.young.len() >= Self::CAPACITY && !generations.young.contains_key(&network) {
+            generations.old = std::mem::take(&mut generations.young);
         }
-        seen.young.insert(network, window);
+        generations.young.insert(network, window);
         let rest = u64::try_from(length - age(&window)).unwrap_or(0);
         (window.failures > self.rate.count).then(|| rest.div_ceil(1_000))
     }
 }
 
 /// The prefix of `address` that identifies one client: all of an IPv4 address, the first 64 bits of an IPv6 one.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_failure_of_two_a_minute_waits_until_the_minute_is_over() {
+    fn with_two_allowed_per_minute_the_third_failure_waits_until_the_minute_ends() {
         let failures = failures();
         let address = "192.0.2.1".parse().unwrap();
         assert_eq!(failures.count(address, at(0)), None);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_begins_anew() {
+    fn setting_the_clock_back_starts_a_new_window() {
         let failures = failures();
         let address = "192.0.2.1".parse().unwrap();
         for _ in 0..3 {
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_the_latest_are_remembered() {
+    fn memory_is_bounded_and_the_latest_failures_are_kept() {
         let failures = failures();
         for number in 0..3 * AuthFailures::CAPACITY as u32 {
             failures.count(Ipv4Addr::from_bits(number).into(), at(0));
         }
-        let seen = failures.seen.lock().unwrap();
-        assert!(seen.young.len() + seen.old.len() <= 2 * AuthFailures::CAPACITY);
+        let generations = failures.generations.lock().unwrap();
+        assert!(generations.young.len() + generations.old.len() <= 2 * AuthFailures::CAPACITY);
         let latest: IpAddr = Ipv4Addr::from_bits(3 * AuthFailures::CAPACITY as u32 - 1).into();
-        assert_eq!(seen.young[&latest].failures, 1);
+        assert_eq!(generations.young[&latest].failures, 1);
     }
 }

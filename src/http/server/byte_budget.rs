@@ -1,5 +1,5 @@
-//! Byte budgets: large bodies share one while they are received and dealt with, large answers another while they are
-//! sent. What a budget has no room for is refused, so memory is bounded whatever clients do.
+//! Byte budgets: large request bodies share one while they are received and processed, large responses another while
+//! they are sent. Requests that exceed a budget are refused, so memory is bounded whatever clients do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,32 +9,32 @@ use crate::cpu_pool::CpuPool;
 use crate::keyed_semaphore::FairSemaphore;
 use crate::secret::KeyId;
 
-/// Bytes up to which a body or an answer needs no reservation; nearly all are smaller.
+/// Bytes up to which a request or response body needs no reservation; nearly all are smaller.
 pub(crate) const SMALL: usize = 64 << 10;
 
-/// Bytes of a budget.
+/// Size of each budget, in bytes.
 const TOTAL: usize = 64 << 20;
 
-/// Large bodies that are processed at once.
+/// Large bodies processed concurrently.
 const LARGE_AT_ONCE: usize = 4;
 
-/// Operations processed at once that answer with a whole object, however little was sent.
+/// Operations processed concurrently that return a whole object, however small the request.
 const CHANGES_AT_ONCE: usize = 16;
 
-/// Longest wait of an operation for one of these to end.
+/// Maximum wait for one of these permits.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The bounds that all requests share.
+/// The budgets and permits that all requests share.
 pub(crate) struct Budgets {
-    /// Large bodies, from their announcement until they are dealt with.
+    /// Large request bodies, from the moment their length is known until they are processed.
     pub(crate) bodies: Arc<ByteBudget>,
-    /// Large answers, until they are sent.
-    pub(crate) answers: Arc<ByteBudget>,
+    /// Large responses, until they are sent.
+    pub(crate) responses: Arc<ByteBudget>,
     /// Permits for processing large bodies.
-    pub(crate) large: FairSemaphore<BudgetOwner>,
-    /// Permits for changing an object and answering with it.
+    pub(crate) large_bodies: FairSemaphore<BudgetOwner>,
+    /// Permits for changing an object and returning it.
     pub(crate) changes: FairSemaphore<BudgetOwner>,
-    /// Where large answers are compressed.
+    /// Compresses large responses.
     pub(crate) pool: CpuPool,
 }
 
@@ -42,22 +42,22 @@ impl Budgets {
     pub(crate) fn new(pool: CpuPool) -> Self {
         Self {
             bodies: ByteBudget::new(TOTAL),
-            answers: ByteBudget::new(TOTAL),
-            large: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),
+            responses: ByteBudget::new(TOTAL),
+            large_bodies: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),
             changes: FairSemaphore::new(CHANGES_AT_ONCE, MAX_WAIT),
             pool,
         }
     }
 }
 
-/// Whose share of a budget a request uses: that of its API key, or one that all requests without a key have together.
+/// Owner of a share of a budget: an API key, or `None` for the share that all requests without a key have in common.
 pub(crate) type BudgetOwner = Option<KeyId>;
 
-/// The place in a request where its key is noted once it is proved.
+/// Request extension that holds the API key once it is authenticated.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProvedKey(Arc<OnceLock<KeyId>>);
+pub(crate) struct AuthenticatedKey(Arc<OnceLock<KeyId>>);
 
-impl ProvedKey {
+impl AuthenticatedKey {
     pub(crate) fn set(&self, key: KeyId) {
         self.0.get_or_init(|| key);
     }
@@ -67,16 +67,16 @@ impl ProvedKey {
     }
 }
 
-/// Bytes to share, of which one owner has at most a quarter.
+/// A byte budget of which one owner gets at most a quarter.
 pub(crate) struct ByteBudget {
     total: usize,
-    used: Mutex<Used>,
+    used: Mutex<BudgetUse>,
 }
 
 #[derive(Default)]
-struct Used {
+struct BudgetUse {
     bytes: usize,
-    /// By owner, of those that have reserved anything.
+    /// Reserved bytes by owner; owners without reservations have no entry.
     shares: HashMap<BudgetOwner, usize>,
 }
 
@@ -85,37 +85,37 @@ impl ByteBudget {
         Arc::new(Self { total, used: Mutex::default() })
     }
 
-    /// Reserves `bytes` if there is room.
+    /// Reserves `bytes`, or returns `None` if the budget has no room for them.
     pub(crate) fn reserve(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.reservation(owner);
-        reservation.cover(bytes).then_some(reservation)
+        let mut reservation = self.empty_reservation(owner);
+        reservation.grow_to(bytes).then_some(reservation)
     }
 
-    /// Reserves `bytes` whether there is room or not.
+    /// Reserves `bytes` even if that exceeds the budget.
     pub(crate) fn charge(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Reservation {
         self.lock().add(owner, bytes);
         Reservation { budget: Arc::clone(self), owner, bytes }
     }
 
-    /// A reservation of nothing yet.
-    pub(crate) fn reservation(self: &Arc<Self>, owner: BudgetOwner) -> Reservation {
+    /// Returns a reservation of 0 bytes, which can grow.
+    pub(crate) fn empty_reservation(self: &Arc<Self>, owner: BudgetOwner) -> Reservation {
         Reservation { budget: Arc::clone(self), owner, bytes: 0 }
     }
 
-    /// Whether a reservation of `own` bytes may grow by `more`. One that is alone may always: limits may be set higher
-    /// than a share, and what they allow must pass.
-    fn has_room(&self, used: &Used, owner: BudgetOwner, own: usize, more: usize) -> bool {
+    /// Whether a reservation of `own` bytes may grow by `more`. The only one may always grow: limits may be set higher than
+    /// a share, and bodies within the limits must be accepted.
+    fn has_room(&self, used: &BudgetUse, owner: BudgetOwner, own: usize, more: usize) -> bool {
         let fits = |used: usize, most: usize| used == own || used + more <= most;
         let share = used.shares.get(&owner).copied().unwrap_or_default();
         fits(used.bytes, self.total) && fits(share, self.total / 4)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
+    fn lock(&self) -> MutexGuard<'_, BudgetUse> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Used {
+impl BudgetUse {
     fn add(&mut self, owner: BudgetOwner, bytes: usize) {
         self.bytes += bytes;
         *self.shares.entry(owner).or_default() += bytes;
@@ -132,7 +132,7 @@ impl Used {
     }
 }
 
-/// Bytes of a budget, given back when dropped.
+/// Reserved bytes of a budget, returned when dropped.
 pub(crate) struct Reservation {
     budget: Arc<ByteBudget>,
     owner: BudgetOwner,
@@ -144,8 +144,8 @@ impl Reservation {
         self.bytes == 0
     }
 
-    /// Grows to `bytes` if it is smaller; false, and nothing changed, if there is no room for that.
-    pub(crate) fn cover(&mut self, bytes: usize) -> bool {
+    /// Grows to at least `bytes`. Returns false, and changes nothing, if the budget has no room for that.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
             return true;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_given_back_and_leaves_nothing() {
+    fn dropped_reservations_are_returned_and_leave_no_entry() {
         let (budget, [a]) = (ByteBudget::new(100), owners());
         for _ in 0..10 {
             let held = [(a, 5), (a, 20), (None, 25)].map(|(owner, bytes)| budget.reserve(owner, bytes));
@@ -206,17 +206,17 @@ mod tests {
     fn a_reservation_grows_while_there_is_room() {
         let (budget, [a]) = (ByteBudget::new(100), owners());
         let (mut one, other) = (budget.reserve(a, 5).unwrap(), budget.reserve(a, 5).unwrap());
-        assert!(one.cover(20) && one.cover(10) && !one.cover(21));
+        assert!(one.grow_to(20) && one.grow_to(10) && !one.grow_to(21));
         assert!(budget.reserve(a, 1).is_none());
         drop(other);
-        assert!(one.cover(25));
+        assert!(one.grow_to(25));
     }
 
     #[test]
-    fn one_that_is_alone_has_room_whatever_its_size() {
+    fn the_only_reservation_has_room_whatever_its_size() {
         let (budget, [a, b]) = (ByteBudget::new(100), owners());
         let mut alone = budget.reserve(a, 70).unwrap();
-        assert!(alone.cover(170));
+        assert!(alone.grow_to(170));
         assert!(budget.reserve(a, 1).is_none() && budget.reserve(b, 1).is_none());
         drop(alone);
         let _charged = budget.charge(a, 1_000);

@@ -1,4 +1,4 @@
-//! One connection: hyper speaks HTTP on it, and its deadlines are kept.
+//! Serves one connection: hyper handles HTTP/1.1, this module the deadlines and the close.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,28 +21,28 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::config::HttpLimits;
-use crate::http::server::accept_loop::Answering;
+use crate::http::server::accept_loop::RequestService;
 use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{ConnectionDeadlines, Phase, TimedStream};
-use crate::http::server::refusal::{connections_exhausted, head_timeout};
+use crate::http::server::refusal::{head_timeout, overload_response};
 use crate::http::wire::state::Peer;
 
-/// Bytes that hyper may hold of one connection, if our own limits are not higher.
-const BUFFER: usize = 128 << 10;
+/// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
+const MIN_BUFFER: usize = 128 << 10;
 
-/// Header lines that hyper takes by default; setting any number makes each request slower.
-const HEADERS: usize = 100;
+/// Header lines that hyper accepts by default; setting any number makes each request slower.
+const HYPER_MAX_HEADERS: usize = 100;
 
-/// How long to let the client read the last answer, and to throw away what it still sends: closing while bytes
-/// are unread would take the answer from it.
+/// Time for the client to read the last response while its input is discarded: closing a socket with unread bytes resets
+/// the connection, and the response would be lost.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Serves `stream` until either side closes, or the table of connections wants its `slot` back.
+/// Serves `stream` until either side closes, or the connection table reclaims its `slot`.
 pub(crate) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     slot: ConnectionSlot,
-    answering: impl Answering,
+    service: impl RequestService,
     limits: Arc<HttpLimits>,
 ) {
     // Without this, the second of two small writes waits for the client to acknowledge the first.
@@ -50,7 +50,7 @@ pub(crate) async fn serve_connection(
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let connection = &slot.connection;
-    let Some(stream) = exchange(stream, peer, connection, answering, &limits).await else { return };
+    let Some(stream) = serve_requests(stream, peer, connection, service, &limits).await else { return };
     tokio::select! {
         biased;
         () = connection.close_requested() => {}
@@ -58,31 +58,32 @@ pub(crate) async fn serve_connection(
     }
 }
 
-/// Answers requests until no more are to come; returns the stream if the client may still be reading.
-async fn exchange(
+/// Serves requests until the connection ends; returns the stream if the client may still be reading.
+async fn serve_requests(
     stream: TcpStream,
     peer: SocketAddr,
     connection: &Arc<Connection>,
-    answering: impl Answering,
+    service: impl RequestService,
     limits: &HttpLimits,
 ) -> Option<TcpStream> {
     let deadlines = &connection.deadlines;
     let shared = Arc::clone(connection);
-    let service = service_fn(move |request| answer(request, peer, answering.clone(), Arc::clone(&shared)));
+    let service =
+        service_fn(move |request| handle_request(request, peer, service.clone(), Arc::clone(&shared)));
     let stream = TokioIo::new(TimedStream::new(stream, Arc::clone(deadlines)));
-    let mut http = hyper(limits).serve_connection(stream, service);
+    let mut http = http1_builder(limits).serve_connection(stream, service);
     let mut overdue = pin!(deadlines.overdue());
     loop {
         tokio::select! {
             biased;
             _ = &mut http => break,
-            phase = &mut overdue => return give_up(phase, http.into_parts().io.into_inner().into_inner()),
+            phase = &mut overdue => return close_overdue(phase, http.into_parts().io.into_inner().into_inner()),
             () = connection.close_requested() => {
-                // Without a request under way nobody waits, and a request sent now is as late as a new connection.
-                if deadlines.is_evicted() || !deadlines.is_answering() {
+                // Without a request in progress nobody waits, and a request sent now is as late as a new connection.
+                if deadlines.is_evicted() || !deadlines.is_responding() {
                     let stream = http.into_parts().io.into_inner().into_inner();
-                    if deadlines.is_answering() {
-                        // What the client did not read is thrown away, or the system would keep it for minutes.
+                    if deadlines.is_responding() {
+                        // Discards what the client did not read; the system would keep it for minutes.
                         stream.set_zero_linger().ok();
                     }
                     return None;
@@ -94,60 +95,60 @@ async fn exchange(
     (!deadlines.has_client_ended()).then(|| http.into_parts().io.into_inner().into_inner())
 }
 
-/// hyper, whose own limits lie above ours, so that it is ours that answer, with a problem document.
-fn hyper(limits: &HttpLimits) -> Builder {
+/// Returns hyper's HTTP/1.1 builder. Its limits are above ours, so that ours are hit first and return a problem document.
+fn http1_builder(limits: &HttpLimits) -> Builder {
     let mut builder = Builder::new();
-    // Some clients close their side as soon as the request is sent, and still wait for the answer.
+    // Some clients close their side as soon as the request is sent, and still wait for the response.
     builder.half_close(true);
-    builder.max_buf_size(BUFFER.max(2 * (limits.max_head + limits.max_uri)));
-    if limits.max_headers >= HEADERS {
-        builder.max_headers(limits.max_headers + HEADERS);
+    builder.max_buf_size(MIN_BUFFER.max(2 * (limits.max_head + limits.max_uri)));
+    if limits.max_headers >= HYPER_MAX_HEADERS {
+        builder.max_headers(limits.max_headers + HYPER_MAX_HEADERS);
     }
     builder
 }
 
-/// Hands one request on, and notes when it begins and when its answer is with hyper.
-async fn answer(
+/// Passes one request to `service`, and records when it begins and when hyper has taken its response.
+async fn handle_request(
     request: Request<Incoming>,
     peer: SocketAddr,
-    mut answering: impl Answering,
+    mut service: impl RequestService,
     connection: Arc<Connection>,
-) -> Result<axum::http::Response<AnswerBody>, Infallible> {
+) -> Result<axum::http::Response<TimedBody>, Infallible> {
     let is_evicted = !connection.deadlines.begin_request();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
-    // hyper drops a `Content-Length` beside it without a word. Whoever counted that length before us sees another
-    // request where the chunks end, so there must be none (RFC 9112 §6.1).
+    // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
+    // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = is_evicted || connection.is_health_only();
     let mut response = if is_overload && !is_health_check(&request) {
-        connections_exhausted()
+        overload_response()
     } else {
-        answering.call(request).await?
+        service.call(request).await?
     };
     if is_overload || is_chunked {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(response.map(|body| AnswerBody { body, deadlines: Arc::clone(&connection.deadlines) }))
+    Ok(response.map(|body| TimedBody { body, deadlines: Arc::clone(&connection.deadlines) }))
 }
 
 fn is_health_check(request: &Request) -> bool {
     matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-/// The body of an answer; hyper drops it once it has taken all of it.
-struct AnswerBody {
+/// A response body that records when it is dropped, which hyper does once it has taken all of it.
+struct TimedBody {
     body: Body,
     deadlines: Arc<ConnectionDeadlines>,
 }
 
-impl Drop for AnswerBody {
+impl Drop for TimedBody {
     fn drop(&mut self) {
-        self.deadlines.answer_ended();
+        self.deadlines.response_ended();
     }
 }
 
-impl HttpBody for AnswerBody {
+impl HttpBody for TimedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -167,15 +168,15 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// Ends a connection whose client is late in `phase`. Returns the stream if the client was answered why.
-fn give_up(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
+/// Ends a connection whose client missed the deadline of `phase`. Returns the stream if a response was sent.
+fn close_overdue(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
     match phase {
         Phase::Head => {
-            // What does not fit into the system's buffer at once is not worth waiting for.
+            // Whatever exceeds the socket buffer is not worth waiting for.
             stream.try_write(&head_timeout()).ok();
             Some(stream)
         }
-        // What the client did not read is thrown away, or the system would keep it for minutes.
+        // Discards what the client did not read; the system would keep it for minutes.
         Phase::Handling | Phase::Sending => {
             stream.set_zero_linger().ok();
             None
@@ -184,7 +185,7 @@ fn give_up(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
     }
 }
 
-/// Reads until the client closes too, for a little while.
+/// Closes the write side and discards input until the client closes too, for at most [`LINGER`].
 async fn linger(mut stream: TcpStream) {
     let discard = async {
         stream.shutdown().await.ok();

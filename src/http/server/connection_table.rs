@@ -1,4 +1,4 @@
-//! The open connections: how many there may be, in all and of one address, and which one gives way to the next.
+//! The open connections: their limits, in total and per network, and which one is evicted for the next.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,30 +8,30 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::config::{HttpLimits, KEPT_CONNECTIONS};
-use crate::http::server::auth_failures::network;
+use crate::http::server::auth_failures::client_network;
 use crate::http::server::deadlines::ConnectionDeadlines;
 
-/// All connections of one accept loop.
+/// The open connections of one accept loop.
 pub(crate) struct ConnectionTable {
     limits: Arc<HttpLimits>,
     epoch: Instant,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     next_id: u64,
     connections: HashMap<u64, Arc<Connection>>,
-    /// Connections by class; a class without any has no entry.
+    /// Number of connections by class; a class without any has no entry.
     counts: HashMap<ConnectionClass, usize>,
 }
 
-/// The limit that a connection counts against.
+/// The limit a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ConnectionClass {
-    /// The share of a network: an IPv4 address, or the first 64 bits of an IPv6 one.
+    /// The limit per network: an IPv4 address, or the /64 of an IPv6 one.
     Network(IpAddr),
-    /// The connections that are kept for health checks.
+    /// The connections reserved for health checks.
     Health,
 }
 
@@ -43,18 +43,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Ends when the connection is to be closed; a request under way is to be answered first.
+    /// Resolves when the connection should close, after the request in progress.
     pub(crate) async fn close_requested(&self) {
         self.close.notified().await;
     }
 
-    /// Whether it serves only health checks, because all other connections are taken.
+    /// Whether the connection serves only health checks, because all others are taken.
     pub(crate) fn is_health_only(&self) -> bool {
         self.class == ConnectionClass::Health
     }
 }
 
-/// A slot in the table, given back when dropped.
+/// A slot in the table, released when dropped.
 pub(crate) struct ConnectionSlot {
     pub(crate) connection: Arc<Connection>,
     id: u64,
@@ -72,8 +72,8 @@ impl ConnectionTable {
         Self { limits, epoch: Instant::now(), open: Mutex::default() }
     }
 
-    /// Gives a new connection from `address` a slot. Where there is none, the connection idle longest is closed for
-    /// it; where none is idle, it is one of the few that serve only health checks. `None` if not even those have room.
+    /// Returns a slot for a new connection from `address`. If all are taken, evicts the connection idle longest; if none is
+    /// idle, the slot is one of the few that serve only health checks; `None` if those are taken too.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
         let class = open.make_room(address, &self.limits)?;
@@ -83,22 +83,22 @@ impl ConnectionTable {
         Some(ConnectionSlot { connection, id, table: Arc::clone(self) })
     }
 
-    /// Closes every connection, those with a request under way after its answer.
+    /// Closes every connection, those with a request in progress after its response.
     pub(crate) fn close_all(&self) {
         for connection in self.lock().connections.values() {
             connection.close.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
-    /// Returns the class in which there is room for one more from `address`, after closing another if need be.
+impl OpenConnections {
+    /// Returns the class that has room for one more connection from `address`, after evicting one if necessary.
     fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<ConnectionClass> {
-        let network = ConnectionClass::Network(network(address));
+        let network = ConnectionClass::Network(client_network(address));
         let ordinary = self.connections.len() - self.count(ConnectionClass::Health);
         let has_room = if self.count(network) >= share(address, limits) {
             self.evict(|class| class == network)
@@ -113,8 +113,8 @@ impl Open {
         has_room.then_some(ConnectionClass::Health)
     }
 
-    /// Closes the connection that has kept the server waiting longest, of those in classes that `is_candidate` picks: for its
-    /// next request, or by not reading an answer. Returns whether there was one.
+    /// Closes the connection idle longest in the classes that `is_candidate` accepts: one that sends no request or does not
+    /// read its response. Returns false if none is idle.
     fn evict(&mut self, is_candidate: impl Fn(ConnectionClass) -> bool) -> bool {
         loop {
             let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.class));
@@ -152,7 +152,7 @@ impl Open {
     }
 }
 
-/// Connections that `address` may hold. A proxy on this machine speaks for everybody.
+/// Returns how many connections `address` may hold. Loopback is exempt: a local proxy connects for all clients.
 fn share(address: IpAddr, limits: &HttpLimits) -> usize {
     let is_exempt = address.to_canonical().is_loopback() && limits.max_connections_per_address.is_none();
     if is_exempt { usize::MAX } else { limits.connections_per_address() }
@@ -165,8 +165,7 @@ mod tests {
     use super::ConnectionTable;
     use crate::config::HttpLimits;
 
-    /// Admits connections from these addresses one after another, all of them busy; whether each serves only health
-    /// checks.
+    /// Admits busy connections from `addresses` in order; returns whether each serves only health checks.
     fn admit(limits: HttpLimits, addresses: &[&str]) -> Vec<bool> {
         let table = Arc::new(ConnectionTable::new(Arc::new(limits)));
         let slots = addresses.iter().map(|address| {
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_all_unless_a_share_is_given() {
+    fn loopback_is_exempt_unless_a_limit_is_set() {
         for address in ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(admit(limits(None), &[address; 9])[7..], [false, true], "{address}");
             assert_eq!(admit(limits(Some(3)), &[address; 9])[2..4], [false, true], "{address}");

@@ -1,5 +1,4 @@
-//! When a client has kept a connection waiting for too long: for its first byte, for the rest of a head, for the next
-//! request, or by not reading an answer.
+//! Deadlines of one connection: for its first byte, the rest of a head, the next request, and for reading a response.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -14,45 +13,45 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::config::HttpLimits;
 
-/// Bytes a second that a client has to read of an answer.
+/// Minimum rate at which a client must read a response, in bytes per second.
 const MIN_READ_RATE: u64 = 16 << 10;
 
-/// How long a client may read nothing before the rate counts.
+/// Time a client may read nothing before the minimum rate applies.
 const READ_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a client may pause after it has read faster than it has to.
+/// Maximum pause a client can earn by reading faster than the minimum rate.
 const MAX_READ_CREDIT: Duration = Duration::from_secs(60);
 
-/// How long a connection without a deadline is left alone before it is looked at again.
+/// Interval at which a connection without a deadline is checked again.
 const RECHECK: Duration = Duration::from_secs(60);
 
-/// The value of a time that is not set.
+/// Sentinel for a time that is not set.
 const NEVER: u64 = u64::MAX;
 
-/// The time since a connection is idle that was evicted.
+/// Sentinel in `idle_since` for a connection that was evicted.
 const EVICTED: u64 = u64::MAX - 1;
 
-/// Where a connection is in the exchange of requests and answers.
+/// Phase of a connection in the request/response cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No byte has come yet.
+    /// No byte received yet.
     New = 0,
-    /// A head has begun.
+    /// Part of a request head received.
     Head = 1,
-    /// A request is being handled. Reading its body keeps its own time.
+    /// A request is being handled. Reading its body has a deadline of its own.
     Handling = 2,
-    /// All of an answer is with hyper, and not yet all with the system.
+    /// hyper has the whole response, the socket not yet.
     Sending = 3,
-    /// The next request is waited for. If its first bytes came before the answer was sent, hyper holds them and
-    /// nothing here sees them; a client gains no more by that than by sending nothing.
+    /// Waiting for the next request. If its first bytes came before the response was sent, hyper has buffered them and they
+    /// go unnoticed here; a client gains no more by that than by sending nothing.
     Idle = 4,
 }
 
-/// The phase of one connection and when the client must have moved. Written by the connection's own task alone, so
-/// there is nothing to order; but the table of connections may evict one that is idle.
+/// The phase of one connection and its current deadline. Only the connection's own task writes, so relaxed ordering
+/// suffices; but the connection table may evict an idle connection.
 pub(crate) struct ConnectionDeadlines {
     limits: Arc<HttpLimits>,
-    /// The zero of all times here, which are in microseconds.
+    /// Zero of the times below, which are in microseconds.
     epoch: Instant,
     phase: AtomicU8,
     deadline: AtomicU64,
@@ -61,7 +60,7 @@ pub(crate) struct ConnectionDeadlines {
 }
 
 impl ConnectionDeadlines {
-    /// The deadlines of a connection that opens now; the times of connections with one `epoch` can be compared.
+    /// Returns the deadlines of a connection that opens now. Times of connections with the same `epoch` are comparable.
     pub(crate) fn new(limits: Arc<HttpLimits>, epoch: Instant) -> Self {
         let deadlines = Self {
             limits,
@@ -71,11 +70,11 @@ impl ConnectionDeadlines {
             idle_since: AtomicU64::new(NEVER),
             client_ended: AtomicBool::new(false),
         };
-        deadlines.rest(Phase::New, deadlines.limits.first_byte_timeout);
+        deadlines.start_waiting(Phase::New, deadlines.limits.first_byte_timeout);
         deadlines
     }
 
-    /// Notes that a request's head is complete. Returns whether the connection was not evicted before.
+    /// Records that a request head is complete. Returns false if the connection was evicted before.
     pub(crate) fn begin_request(&self) -> bool {
         self.deadline.store(NEVER, Ordering::Relaxed);
         self.set_phase(Phase::Handling);
@@ -83,7 +82,7 @@ impl ConnectionDeadlines {
         idle_since != EVICTED && self.replace_idle_since(idle_since, NEVER)
     }
 
-    /// Keeps requests from beginning on a connection that is idle since `idle_since`; returns whether it still is.
+    /// Evicts the connection if it is still idle since `idle_since`; returns whether it was.
     pub(crate) fn evict(&self, idle_since: u64) -> bool {
         self.replace_idle_since(idle_since, EVICTED)
     }
@@ -92,18 +91,18 @@ impl ConnectionDeadlines {
         self.idle_since.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Notes that hyper has all of the answer.
-    pub(crate) fn answer_ended(&self) {
+    /// Records that hyper has taken the whole response.
+    pub(crate) fn response_ended(&self) {
         self.set_phase(Phase::Sending);
     }
 
-    /// Microseconds from the epoch to when the server began to wait for the client: for its next request, or to read an
-    /// answer. `None` while a request is handled.
+    /// Returns when the server began to wait for the client to send a request or read a response, in microseconds from the
+    /// epoch; `None` while a request is handled.
     pub(crate) fn idle_since(&self) -> Option<u64> {
         Some(self.idle_since.load(Ordering::Relaxed)).filter(|since| *since < EVICTED)
     }
 
-    /// Whether the connection gave way to another.
+    /// Whether the connection was evicted for another.
     pub(crate) fn is_evicted(&self) -> bool {
         self.idle_since.load(Ordering::Relaxed) == EVICTED
     }
@@ -113,12 +112,12 @@ impl ConnectionDeadlines {
         self.client_ended.load(Ordering::Relaxed)
     }
 
-    /// Ends when the client is late, and returns the phase it is late in.
+    /// Resolves when a deadline passes, with the phase it belongs to.
     pub(crate) async fn overdue(&self) -> Phase {
         let mut timer = pin!(sleep_until(Instant::now() + RECHECK));
         std::future::poll_fn(|context| {
             loop {
-                // The deadline nearly always moves away, so the timer is set anew only when it has run out or is late.
+                // The deadline nearly always moves later, so the timer is reset only when it fires or the deadline is earlier.
                 let deadline = self.deadline();
                 if let Some(deadline) = deadline.filter(|deadline| *deadline < timer.deadline()) {
                     timer.as_mut().reset(deadline);
@@ -135,31 +134,31 @@ impl ConnectionDeadlines {
         .await
     }
 
-    fn received(&self, bytes: usize) {
+    fn on_received(&self, bytes: usize) {
         match self.phase() {
             _ if bytes == 0 => self.client_ended.store(true, Ordering::Relaxed),
             Phase::New | Phase::Idle => {
                 self.deadline.store(self.now() + micros(self.limits.head_timeout), Ordering::Relaxed);
                 self.set_phase(Phase::Head);
             }
-            // Bytes that come while the client still reads an answer do not shorten its time for that.
+            // Bytes received while the client still reads a response do not shorten the deadline for reading it.
             Phase::Head | Phase::Handling | Phase::Sending => {}
         }
     }
 
-    /// Notes that the system took `bytes`. Only bytes that had to wait for the client show how fast it reads.
-    fn sent(&self, bytes: usize) {
+    /// Records that the socket took `bytes`. Only bytes that had to wait for the client show how fast it reads.
+    fn on_sent(&self, bytes: usize) {
         let deadline = self.deadline.load(Ordering::Relaxed);
-        if self.is_answering() && deadline != NEVER {
+        if self.is_responding() && deadline != NEVER {
             let earned = (bytes as u64).saturating_mul(1_000_000) / MIN_READ_RATE;
             let latest = self.now() + micros(MAX_READ_CREDIT);
             self.deadline.store((deadline + earned).min(latest), Ordering::Relaxed);
         }
     }
 
-    /// Notes that the system takes no more until the client has read.
-    fn blocked(&self) {
-        if self.is_answering() && self.deadline.load(Ordering::Relaxed) == NEVER {
+    /// Records that the socket is full until the client reads.
+    fn on_blocked(&self) {
+        if self.is_responding() && self.deadline.load(Ordering::Relaxed) == NEVER {
             self.deadline.store(self.now() + micros(READ_GRACE), Ordering::Relaxed);
         }
         if self.phase() == Phase::Sending {
@@ -167,17 +166,17 @@ impl ConnectionDeadlines {
         }
     }
 
-    /// Notes that the system has all that hyper had to send.
-    fn flushed(&self) {
+    /// Records that the socket has taken everything hyper had to send.
+    fn on_flushed(&self) {
         match self.phase() {
             Phase::Handling => self.deadline.store(NEVER, Ordering::Relaxed),
-            Phase::Sending => self.rest(Phase::Idle, self.limits.idle_timeout),
+            Phase::Sending => self.start_waiting(Phase::Idle, self.limits.idle_timeout),
             Phase::New | Phase::Head | Phase::Idle => {}
         }
     }
 
-    /// Begins to wait for the client, with no request under way.
-    fn rest(&self, phase: Phase, time: Duration) {
+    /// Starts waiting for the client for at most `time`, with no request in progress.
+    fn start_waiting(&self, phase: Phase, time: Duration) {
         let now = self.now();
         let idle_since = self.idle_since.load(Ordering::Relaxed);
         if idle_since != EVICTED {
@@ -187,7 +186,7 @@ impl ConnectionDeadlines {
         self.set_phase(phase);
     }
 
-    pub(crate) fn is_answering(&self) -> bool {
+    pub(crate) fn is_responding(&self) -> bool {
         matches!(self.phase(), Phase::Handling | Phase::Sending)
     }
 
@@ -221,7 +220,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A stream that reports to its [`ConnectionDeadlines`] what moves.
+/// A stream that reports bytes read and written to its [`ConnectionDeadlines`].
 pub(crate) struct TimedStream {
     stream: TcpStream,
     deadlines: Arc<ConnectionDeadlines>,
@@ -238,8 +237,8 @@ impl TimedStream {
 
     fn report(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match written {
-            Poll::Ready(Ok(bytes)) => self.deadlines.sent(bytes),
-            Poll::Pending => self.deadlines.blocked(),
+            Poll::Ready(Ok(bytes)) => self.deadlines.on_sent(bytes),
+            Poll::Pending => self.deadlines.on_blocked(),
             Poll::Ready(Err(_)) => {}
         }
         written
@@ -255,7 +254,7 @@ impl AsyncRead for TimedStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if let Poll::Ready(Ok(())) = read {
-            self.deadlines.received(buffer.filled().len() - before);
+            self.deadlines.on_received(buffer.filled().len() - before);
         }
         read
     }
@@ -272,7 +271,7 @@ impl AsyncWrite for TimedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.deadlines.flushed();
+        self.deadlines.on_flushed();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -1,7 +1,7 @@
-//! What surrounds every request: its id, bounds on its head, the headers every answer bears, the access log.
+//! The outermost service: request id, limits on the request head, common response headers, and the access log.
 //!
-//! One plain function around the router instead of layers within it, which box and copy for each request: this is on
-//! the way of every submission.
+//! One plain function around the router instead of tower layers, which box and copy for each request: every submission
+//! passes through here.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -24,61 +24,62 @@ use tower::Service;
 
 use crate::api::Code;
 use crate::config::HttpLimits;
-use crate::http::server::byte_budget::{Budgets, ProvedKey};
+use crate::http::server::byte_budget::{AuthenticatedKey, Budgets};
 use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::RequestIds;
-use crate::http::server::response_body::ready_to_send;
+use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::Failure;
 use crate::http::wire::state::Peer;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Routes within the frame of every request. Cheap to clone.
+/// The routes with everything that applies to every request. Cheap to clone.
 #[derive(Clone)]
-pub struct Framed {
+pub struct HttpService {
     routes: Router,
     limits: Arc<HttpLimits>,
     budgets: Arc<Budgets>,
     ids: Arc<RequestIds>,
 }
 
-impl Framed {
+impl HttpService {
     pub(crate) fn new(routes: Router, limits: Arc<HttpLimits>, budgets: Arc<Budgets>) -> Self {
         Self { routes, limits, budgets, ids: Arc::new(RequestIds::new()) }
     }
 
-    /// The same as a router, for those who know no other kind.
+    /// Converts the service into a router, for callers that need one.
     pub fn into_router(self) -> Router {
         Router::new().fallback_service(self)
     }
 
-    /// Leads one request through the routes.
-    async fn answer(mut self, mut request: Request) -> Response {
+    /// Handles one request.
+    async fn handle(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
-        let id = request_id(request.headers()).unwrap_or_else(|| self.ids.draw());
+        let id = request_id(request.headers()).unwrap_or_else(|| self.ids.next_id());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
-        let proved_key = ProvedKey::default();
-        request.extensions_mut().insert(proved_key.clone());
+        let authenticated_key = AuthenticatedKey::default();
+        request.extensions_mut().insert(authenticated_key.clone());
         let response = match check_head(&request, &self.limits) {
             Ok(()) => catch_panic(self.routes.call(request)).await,
             Err(failure) => failure.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
-        let mut response = finish(response, text);
+        let mut response = render_failure(response, text);
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
-        let ready = ready_to_send(response, &method, encoding, &self.budgets, proved_key.owner()).await;
+        let ready =
+            prepare_response(response, &method, encoding, &self.budgets, authenticated_key.owner()).await;
         let mut response = ready.unwrap_or_else(|failure| failure.render(text));
-        put_headers(response.headers_mut(), &id);
+        set_common_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
         response
     }
 }
 
-impl Service<Request> for Framed {
+impl Service<Request> for HttpService {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
@@ -88,13 +89,13 @@ impl Service<Request> for Framed {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let framed = self.clone();
-        Box::pin(async move { Ok(framed.answer(request).await) })
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
     }
 }
 
-/// Writes the access log: what failed as `info`, the rest, which is nearly all, as `debug`. Formatting and writing a
-/// line costs as much as storing a submission does, so requests that meet overload are not logged at `info` either.
+/// Writes the access log: failures at `info`, all else at `debug`. Formatting and writing a line costs as much as storing
+/// a submission, so requests refused by overload are logged at `debug` too.
 fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, request_id: &str) {
     let is_routine = status.as_u16() < 400 || status == StatusCode::SERVICE_UNAVAILABLE;
     let status = status.as_u16();
@@ -106,46 +107,46 @@ fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, r
     }
 }
 
-/// The client's own id for the request, if it may stand in logs as it is.
+/// Returns the client's own request id, if it is safe to log as it is.
 fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
     let id = headers.get(X_REQUEST_ID)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
 }
 
-/// Holds the head of `request` against the limits. hyper's own bounds lie above these.
+/// Checks the head of `request` against the limits. hyper's own limits are above these.
 fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
     let uri = request.uri();
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > limits.max_uri {
-        let detail = format!("the address has {target} bytes, {} are allowed", limits.max_uri);
-        return Err(Failure::because(Code::UriTooLong, detail));
+        let detail = format!("the URI has {target} bytes, the limit is {}", limits.max_uri);
+        return Err(Failure::with_detail(Code::UriTooLong, detail));
     }
     let headers = request.headers();
     if headers.len() > limits.max_headers {
-        let detail = format!("{} headers are too many, {} are allowed", headers.len(), limits.max_headers);
-        return Err(Failure::because(Code::HeadersTooLarge, detail));
+        let detail =
+            format!("the request has {} headers, the limit is {}", headers.len(), limits.max_headers);
+        return Err(Failure::with_detail(Code::HeadersTooLarge, detail));
     }
     // Every line has a colon, a space and a line end besides its name and value.
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if size > limits.max_head {
-        let detail = format!("the headers have {size} bytes, {} are allowed", limits.max_head);
-        return Err(Failure::because(Code::HeadersTooLarge, detail));
+        let detail = format!("the headers have {size} bytes, the limit is {}", limits.max_head);
+        return Err(Failure::with_detail(Code::HeadersTooLarge, detail));
     }
-    // A request that came over no network needs no host.
+    // A request made in process needs no host.
     if request.extensions().get::<Peer>().is_some() {
         check_host(request.version(), headers)?;
     }
     check_headers(request.method(), headers)
 }
 
-/// The answer of `work`, or that of a failure if it panics.
+/// Returns the response of `work`, or an internal error if it panics.
 async fn catch_panic(work: impl Future<Output = Result<Response, Infallible>>) -> Response {
     let mut work = pin!(work);
     std::future::poll_fn(move |context| {
-        // A request that panicked is not polled again, and what it shares with others is behind locks that
-        // are taken over when poisoned.
+        // A request that panicked is not polled again, and shared state is behind locks that recover from poisoning.
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(poll) => poll.map(|Ok(response)| response),
             Err(payload) => Poll::Ready(Failure::panicked(panic_text(&*payload)).into_response()),
@@ -159,11 +160,11 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// Gives every failure its problem document, also those that the framework found.
-fn finish(mut response: Response, request_id: &str) -> Response {
+/// Replaces a failure, also one that the framework detected, by its problem document.
+fn render_failure(mut response: Response, request_id: &str) -> Response {
     let failure = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure,
-        None if is_bare_error(&response) => bare_error(response.status()),
+        None if is_framework_error(&response) => framework_failure(response.status()),
         None => return response,
     };
     let mut rendered = failure.render(request_id);
@@ -173,14 +174,14 @@ fn finish(mut response: Response, request_id: &str) -> Response {
     rendered
 }
 
-/// Whether the framework made this answer: ours are JSON, or a [`Failure`].
-fn is_bare_error(response: &Response) -> bool {
+/// Whether axum built this error response: ours are JSON, or a [`Failure`].
+fn is_framework_error(response: &Response) -> bool {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     is_error && response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
 }
 
-fn bare_error(status: StatusCode) -> Failure {
+fn framework_failure(status: StatusCode) -> Failure {
     Failure::new(match status {
         StatusCode::NOT_FOUND => Code::RouteNotFound,
         StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
@@ -188,8 +189,8 @@ fn bare_error(status: StatusCode) -> Failure {
     })
 }
 
-/// Puts what every answer bears into `headers`.
-pub(crate) fn put_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
+/// Sets the headers that every response has.
+pub(crate) fn set_common_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
     headers.insert(X_REQUEST_ID, request_id.clone());
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

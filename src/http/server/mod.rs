@@ -1,4 +1,4 @@
-//! Connections: the accept loop, their deadlines and limits, and what surrounds every request.
+//! Connections: the accept loop, deadlines, limits, and the processing common to all requests.
 
 pub mod accept_loop;
 pub(crate) mod auth_failures;

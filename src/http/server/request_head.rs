@@ -1,4 +1,4 @@
-//! What the head of a request must be so that nobody on its way can have read it differently.
+//! Checks of a request head against request smuggling: a proxy must not have read it differently.
 
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, TRANSFER_ENCODING,
@@ -9,7 +9,7 @@ use crate::api::Code;
 use crate::http::wire::extract::IDEMPOTENCY_KEY;
 use crate::http::wire::problem::Failure;
 
-/// Headers that are read as one value. Of two lines, a proxy may have believed the one that is not read here.
+/// Headers with a single value. Of two lines, a proxy may have used the one that is ignored here.
 const SINGLE: [HeaderName; 8] = [
     HOST,
     AUTHORIZATION,
@@ -21,45 +21,45 @@ const SINGLE: [HeaderName; 8] = [
     IDEMPOTENCY_KEY,
 ];
 
-/// Refuses headers given more than once, codings of a body besides `chunked`, and conditions that are not evaluated.
+/// Refuses duplicate headers, transfer codings other than `chunked`, and conditions that are not evaluated.
 pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
     check_single(headers)?;
     if headers.get(TRANSFER_ENCODING).is_some_and(|coding| !is(coding, "chunked")) {
-        return Err(invalid("`Transfer-Encoding` can only be `chunked`"));
+        return Err(invalid("`Transfer-Encoding` must be `chunked`"));
     }
     if headers.contains_key(IF_MATCH) && !matches!(*method, Method::PATCH | Method::DELETE) {
         return Err(invalid(format!("`If-Match` has no effect on {method}; send the request without it")));
     }
     match headers.get(EXPECT) {
         Some(value) if !is(value, "100-continue") => {
-            Err(Failure::because(Code::ExpectationFailed, "`Expect` can only be `100-continue`"))
+            Err(Failure::with_detail(Code::ExpectationFailed, "`Expect` must be `100-continue`"))
         }
         Some(_) | None => Ok(()),
     }
 }
 
 fn check_single(headers: &HeaderMap) -> Result<(), Failure> {
-    // As many names as lines: the rule, and told without looking at any.
+    // Fast path: as many names as lines.
     if headers.len() == headers.keys_len() {
         return Ok(());
     }
     match SINGLE.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
-        Some(name) => Err(invalid(format!("the header `{name}` given more than once"))),
+        Some(name) => Err(invalid(format!("header `{name}` given more than once"))),
         None => Ok(()),
     }
 }
 
-/// Refuses a request of HTTP/1.1 without a host, and any whose `Host` names none (RFC 9112 §3.2).
+/// Refuses an HTTP/1.1 request without `Host`, and any request with an invalid one (RFC 9112 §3.2).
 pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     let good = match headers.get(HOST) {
         Some(host) => host.to_str().is_ok_and(is_host),
         None => version < Version::HTTP_11,
     };
-    let detail = "the header `Host` must name a host, with or without a port";
+    let detail = "the header `Host` must be a host, optionally with a port";
     if good { Ok(()) } else { Err(invalid(detail)) }
 }
 
-/// Whether `text` is a name or an address, and perhaps a port.
+/// Whether `text` is a host name or an IP address, optionally with a port.
 fn is_host(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !text.ends_with(']') => (host, port),
@@ -73,7 +73,7 @@ fn is_host(text: &str) -> bool {
     is_named && is_port && (port.is_empty() || port.parse::<u16>().is_ok())
 }
 
-/// Whether a registered name may have `byte` (RFC 3986 §3.2.2).
+/// Whether a registered name may contain `byte` (RFC 3986 §3.2.2).
 fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte)
 }
@@ -83,7 +83,7 @@ fn is(value: &HeaderValue, word: &str) -> bool {
 }
 
 fn invalid(detail: impl Into<String>) -> Failure {
-    Failure::because(Code::InvalidHeader, detail)
+    Failure::with_detail(Code::InvalidHeader, detail)
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     use super::is_host;
 
     #[test]
-    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+    fn a_host_is_a_name_or_an_address_with_an_optional_port() {
         for good in [
             "a",
             "localhost:8787",

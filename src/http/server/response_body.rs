@@ -1,5 +1,4 @@
-//! Answers on their way out: large ones are charged to the key that asked, until the client has taken them, and
-//! compressed where nobody waits.
+//! Response bodies: large ones are charged to the caller's key until they are sent, and compressed on the pool.
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
@@ -12,24 +11,24 @@ use crate::http::server::byte_budget::{BudgetOwner, Budgets, Reservation, SMALL}
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::Failure;
 
-/// Below this compression makes nothing better, in bytes.
-const WORTH_COMPRESSING: usize = 1_024;
+/// Size below which compression gains nothing, in bytes.
+const MIN_COMPRESSED_SIZE: usize = 1_024;
 
-/// Bytes and the reservation that covers them until the last slice of them is dropped: hyper's queue holds some, too.
-struct Charged {
+/// Bytes with their reservation, which lasts until the last slice of them is dropped: hyper's queue holds some, too.
+struct ChargedBytes {
     bytes: Bytes,
     _reservation: Reservation,
 }
 
-impl AsRef<[u8]> for Charged {
+impl AsRef<[u8]> for ChargedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// `response` to a `method`, charged to `owner` if it is large, and compressed. Without room it is refused, unless the
-/// operation has changed something: such operations begin only while there is some room.
-pub(crate) async fn ready_to_send(
+/// Compresses `response` and charges it to `owner` if it is large. Fails if the budget has no room, except after an unsafe
+/// `method`, which may have changed something: such operations start only while there is some room.
+pub(crate) async fn prepare_response(
     response: Response,
     method: &Method,
     encoding: Option<Encoding>,
@@ -39,18 +38,18 @@ pub(crate) async fn ready_to_send(
     let Some(size) = response.body().size_hint().exact().map(|size| size as usize) else {
         return Ok(response);
     };
-    let encoding = encoding.filter(|_| size >= WORTH_COMPRESSING);
+    let encoding = encoding.filter(|_| size >= MIN_COMPRESSED_SIZE);
     if size <= SMALL && encoding.is_none() {
         return Ok(response);
     }
     let reservation = match method.is_safe() {
-        _ if size <= SMALL => budgets.answers.reservation(owner),
-        true => budgets.answers.reserve(owner, size).ok_or_else(Failure::overloaded)?,
-        false => budgets.answers.charge(owner, size),
+        _ if size <= SMALL => budgets.responses.empty_reservation(owner),
+        true => budgets.responses.reserve(owner, size).ok_or_else(Failure::overloaded)?,
+        false => budgets.responses.charge(owner, size),
     };
     let (mut parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
-    let mut bytes = Bytes::from_owner(Charged { bytes, _reservation: reservation });
+    let mut bytes = Bytes::from_owner(ChargedBytes { bytes, _reservation: reservation });
     if let Some(encoding) = encoding
         && let Some(compressed) = compress(&bytes, encoding, budgets, owner).await
     {
@@ -62,8 +61,8 @@ pub(crate) async fn ready_to_send(
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// `bytes` in that `encoding`, charged anew, since there are fewer of them. Large ones are compressed on the pool, so that
-/// those who ask for little do not wait; `None` if that cannot be, or gains nothing: what was done is sent as it is.
+/// Compresses `bytes` and charges the smaller result to `owner`. Large bodies are compressed on the pool, so that small
+/// requests do not wait. Returns `None` if that fails or gains nothing: the body is then sent uncompressed.
 async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: BudgetOwner) -> Option<Bytes> {
     let compressed = if bytes.len() <= SMALL {
         encoding.compress(bytes).ok()?
@@ -75,8 +74,8 @@ async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: B
         return None;
     }
     let reservation = match compressed.len() {
-        ..=SMALL => budgets.answers.reservation(owner),
-        size => budgets.answers.charge(owner, size),
+        ..=SMALL => budgets.responses.empty_reservation(owner),
+        size => budgets.responses.charge(owner, size),
     };
-    Some(Bytes::from_owner(Charged { bytes: compressed.into(), _reservation: reservation }))
+    Some(Bytes::from_owner(ChargedBytes { bytes: compressed.into(), _reservation: reservation }))
 }

@@ -1,4 +1,4 @@
-//! `Accept` (RFC 9110 §12.5.1): whether an answer may have a media type.
+//! Content negotiation by `Accept` (RFC 9110 §12.5.1).
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -6,7 +6,7 @@ use axum::http::header::ACCEPT;
 use crate::api::{Code, PROBLEM_TYPE};
 use crate::http::wire::problem::Failure;
 
-/// The media type of nearly all answers.
+/// The media type of nearly all responses.
 pub(crate) const JSON: &str = "application/json";
 
 /// The media type of a JSON Schema.
@@ -19,21 +19,21 @@ pub(crate) fn check_accept(headers: &HeaderMap, others: &[&str]) -> Result<(), F
         return Ok(());
     }
     let types = [&[JSON], others].concat().join("` or `");
-    Err(Failure::because(Code::NotAcceptable, format!("`Accept` must admit `{types}`")))
+    Err(Failure::with_detail(Code::NotAcceptable, format!("`Accept` must admit `{types}`")))
 }
 
-/// Whether `Accept` admits `media_type`: the most specific range that matches it decides. Without the header all do.
+/// Whether `Accept` admits `media_type`: the most specific matching range decides. Without the header, every type is admitted.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| matched(range, media_type));
+    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| match_range(range, media_type));
     ranges.max_by_key(|(specificity, _)| *specificity).is_some_and(|(_, admitted)| admitted)
 }
 
-/// How specific a media range is, and whether its weight is above 0; `None` if it does not match `media_type`.
-fn matched(range: &str, media_type: &str) -> Option<(u8, bool)> {
+/// Returns how specific a media range is, and whether its weight is above 0; `None` if it does not match `media_type`.
+fn match_range(range: &str, media_type: &str) -> Option<(u8, bool)> {
     let mut parts = range.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
     let family = name.strip_suffix("/*").filter(|family| !family.is_empty());
@@ -52,7 +52,7 @@ fn matched(range: &str, media_type: &str) -> Option<(u8, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{JSON, matched};
+    use super::{JSON, match_range};
 
     #[test]
     fn a_media_range_matches_and_admits_unless_its_weight_is_zero() {
@@ -71,7 +71,7 @@ mod tests {
             ("", None),
         ];
         for (range, expected) in cases {
-            assert_eq!(matched(range, JSON), expected, "{range}");
+            assert_eq!(match_range(range, JSON), expected, "{range}");
         }
     }
 }

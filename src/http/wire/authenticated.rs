@@ -1,4 +1,4 @@
-//! Who sends a request: the proved key, before anything else of the request is looked at.
+//! Authentication of a request by its API key, before anything else in it is parsed.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -7,15 +7,16 @@ use axum::http::request::Parts;
 use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::workspace::Caller;
-use crate::http::server::byte_budget::ProvedKey;
+use crate::http::server::byte_budget::AuthenticatedKey;
 use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::problem::Failure;
 use crate::http::wire::state::{Peer, Shared};
 
-/// The caller, by the key in `Authorization: Bearer <key>`, of an operation that sends JSON, and perhaps a JSON Schema.
-pub(crate) struct Signed<const SENDS_SCHEMA: bool = false>(pub(crate) Caller);
+/// Extractor for the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
+/// Schema too if `SENDS_SCHEMA`.
+pub(crate) struct Authenticated<const SENDS_SCHEMA: bool = false>(pub(crate) Caller);
 
-impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Signed<SENDS_SCHEMA> {
+impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_SCHEMA> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
@@ -25,8 +26,8 @@ impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Signed<SENDS_SCHEMA>
     }
 }
 
-/// Missing and invalid keys are answered alike; too many invalid ones from an address are answered 429, which does
-/// not stop valid ones.
+/// Authenticates the caller. Missing and invalid keys get the same response; too many invalid ones from an address get
+/// 429, which does not affect valid ones.
 async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, Failure> {
     let Some(text) = parts.headers.get(AUTHORIZATION) else {
         return Err(AppError::Unauthenticated.into());
@@ -34,8 +35,8 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, Failure>
     let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
     match shared.app.authenticate(key).await {
         Ok(caller) => {
-            if let Some(proved) = parts.extensions.get::<ProvedKey>() {
-                proved.set(caller.id);
+            if let Some(key) = parts.extensions.get::<AuthenticatedKey>() {
+                key.set(caller.id);
             }
             Ok(caller)
         }
@@ -51,16 +52,16 @@ fn refuse_key(parts: &Parts, shared: &Shared) -> Failure {
         _ => None,
     };
     match wait {
-        Some(seconds) => Failure::because(
+        Some(seconds) => Failure::with_detail(
             Code::RateLimited,
-            format!("too many keys from this address were not valid; wait {seconds} seconds"),
+            format!("too many invalid API keys from this address; wait {seconds} seconds"),
         )
         .retry_after(seconds),
         None => AppError::Unauthenticated.into(),
     }
 }
 
-/// The key in `Bearer <key>`; the scheme's name is case-insensitive (RFC 9110 §11.1).
+/// Returns the key in `Bearer <key>`; the scheme is case-insensitive (RFC 9110 §11.1).
 fn bearer(text: &str) -> Option<&str> {
     let (scheme, key) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_matches(' '))

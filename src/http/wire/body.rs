@@ -1,4 +1,4 @@
-//! Reading a body: bounded in size and in time.
+//! Reads request bodies, within limits of size and time.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::config::HttpLimits;
 use crate::http::server::byte_budget::{Reservation, SMALL};
 use crate::http::wire::problem::Failure;
 
-/// The body of `request`, of `limit` bytes at most. A large one is covered by `reservation` before it is received: as a
-/// whole if its length is announced, else as it grows.
+/// Reads the body of `request`, of at most `limit` bytes. A large one is covered by `reservation` before it is received:
+/// all of it if its length is announced, else as it grows.
 pub(crate) async fn read_body(
     request: Request,
     limit: usize,
@@ -23,18 +23,19 @@ pub(crate) async fn read_body(
     reservation: &mut Reservation,
 ) -> Result<Bytes, Failure> {
     let mut body = request.into_body();
-    let too_large = || Failure::because(Code::BodyTooLarge, format!("a body may have {limit} bytes here"));
+    let too_large =
+        || Failure::with_detail(Code::BodyTooLarge, format!("the body exceeds the limit of {limit} bytes"));
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
         return Err(too_large());
     }
     let mut cover = |bytes| {
-        let is_covered = bytes <= SMALL || reservation.cover(bytes);
+        let is_covered = bytes <= SMALL || reservation.grow_to(bytes);
         if is_covered { Ok(()) } else { Err(Failure::overloaded()) }
     };
     cover(announced)?;
-    let (mut pace, mut whole) = (Pace::new(limits), Vec::new());
-    while let Some(chunk) = pace.chunk(&mut body).await? {
+    let (mut deadline, mut whole) = (BodyDeadline::new(limits), Vec::new());
+    while let Some(chunk) = deadline.next_chunk(&mut body).await? {
         let length = whole.len() + chunk.len();
         if length > limit {
             return Err(too_large());
@@ -53,23 +54,24 @@ pub(crate) async fn read_body(
     Ok(whole.into())
 }
 
-/// How long a body may still take. Nearly all bodies arrive with their head and never start the timer.
-struct Pace {
-    begun: Instant,
+/// Deadline for receiving a body, extended by the bytes received. Nearly all bodies arrive with their head and never start
+/// the timer.
+struct BodyDeadline {
+    started: Instant,
     received: usize,
-    allowed: Duration,
+    base: Duration,
     rate: u32,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
+impl BodyDeadline {
     fn new(limits: &HttpLimits) -> Self {
-        let (allowed, rate) = (limits.body_timeout, limits.min_body_rate.max(1));
-        Self { begun: Instant::now(), received: 0, allowed, rate, timer: None }
+        let (base, rate) = (limits.body_timeout, limits.min_body_rate.max(1));
+        Self { started: Instant::now(), received: 0, base, rate, timer: None }
     }
 
-    /// The next bytes; `None` at the end.
-    async fn chunk(&mut self, body: &mut Body) -> Result<Option<Bytes>, Failure> {
+    /// Returns the next bytes; `None` at the end.
+    async fn next_chunk(&mut self, body: &mut Body) -> Result<Option<Bytes>, Failure> {
         let frame = std::future::poll_fn(|context| {
             let mut frame = std::pin::pin!(body.frame());
             if let std::task::Poll::Ready(frame) = frame.as_mut().poll(context) {
@@ -83,25 +85,28 @@ impl Pace {
             timer.as_mut().poll(context).map(|()| None)
         });
         match frame.await {
-            None => Err(Failure::because(Code::RequestTimeout, "the body did not arrive in time")),
+            None => Err(Failure::with_detail(Code::RequestTimeout, "the body did not arrive in time")),
             Some(None) => Ok(None),
             Some(Some(Ok(frame))) => {
                 let data = frame.into_data().unwrap_or_default();
                 self.received += data.len();
                 Ok(Some(data))
             }
-            Some(Some(Err(error))) => Err(broken(&error)),
+            Some(Some(Err(error))) => Err(incomplete_body(&error)),
         }
     }
 
     fn deadline(&self) -> Instant {
         let earned = u32::try_from(self.received).unwrap_or(u32::MAX) / self.rate;
-        self.begun + self.allowed + Duration::from_secs(u64::from(earned))
+        self.started + self.base + Duration::from_secs(u64::from(earned))
     }
 }
 
-/// The client went away or broke the framing; if it still listens, it is told so.
-fn broken(error: &axum::Error) -> Failure {
-    tracing::debug!(%error, "a body broke off");
-    Failure::because(Code::MalformedJson, "the body broke off, or is not framed as its headers say")
+/// Returns the failure for a client that closed the connection or broke the framing.
+fn incomplete_body(error: &axum::Error) -> Failure {
+    tracing::debug!(%error, "a body is incomplete");
+    Failure::with_detail(
+        Code::MalformedJson,
+        "the body is incomplete, or its framing does not match its headers",
+    )
 }

@@ -1,4 +1,4 @@
-//! Compression of answers for those who ask, and only then: others pay nothing for it.
+//! Compression of responses, on request only: clients that do not ask for it pay nothing.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 /// Higher levels cost several times as much and gain little.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A way to compress.
+/// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Gzip,
@@ -17,7 +17,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Its name in `Content-Encoding`.
+    /// Returns the name in `Content-Encoding`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -25,8 +25,8 @@ impl Encoding {
         }
     }
 
-    /// The encoding that `accepted`, the value of `Accept-Encoding`, prefers. `None` is none at all, also where that was
-    /// excluded and nothing else will do: what was done is not refused afterwards.
+    /// Returns the encoding that `accepted`, the value of `Accept-Encoding`, prefers. `None` is no encoding, even if the
+    /// client excluded that too: an operation already carried out is not refused afterwards.
     pub(crate) fn preferred(accepted: &HeaderValue) -> Option<Self> {
         let listed = accepted.to_str().unwrap_or_default().split(',').filter_map(|item| {
             let mut parts = item.split(';').map(str::trim);
@@ -40,7 +40,7 @@ impl Encoding {
             let weight = weight.map_or(Some(1.0), |weight| weight.parse::<f32>().ok())?;
             (weight > 0.0).then_some((weight, encoding))
         });
-        // Of equals the one that costs least, which is the last.
+        // Of equal weights the cheapest encoding, which is the last variant.
         let rank = |encoding: Option<Self>| encoding.map(|encoding| encoding as u8);
         listed.max_by(|a, b| a.0.total_cmp(&b.0).then(rank(a.1).cmp(&rank(b.1))))?.1
     }

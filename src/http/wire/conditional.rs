@@ -1,4 +1,4 @@
-//! `ETag` and `If-Match`: the revision of a form or a submission, `"r7"`, told and asked for.
+//! `ETag` and `If-Match`: conditional requests by the revision of a form or a submission, `"r7"`.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH};
@@ -11,12 +11,12 @@ use crate::http::wire::problem::Failure;
 use crate::http::wire::responses::with_header;
 use crate::http::wire::state::Shared;
 
-/// `response`, which shows a form or a submission at `revision`.
-pub(crate) fn tagged(response: Response, revision: u64) -> Response {
+/// Adds the `ETag` of `revision` to `response`.
+pub(crate) fn with_etag(response: Response, revision: u64) -> Response {
     with_header(response, ETAG, format!("\"r{revision}\""))
 }
 
-/// The revisions that `If-Match` names; any, if it was not sent.
+/// Extractor for the revisions in `If-Match`; any revision if the header is absent.
 pub(crate) struct IfMatch(pub(crate) ExpectedRevision);
 
 impl FromRequestParts<Shared> for IfMatch {
@@ -24,20 +24,20 @@ impl FromRequestParts<Shared> for IfMatch {
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
         let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(ExpectedRevision::Any)) };
-        let expected = value.to_str().ok().and_then(read);
-        let detail = "`If-Match` is `*` or a list of entity tags, such as `\"r7\"`";
-        expected.map(Self).ok_or_else(|| Failure::because(Code::InvalidHeader, detail))
+        let expected = value.to_str().ok().and_then(parse_if_match);
+        let detail = "`If-Match` must be `*` or a list of entity tags, such as `\"r7\"`";
+        expected.map(Self).ok_or_else(|| Failure::with_detail(Code::InvalidHeader, detail))
     }
 }
 
-/// Reads `*` or a list of entity tags (RFC 9110 §13.1.1). Tags of others match no revision.
-fn read(text: &str) -> Option<ExpectedRevision> {
+/// Parses `*` or a list of entity tags (RFC 9110 §13.1.1). Foreign tags match no revision.
+fn parse_if_match(text: &str) -> Option<ExpectedRevision> {
     if text.trim() == "*" {
         return Some(ExpectedRevision::Any);
     }
     let (mut rest, mut revisions) = (text, Vec::new());
     loop {
-        // Empty elements count for nothing (§5.6.1.2).
+        // Empty elements are ignored (§5.6.1.2).
         rest = rest.trim_start_matches([' ', '\t', ',']);
         if rest.is_empty() {
             return Some(ExpectedRevision::OneOf(revisions));
@@ -51,11 +51,10 @@ fn read(text: &str) -> Option<ExpectedRevision> {
     }
 }
 
-/// The revision that the entity tag at the start of `text` names, if it is ours, and what follows it; `None` if there is
-/// no entity tag.
+/// Parses the entity tag at the start of `text`: its revision, if the tag is ours, and the rest of `text`. Returns `None` if
+/// `text` does not start with an entity tag.
 ///
-/// The weak form counts too, other than RFC 9110 has it: a proxy that compresses makes it of ours, and the client has
-/// seen no other.
+/// Weak tags match too, unlike in RFC 9110: a proxy that compresses weakens our tags, and the client sees no others.
 fn entity_tag(text: &str) -> Option<(Option<u64>, &str)> {
     let quoted = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"')?;
     let (opaque, rest) = quoted.split_once('"').filter(|(opaque, _)| !opaque.contains([' ', '\t']))?;
@@ -65,11 +64,11 @@ fn entity_tag(text: &str) -> Option<(Option<u64>, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::parse_if_match;
     use crate::domain::revision::ExpectedRevision;
 
     #[test]
-    fn a_condition_names_revisions() {
+    fn if_match_lists_revisions() {
         let one_of = |revisions: &[u64]| Some(ExpectedRevision::OneOf(revisions.to_vec()));
         for (text, expected) in [
             ("*", Some(ExpectedRevision::Any)),
@@ -87,7 +86,7 @@ mod tests {
             ("\"r7\" \"r8\"", None),
             ("*, \"r7\"", None),
         ] {
-            assert_eq!(read(text), expected, "{text}");
+            assert_eq!(parse_if_match(text), expected, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What handlers take out of a request; whatever does not fit is a problem document.
+//! Extractors for path parameters, headers and bodies. Their rejections are problem documents.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Request};
@@ -12,30 +12,30 @@ use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
-use crate::http::server::byte_budget::{BudgetOwner, ProvedKey, Reservation};
+use crate::http::server::byte_budget::{AuthenticatedKey, BudgetOwner, Reservation};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;
 use crate::http::wire::problem::Failure;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
-/// The parameters in a request's path.
-pub(crate) struct Segments<T>(pub(crate) T);
+/// Extractor for the parameters in the path.
+pub(crate) struct PathParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for PathParams<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
         let path = Path::<T>::from_request_parts(parts, shared).await;
-        path.map(|Path(segments)| Self(segments)).map_err(|rejection| match rejection {
-            // Percent-encoding that is no UTF-8 names nothing there is.
+        path.map(|Path(params)| Self(params)).map_err(|rejection| match rejection {
+            // A path that does not decode to UTF-8 cannot name anything.
             PathRejection::FailedToDeserializePathParams(_) => Failure::new(Code::RouteNotFound),
             _ => Failure::new(Code::Internal),
         })
     }
 }
 
-/// The value of `Idempotency-Key`, if one was sent.
+/// Extractor for the value of `Idempotency-Key`, if the header was sent.
 pub(crate) struct IdempotencyKey(pub(crate) Option<String>);
 
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -48,8 +48,8 @@ impl FromRequestParts<Shared> for IdempotencyKey {
         match value.to_str() {
             Ok(key) if is_idempotency_key(key) => Ok(Self(Some(key.to_owned()))),
             Ok(_) | Err(_) => {
-                let detail = "`Idempotency-Key` has 1 to 255 printable ASCII characters";
-                Err(Failure::because(Code::InvalidHeader, detail))
+                let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
+                Err(Failure::with_detail(Code::InvalidHeader, detail))
             }
         }
     }
@@ -59,7 +59,7 @@ fn is_idempotency_key(text: &str) -> bool {
     (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// A body as the text it came as, not yet parsed, and what it holds until the operation is over.
+/// The text of a body, not yet parsed, with the reservation and permit it holds until the operation ends.
 pub(crate) struct BodyText {
     bytes: Bytes,
     _reservation: Reservation,
@@ -72,21 +72,21 @@ impl BodyText {
     }
 }
 
-/// Reads a JSON body of `limit` bytes at most.
+/// Reads a JSON body of at most `limit` bytes.
 pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
     check_type(request.headers(), &[JSON])?;
     read_text(request, limit, None, shared).await
 }
 
-/// Reads a JSON merge patch (RFC 7396) of `limit` bytes at most.
+/// Reads a JSON merge patch (RFC 7396) of at most `limit` bytes.
 pub(crate) async fn read_patch(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
     check_type(request.headers(), &[JSON, MERGE_PATCH])?;
     read_text(request, limit, Some(&shared.budgets.changes), shared).await
 }
 
-/// Reads the body of an operation that takes none: nothing, or an object without members. What else it says is not to be
-/// passed over.
-pub(crate) async fn read_nothing(request: Request, shared: &Shared) -> Result<BodyText, Failure> {
+/// Reads the body of an operation that takes none: nothing, or an object without members. Anything else is refused rather
+/// than ignored.
+pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText, Failure> {
     let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() {
         return Ok(body);
@@ -101,11 +101,11 @@ pub(crate) async fn read_nothing(request: Request, shared: &Shared) -> Result<Bo
     Err(Failure::invalid("this operation takes no body".to_owned(), violations))
 }
 
-/// Reads the body, whatever it is declared as. A large one then waits for one of the permits for those, a small one for
-/// one of `small`: where an operation answers with a whole object, however little was sent.
+/// Reads the body, whatever its media type. A large one then waits for a permit for large bodies, a small one for a permit
+/// of `small`, if given: for operations that return a whole object, however small the request.
 ///
-/// A request that needs a permit may be answered with much, and is refused while there is no room for answers: once
-/// something is changed it would be too late.
+/// A request that needs a permit may have a large response, and is refused while the response budget is exhausted: once
+/// something has changed it would be too late.
 async fn read_text(
     request: Request,
     limit: usize,
@@ -113,22 +113,22 @@ async fn read_text(
     shared: &Shared,
 ) -> Result<BodyText, Failure> {
     let budgets = &shared.budgets;
-    let owner = request.extensions().get::<ProvedKey>().and_then(ProvedKey::owner);
-    let mut reservation = budgets.bodies.reservation(owner);
+    let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
+    let mut reservation = budgets.bodies.empty_reservation(owner);
     let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
-    let permits = if reservation.is_empty() { small } else { Some(&budgets.large) };
+    let permits = if reservation.is_empty() { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
         Some(permits) => Some(permits.acquire(owner).await.ok_or_else(Failure::overloaded)?),
         None => None,
     };
-    if permit.is_some() && budgets.answers.reserve(owner, 1).is_none() {
+    if permit.is_some() && budgets.responses.reserve(owner, 1).is_none() {
         return Err(Failure::overloaded());
     }
     match std::str::from_utf8(&bytes) {
         Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
         Err(error) => {
             let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
-            Err(Failure::because(Code::MalformedJson, detail))
+            Err(Failure::with_detail(Code::MalformedJson, detail))
         }
     }
 }
@@ -141,22 +141,24 @@ fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
     let name = parameters.next().unwrap_or_default().trim();
     if !types.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         let detail = format!("send the header `Content-Type: {}`", types.join("` or `Content-Type: "));
-        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+        return Err(Failure::with_detail(Code::UnsupportedMediaType, detail));
     }
     if !parameters.all(|parameter| is_utf_8(parameter.trim())) {
-        let detail = "bodies are UTF-8; send it so, with `charset=utf-8` or without a charset";
-        return Err(Failure::because(Code::UnsupportedMediaType, detail));
+        let detail = "the body must be UTF-8, declared as `charset=utf-8` or without a charset";
+        return Err(Failure::with_detail(Code::UnsupportedMediaType, detail));
     }
     match headers.get(CONTENT_ENCODING) {
-        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(Failure::because(
-            Code::UnsupportedMediaType,
-            "compressed bodies are not taken; send it without `Content-Encoding`",
-        )),
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(Failure::with_detail(
+                Code::UnsupportedMediaType,
+                "compressed request bodies are not supported; send it without `Content-Encoding`",
+            ))
+        }
         Some(_) | None => Ok(()),
     }
 }
 
-/// Whether a parameter of a media type is no `charset`, or that of UTF-8.
+/// Whether a parameter of a media type is anything but `charset`, or `charset=utf-8`.
 fn is_utf_8(parameter: &str) -> bool {
     match parameter.split_once('=') {
         Some((name, charset)) if name.eq_ignore_ascii_case("charset") => {

@@ -1,4 +1,4 @@
-//! From what went wrong to a problem document: the one mapping, and the one place that logs a failure's cause.
+//! Problem documents: the only mapping from errors to them, and the only place that logs the cause of a failure.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::error::Error;
@@ -15,42 +15,42 @@ use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened, unescape};
 use crate::store::StoreError;
 
-/// Why a request failed. It travels through the router inside a response, until the request's id joins it.
+/// Why a request failed. Passes through the router inside a response and is rendered once the request id is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     problem: Box<Problem>,
-    /// Seconds until another attempt makes sense.
+    /// Seconds after which a retry makes sense.
     retry_after: Option<u64>,
-    /// For the log alone.
+    /// For the log only.
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
-    /// A failure of the kind `code`, without anything particular to say.
+    /// Creates a failure without details.
     pub(crate) fn new(code: Code) -> Self {
         Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
     }
 
-    /// A failure of the kind `code`; `detail` names the thing and the remedy.
-    pub(crate) fn because(code: Code, detail: impl Into<String>) -> Self {
+    /// Creates a failure; `detail` says what is wrong and what to do.
+    pub(crate) fn with_detail(code: Code, detail: impl Into<String>) -> Self {
         let mut failure = Self::new(code);
         failure.problem.detail = Some(detail.into());
         failure
     }
 
-    /// The same, worth another attempt in `seconds`.
+    /// Sets the seconds after which a retry makes sense.
     #[must_use]
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// There is no room for the request, or too much is queued: the same request may succeed in a moment.
+    /// Creates the failure for an exhausted budget or queue: the same request may soon succeed.
     pub(crate) fn overloaded() -> Self {
         Self::new(Code::Overloaded).retry_after(1)
     }
 
-    /// A handler panicked, with this text.
+    /// Creates the failure for a handler that panicked with `text`.
     pub(crate) fn panicked(text: String) -> Self {
         Self::new(Code::Internal).caused_by(std::io::Error::other(format!("panicked: {text}")))
     }
@@ -60,42 +60,42 @@ impl Failure {
         self
     }
 
-    /// A form takes no answers; its author's own `message` says it better.
-    fn shut(why: AcceptingReason, message: Option<String>) -> Self {
+    /// Creates the failure for a form that does not accept answers; its author's own `message` takes precedence.
+    fn not_accepting(why: AcceptingReason, message: Option<String>) -> Self {
         let detail = match why {
             AcceptingReason::Draft => {
-                "the form is a draft: publish it, by PATCH with `{\"status\":\"published\"}`"
+                "the form is a draft; publish it by PATCH with `{\"status\":\"published\"}`"
             }
-            AcceptingReason::Closed => "the form was closed and takes no answers",
-            AcceptingReason::NotOpenYet => "the form takes no answers before `opens_at`",
-            AcceptingReason::Expired => "the form takes no answers after `closes_at`",
-            AcceptingReason::Full => "the form has as many submissions as `max_responses` allows",
+            AcceptingReason::Closed => "the form is closed and does not accept answers",
+            AcceptingReason::NotOpenYet => "the form does not accept answers before `opens_at`",
+            AcceptingReason::Expired => "the form does not accept answers after `closes_at`",
+            AcceptingReason::Full => "the form has reached its response limit, `max_responses`",
         };
-        Self::because(why.into(), message.unwrap_or_else(|| detail.to_owned()))
+        Self::with_detail(why.into(), message.unwrap_or_else(|| detail.to_owned()))
     }
 
-    /// What was sent breaks rules; `detail` sums up the violations, of which the first are told.
+    /// Creates the failure for a body that violates rules. `detail` summarizes the violations; only the first are listed.
     pub(crate) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
         violations.truncate(MAX_VIOLATIONS);
-        let mut failure = Self::because(Code::ValidationFailed, detail);
+        let mut failure = Self::with_detail(Code::ValidationFailed, detail);
         failure.problem.errors = violations;
         failure
     }
 
-    /// The query breaks rules: `violations` point into an object of its parameters.
+    /// Creates the failure for a query that violates rules: `violations` point into an object of its parameters.
     pub(crate) fn invalid_query(violations: Vec<Violation>) -> Self {
         let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
-        let mut failure = Self::because(Code::InvalidQuery, faults.join("; "));
+        let mut failure = Self::with_detail(Code::InvalidQuery, faults.join("; "));
         failure.problem.errors = violations;
         failure
     }
 
-    /// The problem document for the request `request_id`. Logs what the server has to answer for.
+    /// Renders the problem document for the request `request_id`. Logs failures of the server.
     pub(crate) fn render(self, request_id: &str) -> Response {
         self.document(request_id).map(Body::from)
     }
 
-    /// The same, with its body in bytes.
+    /// Renders the problem document with its body as bytes; see [`render`](Self::render).
     pub(crate) fn document(mut self, request_id: &str) -> axum::http::Response<Vec<u8>> {
         self.log(request_id);
         self.problem.request_id = Some(request_id.to_owned());
@@ -117,15 +117,15 @@ impl Failure {
     }
 
     fn log(&self, request_id: &str) {
-        // Neither is a failure of the server, and a line for each request would fill the log. The store reports once that it
-        // has no room.
+        // Overload and a full disk are not logged per request: the lines would fill the log. The store reports a full disk
+        // once.
         if self.problem.status < 500
             || [Code::Overloaded, Code::StorageFull].iter().any(|code| self.problem.code == *code)
         {
             return;
         }
         let code = self.problem.code.to_string();
-        let cause = self.cause.as_deref().map(chain).unwrap_or_default();
+        let cause = self.cause.as_deref().map(error_chain).unwrap_or_default();
         if self.problem.code == Code::Internal {
             tracing::error!(request_id, code, cause, "a request failed");
         } else {
@@ -134,8 +134,8 @@ impl Failure {
     }
 }
 
-/// An error and its sources, outermost first.
-fn chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
+/// Returns the messages of an error and its sources, outermost first.
+fn error_chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -159,22 +159,24 @@ impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
         match error {
             AppError::Unauthenticated => Self::new(Code::Unauthorized),
-            AppError::Forbidden(scope) => {
-                Self::because(Code::InsufficientScope, format!("this needs a key with the scope `{scope}`"))
-            }
+            AppError::Forbidden(scope) => Self::with_detail(
+                Code::InsufficientScope,
+                format!("this operation needs an API key with the scope `{scope}`"),
+            ),
             AppError::NotFound(what) => {
                 let code = match what {
                     Resource::Form(_) => Code::FormNotFound,
                     Resource::Submission(_) => Code::SubmissionNotFound,
                     Resource::Version(_) => Code::VersionNotFound,
                 };
-                Self::because(code, format!("no {what}"))
+                Self::with_detail(code, format!("there is no {what}"))
             }
-            AppError::Malformed(error) => Self::because(Code::MalformedJson, error.to_string()),
+            AppError::Malformed(error) => Self::with_detail(Code::MalformedJson, error.to_string()),
             AppError::Refused(refusal) => refusal.into(),
-            AppError::InvalidCursor => {
-                Self::because(Code::InvalidCursor, "`cursor` was not given by this list; begin without it")
-            }
+            AppError::InvalidCursor => Self::with_detail(
+                Code::InvalidCursor,
+                "`cursor` is not from this list; start again without it",
+            ),
             AppError::InvalidQuery(violations) => Self::invalid_query(violations),
             AppError::Overloaded => Self::overloaded(),
             AppError::Store(error) => error.into(),
@@ -185,38 +187,39 @@ impl From<AppError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotAccepting { reason, message } => Self::shut(reason, message),
-            Refusal::NoQuestions => Self::because(
+            Refusal::NotAccepting { reason, message } => Self::not_accepting(reason, message),
+            Refusal::NoQuestions => Self::with_detail(
                 Code::FormHasNoQuestions,
-                "add a question that takes an answer before publishing the form",
+                "the form has no question to answer; add one before publishing it",
             ),
-            Refusal::PreconditionFailed => {
-                Self::because(Code::VersionMismatch, "it has changed since `If-Match` was read; get it again")
-            }
+            Refusal::PreconditionFailed => Self::with_detail(
+                Code::VersionMismatch,
+                "the resource was changed after `If-Match` was read; get it again",
+            ),
             Refusal::SlugTaken { slug, holder } => {
                 let message = format!("slug `{slug}` already belongs to {holder}");
-                let mut failure = Self::because(Code::SlugTaken, message.clone());
+                let mut failure = Self::with_detail(Code::SlugTaken, message.clone());
                 let violation = Violation::new("/slug", Rule::SlugTaken, message);
                 failure.problem.errors =
                     vec![violation.help(format!("choose another slug, or change {holder}"))];
                 failure.problem.form_id = Some(holder.to_string());
                 failure
             }
-            Refusal::NotInTrash => Self::because(Code::NotInTrash, "it is not in the trash"),
+            Refusal::NotInTrash => Self::with_detail(Code::NotInTrash, "the resource is not in the trash"),
             Refusal::InvalidDefinition(violations) => {
-                let detail = counted(violations.len(), ["problem", "problems"], "in the definition");
+                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");
                 Self::invalid(detail, violations)
             }
-            Refusal::InvalidAnswers(violations) => Self::invalid(attention(&violations), violations),
-            Refusal::KeyReused => Self::because(
+            Refusal::InvalidAnswers(violations) => Self::invalid(summarize_answers(&violations), violations),
+            Refusal::KeyReused => Self::with_detail(
                 Code::IdempotencyKeyReused,
-                "`Idempotency-Key` came before with another body or query; use a new one",
+                "`Idempotency-Key` was used before with a different body or query; use a new one",
             ),
         }
     }
 }
 
-/// What is wrong with the parameter that `violation` points to.
+/// Describes what is wrong with the parameter that `violation` points to.
 fn describe_parameter(violation: &Violation) -> String {
     let mut steps = violation.pointer.split('/').skip(1).map(unescape);
     let name = steps.next().unwrap_or_default();
@@ -225,17 +228,21 @@ fn describe_parameter(violation: &Violation) -> String {
     format!("`{}`: {}{help}", shortened(&name), violation.message)
 }
 
-/// How much is wrong with a submission.
-fn attention(violations: &[Violation]) -> String {
+/// Summarizes the violations of a submission.
+fn summarize_answers(violations: &[Violation]) -> String {
     let count = violations.len();
     if !violations.iter().all(|violation| violation.pointer.starts_with("/answers/")) {
-        return counted(count, ["problem", "problems"], "in the submission");
+        return summarize_count(count, ["problem", "problems"], "in the submission");
     }
-    counted(count, ["answer", "answers"], if count == 1 { "needs attention" } else { "need attention" })
+    summarize_count(
+        count,
+        ["answer", "answers"],
+        if count == 1 { "needs attention" } else { "need attention" },
+    )
 }
 
-/// How many there are, as far as that is known: of very many, not all are looked for.
-fn counted(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
+/// Returns `count` with its noun and `predicate`. Beyond [`MOST_VIOLATIONS`] the count is not exact: validation stops.
+fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
     match count {
         1 => format!("1 {one} {predicate}"),
         ..=MAX_VIOLATIONS => format!("{count} {several} {predicate}"),
@@ -251,8 +258,7 @@ impl From<StoreError> for Failure {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
             StoreError::Overloaded => Self::overloaded(),
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
-            StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
-            // The index is being proved, and built anew if it must be: a little later the value may be whole again.
+            StoreError::Full => Self::new(Code::StorageFull).retry_after(30), // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
             StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Undecodable(_) => {
                 Self::new(Code::StoreUnavailable).retry_after(5)
             }
@@ -262,14 +268,14 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// An answer could not be put together.
+/// A response body could not be read.
 impl From<axum::Error> for Failure {
     fn from(error: axum::Error) -> Self {
         Self::new(Code::Internal).caused_by(error)
     }
 }
 
-/// What was read from the store cannot be written as JSON.
+/// A response could not be serialized as JSON.
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::new(Code::Internal).caused_by(error)

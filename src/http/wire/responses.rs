@@ -1,4 +1,4 @@
-//! Shapes of answers that several handlers give.
+//! Builders of the responses that several handlers return.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LINK, LOCATION};
@@ -9,21 +9,21 @@ use serde::Serialize;
 
 use crate::http::wire::problem::Failure;
 
-/// `body` as JSON.
+/// Serializes `body` as a JSON response.
 pub(crate) fn json(body: &impl Serialize) -> Result<Response, Failure> {
-    Ok(written(serde_json::to_string(body)?))
+    Ok(json_text(serde_json::to_string(body)?))
 }
 
-/// `text`, which is JSON.
-pub(crate) fn written(text: impl Into<Body>) -> Response {
+/// Returns a JSON response with `text` as its body.
+pub(crate) fn json_text(text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
-    // With room for those that every answer bears.
+    // Room for the common headers.
     response.headers_mut().reserve(8);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// `response` with the header `name`, if `value` can be the value of one.
+/// Adds the header `name`, if `value` is a valid header value.
 pub(crate) fn with_header(
     mut response: Response,
     name: HeaderName,
@@ -35,29 +35,29 @@ pub(crate) fn with_header(
     response
 }
 
-/// `response` as 201, and where to find what was made; `replayed` if an earlier attempt had made it.
-pub(crate) fn created(mut response: Response, location: String, replayed: bool) -> Response {
+/// Turns `response` into 201 with `Location`; `replayed` if an earlier attempt created the resource.
+pub(crate) fn created_response(mut response: Response, location: String, replayed: bool) -> Response {
     *response.status_mut() = StatusCode::CREATED;
-    self::replayed(with_header(response, LOCATION, location), replayed)
+    with_replayed(with_header(response, LOCATION, location), replayed)
 }
 
-/// `response`, which tells whether an earlier attempt had done it.
-pub(crate) fn replayed(response: Response, replayed: bool) -> Response {
+/// Adds `Idempotency-Replayed` if `replayed`: an earlier attempt was carried out.
+pub(crate) fn with_replayed(response: Response, replayed: bool) -> Response {
     if !replayed {
         return response;
     }
     with_header(response, HeaderName::from_static("idempotency-replayed"), "true")
 }
 
-/// `response`, a page of the list at `uri`, with a link to the one that begins at `next`.
-pub(crate) fn page(response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
+/// Adds the link to the page that begins at `next`, of the list at `uri`.
+pub(crate) fn with_next_link(response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
     let Some(cursor) = next else { return response };
     let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query_of(uri, limit, cursor));
     with_header(response, LINK, link)
 }
 
-/// The query of `uri` with another cursor: a cursor serves the list that it was given for. What was counted for the first
-/// page need not be counted again.
+/// Returns the query of `uri` with another `cursor`, which is valid only with the same filters. `count` is left out: the first
+/// page has the total.
 fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
     let sent = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let others = sent.filter(|(name, _)| !["limit", "cursor", "count"].contains(&&**name));
@@ -66,20 +66,20 @@ fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
     query.finish()
 }
 
-/// `response`, a page of a list of `total` items, if those were counted.
-pub(crate) fn counted(response: Response, total: Option<u64>) -> Response {
+/// Adds `Forms-Total`, if the items were counted.
+pub(crate) fn with_total(response: Response, total: Option<u64>) -> Response {
     let Some(total) = total else { return response };
     with_header(response, HeaderName::from_static("forms-total"), total)
 }
 
-/// Bytes that the header with the keys that were left out has at most: as many keys as fit.
-const DROPPED_BYTES: usize = 1_000;
+/// Maximum size of the header `Forms-Dropped`, in bytes; it lists as many keys as fit.
+const MAX_DROPPED_BYTES: usize = 1_000;
 
-/// Characters of a key that are named.
-const KEY_CHARS: usize = 80;
+/// Maximum number of characters of a key that are listed.
+const MAX_KEY_CHARS: usize = 80;
 
-/// Characters to percent-encode: those that a token of HTTP (RFC 9110 §5.6.2) may not have, and `%` itself.
-const NO_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
+/// Characters to percent-encode: those not allowed in an HTTP token (RFC 9110 §5.6.2), and `%` itself.
+const NON_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
     .remove(b'$')
@@ -95,16 +95,16 @@ const NO_TOKEN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'~');
 
-/// `response`, which tells the `keys` of the answers that were left out.
-pub(crate) fn dropped(response: Response, keys: &[String]) -> Response {
+/// Adds `Forms-Dropped` with the `keys` of the answers that were dropped.
+pub(crate) fn with_dropped_keys(response: Response, keys: &[String]) -> Response {
     if keys.is_empty() {
         return response;
     }
     let mut list = String::new();
     for key in keys {
-        let name: String = key.chars().take(KEY_CHARS).collect();
-        let name = utf8_percent_encode(&name, NO_TOKEN).to_string();
-        if list.len() + 1 + name.len() > DROPPED_BYTES {
+        let name: String = key.chars().take(MAX_KEY_CHARS).collect();
+        let name = utf8_percent_encode(&name, NON_TOKEN).to_string();
+        if list.len() + 1 + name.len() > MAX_DROPPED_BYTES {
             break;
         }
         list.push_str(if list.is_empty() { "" } else { "," });

@@ -1,4 +1,4 @@
-//! What handlers and extractors share.
+//! State shared by handlers and extractors.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use crate::http::openapi::DocumentText;
 use crate::http::server::auth_failures::AuthFailures;
 use crate::http::server::byte_budget::Budgets;
 
-/// The address a request came from, for requests that came over a network.
+/// Request extension: the client's address, for requests received over a network.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// What the handlers share.
-pub(crate) type Shared = Arc<Desk>;
+/// The state as handlers receive it.
+pub(crate) type Shared = Arc<AppState>;
 
-pub(crate) struct Desk {
+/// State shared by all requests.
+pub(crate) struct AppState {
     pub(crate) app: Arc<App>,
     pub(crate) limits: Arc<HttpLimits>,
     pub(crate) auth_failures: Option<AuthFailures>,

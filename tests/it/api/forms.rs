@@ -188,7 +188,7 @@ async fn queries_are_taken_only_as_they_are_known() {
     let server = Server::start().await;
     const KNOWN: &str = "`limit`, `cursor`, `status`, `accepting_reason`, `q`, `trashed`, `count`";
     let form = server.published(questions()).await;
-    let page = "`limit`: expected a number from 1 to 1000, found";
+    let page = "`limit`: expected an integer from 1 to 1000, found";
     let unknown = |name: &str, known: &str| format!("`{name}`: unknown parameter; it takes {known}");
     let bad = [
         (Method::GET, format!("{FORMS}?limit=0"), format!("{page} `0`")),

@@ -154,14 +154,14 @@ async fn whoever_comes_too_late_hears_what_the_author_has_to_say() {
     server.submit(&form, json!({"q1": "Ada"})).await;
     let late = "See you next year.";
     for (settings, code, detail) in [
-        (json!({"closed": true}), "form_closed", "the form was closed and takes no answers"),
+        (json!({"closed": true}), "form_closed", "the form is closed and does not accept answers"),
         (json!({"closed_message": late}), "form_closed", late),
         (json!({"closed": null, "closes_at": "2026-11-20T08:00:00Z"}), "form_expired", late),
         (json!({"closes_at": null, "max_responses": 1}), "form_full", late),
         (
             json!({"opens_at": "2027-01-01T00:00:00Z"}),
             "form_not_open_yet",
-            "the form takes no answers before `opens_at`",
+            "the form does not accept answers before `opens_at`",
         ),
     ] {
         assert_eq!(set(settings).await, (code.to_owned(), detail.to_owned()));

@@ -118,7 +118,10 @@ fn who_reads_hears_which_of_several_failed() {
     let (one, other) = (submit(), submit());
     let said = run(&home, "table", &["responses", "restore", &form, &one, &other]).expect(5).stderr;
     for id in [one, other] {
-        assert!(said.contains(&format!("error[not_in_trash]: {id}: it is not in the trash\n")), "{said}");
+        assert!(
+            said.contains(&format!("error[not_in_trash]: {id}: the resource is not in the trash\n")),
+            "{said}"
+        );
     }
     let said = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
     assert!(said.starts_with("error[form_not_found]: no form `nope`\n"), "{said}");

@@ -19,7 +19,7 @@ use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::{Framed, Peer, router};
+use forms::http::{HttpService, Peer, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
@@ -62,7 +62,7 @@ pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 
 /// A server with one workspace.
 pub(crate) struct Server {
-    pub(crate) api: Framed,
+    pub(crate) api: HttpService,
     pub(crate) app: Arc<App>,
     pub(crate) clock: Arc<HandClock>,
     /// A key with the scopes `admin` and `operator`.
@@ -243,7 +243,7 @@ fn mount(
     clock: &Arc<HandClock>,
     random: &Arc<Scrambled>,
     limits: &HttpLimits,
-) -> (Arc<App>, Framed) {
+) -> (Arc<App>, HttpService) {
     let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
     let app = Arc::new(app);
     (app.clone(), router(app, limits.clone()))
@@ -256,12 +256,12 @@ pub(crate) fn questions() -> Value {
 
 /// A request on its way to the router.
 pub(crate) struct Call {
-    api: Framed,
+    api: HttpService,
     request: Request<Body>,
 }
 
 impl Call {
-    pub(crate) fn new(api: Framed, request: Request<Body>) -> Self {
+    pub(crate) fn new(api: HttpService, request: Request<Body>) -> Self {
         Self { api, request }
     }
 

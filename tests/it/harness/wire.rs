@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use forms::config::HttpLimits;
-use forms::http::server::accept_loop::{Answering, serve};
+use forms::http::server::accept_loop::{RequestService, serve};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) async fn listen(service: impl Answering, limits: HttpLimits) -> Self {
+    pub(crate) async fn listen(service: impl RequestService, limits: HttpLimits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
