@@ -16,7 +16,7 @@ use crate::store::StoreError;
 pub(crate) const PIECE_BYTES: usize = 4096;
 const TRAILER: usize = 5;
 
-/// A cell whose checksum is is_valid.
+/// A cell whose checksum is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Whole(Vec<u8>),
