@@ -88,7 +88,7 @@ pub(super) struct SuccessResponse {
 /// Classification of a response.
 enum ResponseKind {
     Done(SuccessResponse),
-    /// The same request may succeed after `wait`.
+    /// A temporary error: a retry after `wait` may succeed.
     RetryLater {
         wait: Option<Duration>,
         error: ClientError,
