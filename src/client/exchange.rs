@@ -1,21 +1,21 @@
-//! One exchange with the server: a request, sent again as long as that may help, and the answer that says yes.
+//! Request and response: sends a request, repeats it while a retry may help, and classifies the response.
 
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 
-use super::transport::{MAX_ANSWER, Reply};
+use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
 use super::{Client, ClientError, Revision, redacted};
 use crate::api::Problem;
 
-/// A request before it is sent.
+/// A request to be sent.
 pub(super) struct Request {
     pub(super) method: Method,
     /// Path and query.
     pub(super) path: String,
     pub(super) body: Option<String>,
-    /// The revision that it is for, if for one alone.
+    /// Value of `If-Match`, if the request applies to one revision only.
     pub(super) at: Option<Revision>,
 }
 
@@ -40,13 +40,13 @@ impl Request {
         Self::new(Method::DELETE, path)
     }
 
-    /// With this body in JSON.
+    /// Sets a JSON body.
     pub(super) fn body(mut self, body: &str) -> Self {
         self.body = Some(body.to_owned());
         self
     }
 
-    /// With the query parameter `name`, if it is set.
+    /// Adds the query parameter `name=true` if `is_set`.
     pub(super) fn flag(mut self, name: &str, is_set: bool) -> Self {
         if is_set {
             self.path += &format!("?{name}=true");
@@ -54,113 +54,123 @@ impl Request {
         self
     }
 
-    /// For this revision alone, if there is one.
+    /// Restricts the request to `revision`, if given.
     pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
         self.at = revision.cloned();
         self
     }
 
-    /// Whether carrying it out changes something.
+    /// Whether the request changes something on the server.
     fn is_write(&self) -> bool {
         self.method != Method::GET && !self.path.contains("?dry_run")
     }
 
-    /// Whether carrying it out twice makes two things, were it not for an idempotency key.
-    fn makes_something(&self) -> bool {
+    /// Whether the request would create two things when sent twice without an idempotency key.
+    fn creates_resource(&self) -> bool {
         self.method == Method::POST && self.is_write()
     }
 
-    /// `error`, after which nobody knows what has become of the request.
-    fn unsure(&self, error: ClientError) -> ClientError {
+    /// Marks `error` as one after which the request may have been applied.
+    fn mark_maybe_applied(&self, error: ClientError) -> ClientError {
         match self.is_write() {
-            true => ClientError::Unsure { error: Box::new(error), path: self.path.clone() },
+            true => ClientError::MaybeApplied { error: Box::new(error), path: self.path.clone() },
             false => error,
         }
     }
 }
 
-/// An answer that says yes.
-pub(super) struct Answer {
+/// A successful response.
+pub(super) struct SuccessResponse {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// What an answer means.
-enum Judged {
-    Done(Answer),
-    /// The same request may be answered otherwise after a while.
-    NotNow {
+/// Classification of a response.
+enum ResponseKind {
+    Done(SuccessResponse),
+    /// A temporary error: a retry after `wait` may succeed.
+    RetryLater {
         wait: Option<Duration>,
         error: ClientError,
     },
 }
 
 impl Client {
-    /// Sends the request until it is answered, patience ends, or the answer is a no that repeating will not change.
-    pub(super) async fn send(&self, request: &Request) -> Result<Answer, ClientError> {
+    /// Sends the request, with retries, until it succeeds, the retry policy is exhausted, or an error comes that a
+    /// retry cannot change.
+    pub(super) async fn send(&self, request: &Request) -> Result<SuccessResponse, ClientError> {
         let started = Instant::now();
         let headers = self.headers(request);
-        let mut maybe_done = false;
+        let mut maybe_applied = false;
         for tries in 1.. {
-            let left = self.patience.timeout.saturating_sub(started.elapsed());
+            let left = self.retry_policy.timeout.saturating_sub(started.elapsed());
             let (wait, error) = match self.transport.send(request, &headers, left).await {
                 Ok(reply) => {
                     self.observe(request, &reply, started);
-                    match self.judge(request, reply, maybe_done)? {
-                        Judged::Done(answer) => return Ok(answer),
-                        Judged::NotNow { wait, error } => {
-                            // A proxy says nothing of what became of the request.
-                            maybe_done |= matches!(error, ClientError::WithoutProblem { status: 500.., .. });
+                    match self.classify(request, reply, maybe_applied)? {
+                        ResponseKind::Done(answer) => return Ok(answer),
+                        ResponseKind::RetryLater { wait, error } => {
+                            // An error from a proxy does not show whether the server carried out the request.
+                            maybe_applied |=
+                                matches!(error, ClientError::WithoutProblem { status: 500.., .. });
                             (wait, error)
                         }
                     }
                 }
-                Err(lost) => {
+                Err(send_failure) => {
                     let Request { method, path, .. } = request;
-                    (self.observer)(&format!("{method} {path} -> no answer: {}", lost.why), false);
-                    maybe_done |= lost.maybe_done;
+                    (self.observer)(&format!("{method} {path} -> no answer: {}", send_failure.why), false);
+                    maybe_applied |= send_failure.maybe_applied;
                     let url = self.transport.address().to_owned();
-                    let (why, after) = (lost.why, started.elapsed());
-                    (None, ClientError::Unreachable { url, why, tries, after, was_sent: maybe_done })
+                    let (why, after) = (send_failure.why, started.elapsed());
+                    (None, ClientError::Unreachable { url, why, tries, after, was_sent: maybe_applied })
                 }
             };
-            let wait = wait.unwrap_or_else(|| self.pause(tries));
-            if tries > self.patience.retries
-                || started.elapsed().saturating_add(wait) >= self.patience.timeout
+            let wait = wait.unwrap_or_else(|| self.backoff(tries));
+            if tries > self.retry_policy.retries
+                || started.elapsed().saturating_add(wait) >= self.retry_policy.timeout
             {
-                return Err(if maybe_done { request.unsure(error) } else { error });
+                return Err(if maybe_applied { request.mark_maybe_applied(error) } else { error });
             }
             tokio::time::sleep(wait).await;
         }
         unreachable!("counting tries never ends")
     }
 
-    /// What an answer means. After an earlier one was lost, `maybe_done`, that a thing is gone is what deleting it
-    /// was for.
-    fn judge(&self, request: &Request, reply: Reply, maybe_done: bool) -> Result<Judged, ClientError> {
-        let Reply { status, headers, body } = reply;
-        if body.len() > MAX_ANSWER {
-            let error = self.unexpected(format!("its answer has more than {} MiB", MAX_ANSWER >> 20));
-            return Err(request.unsure(error));
+    /// Classifies a response. If an earlier one was lost (`maybe_applied`), 404 means that a DELETE has succeeded.
+    fn classify(
+        &self,
+        request: &Request,
+        reply: RawResponse,
+        maybe_applied: bool,
+    ) -> Result<ResponseKind, ClientError> {
+        let RawResponse { status, headers, body } = reply;
+        if body.len() > MAX_RESPONSE_BYTES {
+            let error = self.unexpected(format!("its answer has more than {} MiB", MAX_RESPONSE_BYTES >> 20));
+            return Err(request.mark_maybe_applied(error));
         }
         let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
-        if status.is_success() || (maybe_done && gone) {
-            return Ok(Judged::Done(Answer { headers, body }));
+        if status.is_success() || (maybe_applied && gone) {
+            return Ok(ResponseKind::Done(SuccessResponse { headers, body }));
         }
-        if let Some(elsewhere) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
-            // The key is for the server that was named, and for no other.
-            let elsewhere = String::from_utf8_lossy(elsewhere.as_bytes());
-            return Err(self.unexpected(format!("it redirects to {elsewhere}")));
+        if let Some(location) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
+            // The API key was given for this server only, so redirects are not followed.
+            let location = String::from_utf8_lossy(location.as_bytes());
+            return Err(self.unexpected(format!("it redirects to {location}")));
         }
         if status < StatusCode::BAD_REQUEST {
             return Err(self.unexpected(format!("it answered {status}")));
         }
         let error = self.refusal(request, status, &body);
-        // The lost one may have been the change that this one now meets.
-        if maybe_done && status == StatusCode::PRECONDITION_FAILED {
-            return Err(request.unsure(error));
+        // The request whose response was lost may have made the change that fails this precondition.
+        if maybe_applied && status == StatusCode::PRECONDITION_FAILED {
+            return Err(request.mark_maybe_applied(error));
         }
-        if may_pass(status) { Ok(Judged::NotNow { wait: retry_after(&headers), error }) } else { Err(error) }
+        if is_retryable(status) {
+            Ok(ResponseKind::RetryLater { wait: retry_after(&headers), error })
+        } else {
+            Err(error)
+        }
     }
 
     fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
@@ -170,29 +180,28 @@ impl Client {
             headers.push(("content-type", "application/json".to_owned()));
         }
         headers.extend(request.at.iter().map(|Revision(tag)| ("if-match", tag.clone())));
-        if request.makes_something() {
-            headers.push(("idempotency-key", self.draw_key()));
+        if request.creates_resource() {
+            headers.push(("idempotency-key", self.new_idempotency_key()));
         }
         headers
     }
 
-    /// 128 random bits in hexadecimal.
-    fn draw_key(&self) -> String {
+    /// Returns 128 random bits in hexadecimal.
+    fn new_idempotency_key(&self) -> String {
         let mut bytes = [0; 16];
         self.random.fill(&mut bytes);
         format!("{:032x}", u128::from_be_bytes(bytes))
     }
 
-    /// How long to wait after the `tries`-th try: 200 ms doubled each time, and up to half as much again so that
-    /// many clients do not come back at once.
-    fn pause(&self, tries: u32) -> Duration {
+    /// Returns the delay after attempt number `tries`: 200 ms, doubled each time, plus up to 50 % jitter.
+    fn backoff(&self, tries: u32) -> Duration {
         let base = 200u64 << (tries - 1).min(6);
         let mut byte = [0];
         self.random.fill(&mut byte);
         Duration::from_millis(base + base * u64::from(byte[0]) / 512)
     }
 
-    /// The error that `body` describes. What counts is the status it came with.
+    /// Decodes an error response. The status of the response takes precedence over the one in `body`.
     fn refusal(&self, request: &Request, status: StatusCode, body: &[u8]) -> ClientError {
         match Problem::read(body, status.as_u16()) {
             Some(mut problem) => {
@@ -207,7 +216,7 @@ impl Client {
         }
     }
 
-    fn observe(&self, request: &Request, reply: &Reply, started: Instant) {
+    fn observe(&self, request: &Request, reply: &RawResponse, started: Instant) {
         let Request { method, path, .. } = request;
         let millis = started.elapsed().as_millis();
         let key = self.key.as_ref().map(|key| redacted(key.reveal()));
@@ -220,8 +229,8 @@ impl Client {
     }
 }
 
-/// Whether the same request may be answered otherwise a little later.
-fn may_pass(status: StatusCode) -> bool {
+/// Whether the same request may succeed later.
+fn is_retryable(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT
         || status.is_server_error()

@@ -1,6 +1,6 @@
-//! The API as functions: one method per operation, over HTTP or straight into a router in the same process.
+//! Client of the API: one method per operation, over HTTP or by calling a router in the same process.
 //!
-//! Requests that may be repeated are: every POST carries an idempotency key that its repetitions share.
+//! Every POST carries an idempotency key, which all its retries share.
 
 mod exchange;
 mod pages;
@@ -31,49 +31,49 @@ pub use transport::Transport;
 use exchange::Request;
 use received::unreadable;
 
-/// Why an operation gave no result.
+/// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server said no.
+    /// The server refused the request.
     #[error("{}", .0.title)]
     Problem(Box<Problem>),
-    /// No answer came, however often it was tried. If the request `was_sent`, a server may have received it.
+    /// No attempt was answered. If `was_sent`, the server may have received the request.
     #[error("no answer from {url}: {why}")]
     Unreachable { url: String, why: String, tries: u32, after: Duration, was_sent: bool },
-    /// The answer to a request that changes something was lost: it may have been carried out. `path` has its query.
+    /// The response to a change was lost: the change may have been applied. `path` includes the query.
     #[error("{error}")]
-    Unsure { error: Box<ClientError>, path: String },
-    /// A refusal came without a problem document, as proxies send it.
+    MaybeApplied { error: Box<ClientError>, path: String },
+    /// An error without a problem document, as proxies send it.
     #[error("{url} answered {status} {reason}, without a problem document")]
     WithoutProblem { url: String, status: u16, reason: &'static str },
-    /// An answer came that no forms server gives.
+    /// A response that no forms server sends.
     #[error("{url} does not answer like a forms server: {what}")]
     Unexpected { url: String, what: String },
 }
 
-/// How long to wait for an answer and how often to try.
+/// Timeout and number of retries.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// From the first try to the end of the last answer.
+pub struct RetryPolicy {
+    /// Total time, from the first attempt to the end of the last response.
     pub timeout: Duration,
-    /// Tries after the first.
+    /// Attempts after the first.
     pub retries: u32,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(30), retries: 2 }
     }
 }
 
-/// Hears of every request: its line, then its answer's status and time; `true` marks bodies.
+/// Receives one line per request, then the status and duration of the response; `true` marks bodies.
 pub type Observer = Box<dyn Fn(&str, bool)>;
 
-/// A server, or a router in this process, and the key to it.
+/// Client for one server, or one router in this process, with an API key.
 pub struct Client {
     transport: Transport,
     key: Option<Secret<String>>,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     random: Box<dyn Random>,
     observer: Observer,
 }
@@ -84,50 +84,51 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A state of a form, which each change of it ends: so that nobody overwrites what they have not seen.
+/// Entity tag of a form, for updates that must not overwrite changes of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision(String);
 
 impl ClientError {
-    /// What the server said, if it said something.
+    /// Returns the problem document that the server sent, if any.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Problem(problem) => Some(problem),
-            Self::Unsure { error, .. } => error.problem(),
+            Self::MaybeApplied { error, .. } => error.problem(),
             Self::Unreachable { .. } | Self::WithoutProblem { .. } | Self::Unexpected { .. } => None,
         }
     }
 
-    /// The HTTP status of the refusal, if one came.
+    /// Returns the HTTP status of the error response, if one came.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Problem(problem) => Some(problem.status),
             Self::WithoutProblem { status, .. } => Some(*status),
-            Self::Unsure { error, .. } => error.status(),
+            Self::MaybeApplied { error, .. } => error.status(),
             Self::Unreachable { .. } | Self::Unexpected { .. } => None,
         }
     }
 }
 
 impl Client {
-    /// A client that sends `key`, if there is one, and draws idempotency keys from `random`.
+    /// Creates a client that sends `key`, if given, and takes idempotency keys from `random`.
     pub fn new(
         transport: Transport,
         key: Option<Secret<String>>,
-        patience: Patience,
+        retry_policy: RetryPolicy,
         random: Box<dyn Random>,
     ) -> Self {
-        Self { transport, key, patience, random, observer: Box::new(|_, _| {}) }
+        Self { transport, key, retry_policy, random, observer: Box::new(|_, _| {}) }
     }
 
-    /// The same, telling `observer` of every request.
+    /// Sets the observer of requests and responses.
     #[must_use]
-    pub fn observed(mut self, observer: Observer) -> Self {
+    pub fn with_observer(mut self, observer: Observer) -> Self {
         self.observer = observer;
         self
     }
 
-    /// Creates a form from its definition in JSON. A `dry_run` only checks: the form as it would be, with an id of zeros.
+    /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
+    /// zeros.
     pub async fn create_form(
         &self,
         definition: &str,
@@ -136,18 +137,18 @@ impl Client {
         self.call(Request::post("/api/v1/forms").flag("dry_run", dry_run).body(definition)).await
     }
 
-    /// The workspace's forms, newest first, `page` at a time.
+    /// Lists the forms of the workspace, newest first, `page` at a time.
     pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, Received<FormEntry>> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<Forms>(body)?.forms);
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormPage>(body)?.forms);
         Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
-    /// One form.
+    /// Returns one form.
     pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::get(form_path(form)?)).await
     }
 
-    /// One form, and which revision of it that is.
+    /// Returns one form and its revision.
     pub async fn get_revision(&self, form: &str) -> Result<(Received<FormDetail>, Revision), ClientError> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
@@ -155,8 +156,8 @@ impl Client {
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
     }
 
-    /// Changes a form by a merge patch in JSON; where a revision is given, only if the form is still at it. A `dry_run`
-    /// only checks: the form as it would be.
+    /// Updates a form by a JSON merge patch; with a revision, only if it is still the current one. A `dry_run` only
+    /// validates, and returns the form as it would become.
     pub async fn update_form(
         &self,
         form: &str,
@@ -167,17 +168,17 @@ impl Client {
         self.call(Request::patch(form_path(form)?).flag("dry_run", dry_run).body(patch).at(at)).await
     }
 
-    /// Moves a form to the trash, or erases it. That it is gone after a lost answer is success too.
+    /// Moves a form to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
         self.send(&Request::delete(form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
-    /// Takes a form out of the trash again.
+    /// Restores a form from the trash.
     pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
 
-    /// Sends a submission: its body in JSON. A `dry_run` only checks.
+    /// Creates a submission from a body in JSON. A `dry_run` only validates.
     pub async fn create_submission(
         &self,
         form: &str,
@@ -188,34 +189,34 @@ impl Client {
         self.call(Request::post(path).flag("dry_run", dry_run).body(body)).await
     }
 
-    /// The form's submissions, newest first, `page` at a time.
+    /// Lists the submissions of a form, newest first, `page` at a time.
     pub fn list_submissions(
         &self,
         form: &str,
         query: &SubmissionQuery,
         page: usize,
     ) -> Result<Pages<'_, Received<SubmissionDetail>>, ClientError> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<Submissions>(body)?.submissions);
+        let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionPage>(body)?.submissions);
         let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
         Ok(Pages::new(self, first, read))
     }
 
-    /// How many of the form's submissions match; `None` if the server gave up counting.
+    /// Counts the matching submissions of a form; `None` if the server gave up counting.
     pub async fn count_submissions(
         &self,
         form: &str,
         query: &SubmissionQuery,
     ) -> Result<Option<u64>, ClientError> {
         let path = format!("{}/submissions?{}&count=true", form_path(form)?, query.parameters(1));
-        Ok(self.call::<Count>(Request::get(path)).await?.total)
+        Ok(self.call::<CountedPage>(Request::get(path)).await?.total)
     }
 
-    /// Moves a submission to the trash, or erases it. That it is gone after a lost answer is success too.
+    /// Moves a submission to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
         self.send(&Request::delete(submission_path(form, id)?).flag("purge", purge)).await.map(drop)
     }
 
-    /// Takes a submission out of the trash again.
+    /// Restores a submission from the trash.
     pub async fn restore_submission(
         &self,
         form: &str,
@@ -224,7 +225,7 @@ impl Client {
         self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
-    /// One submission.
+    /// Returns one submission.
     pub async fn get_submission(
         &self,
         form: &str,
@@ -233,12 +234,12 @@ impl Client {
         self.call(Request::get(submission_path(form, id)?)).await
     }
 
-    /// Who the key's owner is.
+    /// Returns the identity of the API key.
     pub async fn whoami(&self) -> Result<Whoami, ClientError> {
         self.call(Request::get("/api/v1/whoami")).await
     }
 
-    /// Sends the request and decodes the body of its answer.
+    /// Sends the request and decodes the response body.
     async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
         self.decode(&self.send(&request).await?.body)
     }
@@ -254,29 +255,29 @@ impl Client {
 
 /// A page of forms.
 #[derive(Deserialize)]
-struct Forms {
+struct FormPage {
     forms: Vec<Received<FormEntry>>,
 }
 
 /// A page of submissions.
 #[derive(Deserialize)]
-struct Submissions {
+struct SubmissionPage {
     submissions: Vec<Received<SubmissionDetail>>,
 }
 
-/// A page of a list that was counted.
+/// A page with the total of its list.
 #[derive(Deserialize)]
-struct Count {
+struct CountedPage {
     total: Option<u64>,
 }
 
-/// What may be shown of an API key.
+/// Redacts an API key to its prefix and its last four characters.
 pub fn redacted(key: &str) -> String {
     let end = key.get(key.len().saturating_sub(4)..).filter(|_| key.len() >= 24).unwrap_or_default();
     format!("fk_…{end}")
 }
 
-/// The path of a form that is called `form`.
+/// Returns the path of `form`, an id or a slug.
 fn form_path(form: &str) -> Result<String, ClientError> {
     check_name(form, Code::FormNotFound, "form")?;
     Ok(format!("/api/v1/forms/{form}"))
@@ -288,8 +289,8 @@ fn submission_path(form: &str, id: &str) -> Result<String, ClientError> {
     Ok(format!("{form}/submissions/{id}"))
 }
 
-/// Answers as a server would that nothing is called `name`, if ids and slugs are not written so. It is not asked: `..` and
-/// `a/b`, even percent-encoded, would lead to something else.
+/// Returns the error of a missing resource if `name` is neither an id nor a slug. The server is not asked: `..` and
+/// `a/b`, even percent-encoded, would address something else.
 fn check_name(name: &str, code: Code, what: &str) -> Result<(), ClientError> {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !name.is_empty() && name.bytes().all(is_fine) {

@@ -1,4 +1,4 @@
-//! Lists that come page by page, each fetched when it is asked for.
+//! Paginated lists: each page is fetched on demand.
 
 use std::collections::HashSet;
 
@@ -6,39 +6,39 @@ use reqwest::header::{HeaderMap, LINK};
 
 use super::{Client, ClientError, Request};
 
-/// The most items a page may have.
+/// Maximum number of items per page.
 pub const MAX_PAGE: usize = 1_000;
 
-/// A list that comes page by page.
+/// A paginated list.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     client: &'a Client,
-    /// Path and query of the next page; `None` behind the last.
+    /// Path and query of the next page; `None` after the last.
     next: Option<String>,
-    /// The paths that were followed.
-    followed: HashSet<String>,
+    /// Paths already fetched, to detect cycles.
+    visited: HashSet<String>,
     total: Option<u64>,
-    read: Read<T>,
+    read: PageDecoder<T>,
 }
 
-/// Takes the items out of a page's body.
-type Read<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
+/// Decodes the items of a page.
+type PageDecoder<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 
 impl<'a, T> Pages<'a, T> {
-    /// The list whose first page is at `first`, a path and a query.
-    pub(super) fn new(client: &'a Client, first: String, read: Read<T>) -> Self {
-        Self { client, next: Some(first), followed: HashSet::new(), total: None, read }
+    /// Creates the list whose first page is at `first`, a path and a query.
+    pub(super) fn new(client: &'a Client, first: String, read: PageDecoder<T>) -> Self {
+        Self { client, next: Some(first), visited: HashSet::new(), total: None, read }
     }
 
-    /// How many items all pages have together, once the first has come and if the server was asked to count.
+    /// Returns the total number of items, after the first page, if the server was asked to count.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 
-    /// The next page; `None` behind the last.
+    /// Fetches the next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, ClientError> {
         let Some(path) = self.next.take() else { return Ok(None) };
-        if !self.followed.insert(path.clone()) {
+        if !self.visited.insert(path.clone()) {
             let what = "the link to the next page leads back to an earlier one";
             return Err(self.client.unexpected(what.to_owned()));
         }
@@ -58,8 +58,8 @@ fn total(headers: &HeaderMap) -> Option<u64> {
     headers.get("forms-total")?.to_str().ok()?.parse().ok()
 }
 
-/// Path and query of `Link: <…>; rel="next"`. The server may be known to us under another name than to itself: only
-/// the part behind it counts.
+/// Returns path and query of `Link: <…>; rel="next"`. The host is ignored: the server may know itself by another name
+/// than the client does.
 fn next_link(headers: &HeaderMap) -> Option<String> {
     let link = headers.get_all(LINK).iter().filter_map(|link| link.to_str().ok());
     let next = link.flat_map(|links| links.split(',')).find(|link| link.contains("rel=\"next\""))?;

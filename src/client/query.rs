@@ -1,19 +1,19 @@
-//! What lists are asked for, as parameters of a query.
+//! Filters of lists, as query parameters.
 
 use form_urlencoded::Serializer;
 
 use super::pages::MAX_PAGE;
 
-/// Which of the workspace's forms.
+/// Filter of a list of forms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormQuery<'a> {
-    /// Those with this status.
+    /// Only forms with this status.
     pub status: Option<&'a str>,
-    /// Those that do not accept answers for this reason.
+    /// Only forms that do not accept submissions for this reason.
     pub accepting_reason: Option<&'a str>,
-    /// Those in the trash instead of those outside it.
+    /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
-    /// Whether the server is to count them.
+    /// Whether to ask for the total.
     pub count: bool,
 }
 
@@ -28,21 +28,21 @@ impl FormQuery<'_> {
     }
 }
 
-/// Which of a form's submissions.
+/// Filter of a list of submissions.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionQuery {
-    /// Those of this moment and later, in RFC 3339.
+    /// Only submissions created at this time or later, in RFC 3339.
     pub since: Option<String>,
-    /// Those before this moment, in RFC 3339.
+    /// Only submissions created before this time, in RFC 3339.
     pub until: Option<String>,
-    /// Those whose answers hold: the question, the operator, and its value.
+    /// Conditions on answers: question, operator and value.
     pub answers: Vec<(String, String, String)>,
-    /// Those in the trash instead of those outside it.
+    /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
 }
 
 impl SubmissionQuery {
-    /// Whether nothing is asked.
+    /// Whether there is no filter.
     pub fn is_empty(&self) -> bool {
         self.since.is_none() && self.until.is_none() && self.answers.is_empty() && !self.trashed
     }
@@ -59,7 +59,7 @@ impl SubmissionQuery {
     }
 }
 
-/// The parameters of a list, `page` items at a time.
+/// Creates the parameters of a page of `page` items.
 fn paged(page: usize) -> Serializer<'static, String> {
     let mut parameters = Serializer::new(String::new());
     parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());

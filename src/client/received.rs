@@ -1,4 +1,4 @@
-//! A body as a server sent it: what this version knows of it, and the text with all else.
+//! Response bodies: the fields that this version knows, and the original text.
 
 use std::ops::Deref;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-/// What is known of a body, which is written as it came: with members that only a newer server has.
+/// A parsed body that serializes as it was received, with fields that only a newer server knows.
 #[derive(Debug, Clone)]
 pub struct Received<T> {
-    known: T,
+    parsed: T,
     text: Box<RawValue>,
 }
 
-/// Describes why an answer cannot be read, in the words of the client's users.
+/// Describes a decoding error for users.
 pub(super) fn unreadable(error: &serde_json::Error) -> &'static str {
     match error.classify() {
         _ if error.to_string().contains("recursion limit") => "its answer is nested too deeply",
@@ -27,7 +27,7 @@ impl<T> Deref for Received<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.known
+        &self.parsed
     }
 }
 
@@ -40,7 +40,7 @@ impl<T> Serialize for Received<T> {
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Received<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let known = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-        Ok(Self { known, text })
+        let parsed = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        Ok(Self { parsed, text })
     }
 }

@@ -1,4 +1,4 @@
-//! How a request reaches the server: over the network, or as a call of the router.
+//! Transports: over the network, or a call of the router in this process.
 
 use std::error::Error;
 use std::fmt;
@@ -12,16 +12,16 @@ use tower::ServiceExt;
 
 use super::{ClientError, Request};
 
-/// How long to wait for a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+/// Timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes an answer may have: far beyond any page or form, short of the memory of a small machine.
-pub(super) const MAX_ANSWER: usize = 64 << 20;
+/// Maximum size of a response: far larger than any page or form, small enough for a machine with little memory.
+pub(super) const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
-/// Bytes that are read of a refusal: no problem document has more, and what else there is counts by its status.
-const MAX_REFUSAL: usize = 1 << 20;
+/// Bytes read of an error response. No problem document is larger; otherwise the status alone counts.
+const MAX_ERROR_BYTES: usize = 1 << 20;
 
-/// The way to the server.
+/// How requests reach the server.
 pub enum Transport {
     /// Over the network.
     Http { client: reqwest::Client, url: Url },
@@ -35,30 +35,30 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// An answer, whatever it says. A body that is too large is cut off somewhere behind its limit.
-pub(super) struct Reply {
+/// A response of any status. A body above the limit is truncated somewhere after it.
+pub(super) struct RawResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// No answer came.
-pub(super) struct Lost {
+/// A request without a response.
+pub(super) struct SendFailure {
     pub(super) why: String,
-    /// Whether the request may have been carried out all the same.
-    pub(super) maybe_done: bool,
+    /// Whether the server may have carried out the request.
+    pub(super) maybe_applied: bool,
 }
 
 impl Transport {
-    /// The way to the server at `url`.
+    /// Creates the transport to the server at `url`.
     ///
     /// # Errors
     /// If the system's certificates cannot be used for an `https` address.
     pub fn http(url: Url, is_loopback: bool) -> Result<Self, ClientError> {
-        // A second installation is refused, and is the same provider.
+        // A second installation fails, and would install the same provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("forms/", env!("CARGO_PKG_VERSION")));
         if is_loopback {
@@ -70,7 +70,7 @@ impl Transport {
         }
     }
 
-    /// What the server is called.
+    /// Name of the server in messages: its URL.
     pub(super) fn address(&self) -> &str {
         match self {
             Self::Http { url, .. } => url.as_str().trim_end_matches('/'),
@@ -78,13 +78,13 @@ impl Transport {
         }
     }
 
-    /// Sends the request once and waits for its answer, `timeout` at most.
+    /// Sends the request once and waits at most `timeout` for the response.
     pub(super) async fn send(
         &self,
         request: &Request,
         headers: &[(&'static str, String)],
         timeout: Duration,
-    ) -> Result<Reply, Lost> {
+    ) -> Result<RawResponse, SendFailure> {
         match self {
             Self::Http { client, url } => {
                 let url = format!("{}{}", url.as_str().trim_end_matches('/'), request.path);
@@ -95,23 +95,27 @@ impl Transport {
                 if let Some(body) = &request.body {
                     sending = sending.body(body.clone());
                 }
-                let mut answer = sending.send().await.map_err(|error| lost(&error))?;
+                let mut answer = sending.send().await.map_err(|error| send_failure(&error))?;
                 let (status, headers) = (answer.status(), answer.headers().clone());
-                let max = if status.is_success() { MAX_ANSWER } else { MAX_REFUSAL };
+                let max = if status.is_success() { MAX_RESPONSE_BYTES } else { MAX_ERROR_BYTES };
                 let mut body = Vec::new();
                 while body.len() <= max
-                    && let Some(part) = answer.chunk().await.map_err(|error| lost(&error))?
+                    && let Some(part) = answer.chunk().await.map_err(|error| send_failure(&error))?
                 {
                     body.extend_from_slice(&part);
                 }
-                Ok(Reply { status, headers, body })
+                Ok(RawResponse { status, headers, body })
             }
             Self::InProcess(router) => call(router.clone(), request, headers).await,
         }
     }
 }
 
-async fn call(router: Router, request: &Request, headers: &[(&'static str, String)]) -> Result<Reply, Lost> {
+async fn call(
+    router: Router,
+    request: &Request,
+    headers: &[(&'static str, String)],
+) -> Result<RawResponse, SendFailure> {
     let mut builder = axum::http::Request::builder()
         .method(request.method.clone())
         .uri(&request.path)
@@ -120,19 +124,20 @@ async fn call(router: Router, request: &Request, headers: &[(&'static str, Strin
         builder = builder.header(*name, value);
     }
     let body = Body::from(request.body.clone().unwrap_or_default());
-    let undone = |why: String| Lost { why, maybe_done: false };
-    let request = builder.body(body).map_err(|error| undone(error.to_string()))?;
+    let not_applied = |why: String| SendFailure { why, maybe_applied: false };
+    let request = builder.body(body).map_err(|error| not_applied(error.to_string()))?;
     let Ok(answer) = router.oneshot(request).await;
     let (parts, body) = answer.into_parts();
-    let body = axum::body::to_bytes(body, usize::MAX).await.map_err(|error| undone(error.to_string()))?;
-    Ok(Reply { status: parts.status, headers: parts.headers, body: body.into() })
+    let body =
+        axum::body::to_bytes(body, usize::MAX).await.map_err(|error| not_applied(error.to_string()))?;
+    Ok(RawResponse { status: parts.status, headers: parts.headers, body: body.into() })
 }
 
-fn lost(error: &reqwest::Error) -> Lost {
-    Lost { why: reason(error), maybe_done: !error.is_connect() && !error.is_builder() }
+fn send_failure(error: &reqwest::Error) -> SendFailure {
+    SendFailure { why: reason(error), maybe_applied: !error.is_connect() && !error.is_builder() }
 }
 
-/// The last cause says what happened; those around it say only that sending failed.
+/// Returns the innermost cause: the outer ones only report that sending failed.
 fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();
@@ -146,10 +151,10 @@ fn reason(error: &reqwest::Error) -> String {
     {
         return "connection refused".to_owned();
     }
-    described(&cause.to_string())
+    describe_cause(&cause.to_string())
 }
 
-/// What the texts of the libraries below mean, by a part of each.
+/// Descriptions of library errors, found by a part of the library's text.
 const CAUSES: [(&str, &str); 10] = [
     ("received corrupt message", "it does not answer in TLS; http:// may be meant"),
     ("UnknownIssuer", "its certificate is from an unknown authority"),
@@ -163,8 +168,8 @@ const CAUSES: [(&str, &str); 10] = [
     ("Invalid chunk", "its answer is not HTTP"),
 ];
 
-/// `text` in our words, if we have any for it; else without the operating system's number.
-fn described(text: &str) -> String {
+/// Describes `text` for users, or returns it without the operating system's error number.
+fn describe_cause(text: &str) -> String {
     match CAUSES.iter().find(|(part, _)| text.contains(part)) {
         Some((_, meaning)) => (*meaning).to_owned(),
         None => text.split(" (os error").next().unwrap_or_default().to_lowercase(),

@@ -1,8 +1,8 @@
-//! Where state lives: one trait, [`Store`], and the stores that keep its promises.
+//! Persistence: the trait [`Store`] and its implementations.
 //!
-//! A method is one whole business step: it loads what a decision needs, asks the domain, and writes what the domain
-//! says, all or nothing, one after the other. A store has no `if` about forms. What is answered is durable.
-//! Absence is a value, refusal is a value; only failure is an error. `tests/it/store` holds every store to this.
+//! Each method is one complete, atomic business step: it loads what a decision needs, asks the domain, and writes the
+//! result. Steps are serializable. A store holds no business rules. Results are durable before they are returned.
+//! Absence and refusal are values; only failures are errors. `tests/it/store` is the conformance suite.
 
 mod error;
 pub mod sled;
@@ -33,36 +33,36 @@ use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
-/// Whether the store serves.
+/// Health of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
     Ready,
-    /// Its index is being built anew from the journal: `done` of `total` bytes are read.
+    /// The index is being rebuilt from the journal: `done` of `total` bytes are read.
     Rebuilding {
         done: u64,
         total: u64,
     },
-    /// Reads are served; writes wait for room on the disk.
+    /// Reads are served; writes fail until there is free disk space.
     Full,
-    /// It has stopped, for this reason.
+    /// Stopped, for this reason.
     Stopped(String),
 }
 
 /// Forms of a workspace.
 #[async_trait]
 pub trait Forms: Send + Sync {
-    /// Stores a draft in its workspace. Done and replayed alike give its id and the moment it was made.
+    /// Stores a draft. `Done` and `Replayed` both return its id and creation time.
     async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>, StoreError>;
 
-    /// The form, unless it is in the trash.
+    /// Returns a form that is not in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError>;
 
-    /// The form outside the trash that has the slug.
+    /// Returns the form outside the trash that has the slug.
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError>;
 
-    /// Forms that `filter` takes with their numbers of submissions, newest first (by the time of deletion those in the
-    /// trash), from the first one older than `after` on; `limit` at most, and fewer where the search has used up its
-    /// time.
+    /// Lists the forms that match `filter`, with their numbers of submissions, newest first (trashed ones by time of
+    /// deletion), starting with the first one older than `after`. Returns at most `limit`, and fewer if the search
+    /// runs out of time.
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
@@ -71,14 +71,14 @@ pub trait Forms: Send + Sync {
         limit: usize,
     ) -> Result<FormRows, StoreError>;
 
-    /// How many forms `filter` takes; `None` if counting them took longer than a search may.
+    /// Counts the forms that match `filter`; `None` if the search runs out of time.
     async fn count_forms(
         &self,
         workspace: WorkspaceId,
         filter: &FormFilter,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// One version of a form outside the trash.
+    /// Returns one version of a form outside the trash.
     async fn find_version(
         &self,
         workspace: WorkspaceId,
@@ -86,11 +86,11 @@ pub trait Forms: Send + Sync {
         number: u32,
     ) -> Result<Option<StoredVersion>, StoreError>;
 
-    /// The ids of questions that were removed from a form outside the trash.
+    /// Returns the ids of questions removed from a form outside the trash.
     async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds, StoreError>;
 
-    /// A page of versions, newest first, from the first one below `before` on: `limit` at most, at least one if there
-    /// is any, and fewer where they are large. `None` if there is no such form outside the trash.
+    /// Lists versions, newest first, starting with the first one below `before`: at most `limit`, and fewer if they
+    /// are large, but at least one if there is any. `None` if the form does not exist outside the trash.
     async fn list_versions(
         &self,
         workspace: WorkspaceId,
@@ -106,7 +106,7 @@ pub trait Forms: Send + Sync {
         update: FormUpdate,
     ) -> Result<StepResult<()>, StoreError>;
 
-    /// Moves a form at the revision expected, and its submissions, to the trash.
+    /// Moves a form at the expected revision, with its submissions, to the trash.
     async fn trash_form(
         &self,
         workspace: WorkspaceId,
@@ -115,7 +115,7 @@ pub trait Forms: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<()>, StoreError>;
 
-    /// Takes the form and its submissions out of the trash again. A replay gives what was given then.
+    /// Restores a form and its submissions from the trash. A replay returns the original result.
     async fn restore_form(
         &self,
         workspace: WorkspaceId,
@@ -124,8 +124,8 @@ pub trait Forms: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<Restored>, StoreError>;
 
-    /// Erases a form at the revision expected, in the trash or not: at once for whoever looks, then its submissions
-    /// bit by bit, also across a restart.
+    /// Erases a form at the expected revision, in the trash or not: invisible at once, then its rows in the
+    /// background, continued after a restart.
     async fn purge_form(
         &self,
         workspace: WorkspaceId,
@@ -137,13 +137,13 @@ pub trait Forms: Send + Sync {
 /// Submissions of a form.
 #[async_trait]
 pub trait Submissions: Send + Sync {
-    /// What an earlier request with this idempotency key did, also if that has expired.
+    /// Returns the record of an idempotency key, expired or not.
     async fn find_idempotency_record(
         &self,
         idempotency_key: &IdempotencyKey,
     ) -> Result<Option<IdempotencyRecord>, StoreError>;
 
-    /// Stores a submission if [`admit`](crate::domain::form::admission::admit) lets it in.
+    /// Stores a submission if [`admit`](crate::domain::form::admission::admit) accepts it.
     async fn accept_submission(
         &self,
         workspace: WorkspaceId,
@@ -151,10 +151,10 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>, StoreError>;
 
-    /// How many live submissions the form has, which may be in the trash itself; 0 where there is no such form.
+    /// Counts the submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError>;
 
-    /// One submission of a form outside the trash.
+    /// Returns one submission of a form outside the trash.
     async fn find_submission(
         &self,
         workspace: WorkspaceId,
@@ -162,7 +162,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError>;
 
-    /// A submission as its create request stored it, before any edit, in the trash or not.
+    /// Returns a submission as created, before any edit, in the trash or not.
     async fn find_original(
         &self,
         workspace: WorkspaceId,
@@ -170,10 +170,10 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StoreError>;
 
-    /// A page of the submissions that `filter` takes, from the first one behind `after` on: `limit` at most, and fewer
-    /// where they are large or the search has used up its time. `None` if there is no such form outside the trash.
+    /// Lists the submissions that match `filter`, starting with the first one after `after`: at most `limit`, and
+    /// fewer if they are large or the search runs out of time. `None` if the form does not exist outside the trash.
     ///
-    /// However many must be looked at, others are not held up, and dropping the future ends it.
+    /// A long search does not block other calls, and is cancelled by dropping the future.
     async fn list_submissions(
         &self,
         workspace: WorkspaceId,
@@ -184,8 +184,8 @@ pub trait Submissions: Send + Sync {
         limit: usize,
     ) -> Result<Option<SubmissionRows>, StoreError>;
 
-    /// How many submissions of the form `filter` takes, under the same promise; `None` if counting them took longer
-    /// than a search may, 0 where there is no such form.
+    /// Counts the submissions that match `filter`, without blocking other calls; `None` if the search runs out of
+    /// time, 0 if the form does not exist.
     async fn count_filtered(
         &self,
         workspace: WorkspaceId,
@@ -193,7 +193,8 @@ pub trait Submissions: Send + Sync {
         filter: &SubmissionFilter,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// The same, of those in the trash of a form that is not in it itself.
+    /// Lists the trashed submissions of a form outside the trash, newest first, starting with the first one below
+    /// `before`.
     async fn list_trashed_submissions(
         &self,
         workspace: WorkspaceId,
@@ -202,9 +203,9 @@ pub trait Submissions: Send + Sync {
         limit: usize,
     ) -> Result<Option<SubmissionRows>, StoreError>;
 
-    /// A page of what edits have replaced in a submission outside the trash, newest first, from the first one below
-    /// `before` on: `limit` at most, at least one if there is any, and fewer where they are large. `None` if there is no
-    /// such submission.
+    /// Lists the states that edits have replaced, newest first, starting with the first one below `before`: at most
+    /// `limit`, and fewer if they are large, but at least one if there is any. `None` if the submission does not
+    /// exist outside the trash.
     async fn list_history(
         &self,
         workspace: WorkspaceId,
@@ -214,7 +215,7 @@ pub trait Submissions: Send + Sync {
         limit: usize,
     ) -> Result<Option<Page<ReplacedState>>, StoreError>;
 
-    /// Makes an edit and keeps what it replaces, if the submission has not been edited since.
+    /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
     async fn edit_submission(
         &self,
         workspace: WorkspaceId,
@@ -222,7 +223,7 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<Submission>, StoreError>;
 
-    /// Moves a submission at the revision expected to the trash, which frees its seat.
+    /// Moves a submission at the expected revision to the trash, which frees its place under the response limit.
     async fn trash_submission(
         &self,
         workspace: WorkspaceId,
@@ -232,8 +233,7 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<()>, StoreError>;
 
-    /// Takes a submission out of the trash again, if there is a seat for it. A replay gives the submission as it was
-    /// then.
+    /// Restores a submission from the trash, if the response limit allows. A replay returns the original result.
     async fn restore_submission(
         &self,
         workspace: WorkspaceId,
@@ -243,8 +243,8 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<Submission>, StoreError>;
 
-    /// Erases a submission at the revision expected, in the trash or not; then bit by bit, also across a restart, what
-    /// its edits replaced.
+    /// Erases a submission at the expected revision, in the trash or not; then, in the background and continued after
+    /// a restart, the states that its edits replaced.
     async fn purge_submission(
         &self,
         workspace: WorkspaceId,
@@ -254,20 +254,20 @@ pub trait Submissions: Send + Sync {
     ) -> Result<StepResult<()>, StoreError>;
 }
 
-/// Items of a page where no number is asked for.
+/// Default number of items per page.
 pub const DEFAULT_PAGE: usize = 100;
 
-/// Bytes after which a page ends: a thousand of the largest submissions would be a gigabyte.
+/// Maximum bytes per page: a thousand of the largest submissions would be a gigabyte.
 pub const PAGE_BYTES: usize = 1 << 20;
 
-/// Bytes of an item on the wire besides its texts, at most.
+/// Maximum bytes of an item on the wire, without its texts.
 pub const ITEM_OVERHEAD: usize = 320;
 
-/// Workspaces and the keys that open them.
+/// Workspaces and API keys.
 #[async_trait]
 pub trait Keys: Send + Sync {
-    /// Puts the first workspace and its first key into an empty store. False, and nothing done, if there is a
-    /// workspace already.
+    /// Inserts the first workspace and its first key into an empty store. Returns `false`, with no effect, if there
+    /// is a workspace already.
     async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool, StoreError>;
 
     /// Adds a workspace.
@@ -276,45 +276,46 @@ pub trait Keys: Send + Sync {
     /// Adds a key.
     async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError>;
 
-    /// The key, expired or not.
+    /// Returns a key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
 
-    /// All workspaces.
+    /// Lists all workspaces.
     async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError>;
 
-    /// The workspace.
+    /// Returns a workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;
 }
 
-/// What concerns the store as a whole.
+/// Operations on the store as a whole.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// Whether the store serves; never blocks.
+    /// Returns the health; never blocks.
     fn health(&self) -> Health;
 
-    /// 32 secret bytes, the same for the life of the store: cursors are signed with them.
+    /// Returns the secret that cursors are signed with. It lasts for the life of the store, unless the clock is set
+    /// back.
     async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
 
-    /// Returns what maintenance noted of the clock; `None` before the first time.
+    /// Returns what maintenance recorded of the clock; `None` before its first run.
     async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
 
-    /// Notes it for the next time.
+    /// Stores the clock record of a maintenance run.
     async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
 
-    /// Erases the forms and the submissions that went to the trash before `cutoff`: how many.
+    /// Erases forms and submissions that were trashed before `horizon`. Returns how many.
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError>;
 
-    /// Begins to erase the records of idempotency keys that have expired at `now`, in the background.
+    /// Starts erasing idempotency records that have expired at `now`, in the background.
     fn erase_expired_keys(&self, now: Timestamp);
 
-    /// Tells others who find the store locked where its server listens.
+    /// Publishes the server's address to processes that find the store locked.
     fn announce(&self, address: &str);
 
-    /// Stops: what was begun is finished, what was answered stays.
+    /// Stops cleanly: finishes what was started, keeps what was acknowledged.
     async fn close(&self) -> Result<(), StoreError>;
 }
 
-/// A store: one object that does it all.
+/// A complete store.
 pub trait Store: Forms + Submissions + Keys + Maintenance {}
 
 impl<T: Forms + Submissions + Keys + Maintenance> Store for T {}

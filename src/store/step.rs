@@ -1,4 +1,4 @@
-//! What a step of the store is given, and what comes of it.
+//! Parameters and results of the operations of a store.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::domain::submission::edit::EditedContent;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 
-/// What became of a step that the domain decided about.
+/// Result of an operation that the domain decides.
 #[derive(Debug, Clone)]
 pub enum StepResult<T> {
     /// Done, and durable.
     Done(T),
     /// Done by an earlier request with the same idempotency key.
     Replayed(T),
-    /// The domain said no.
+    /// Refused by the domain.
     Refused(Refusal),
-    /// What was checked beforehand has changed since: check again.
+    /// The data the caller validated against has changed: validate again.
     Recheck,
-    /// There is no such form in this workspace, or no such submission in the form.
+    /// The form is not in this workspace, or the submission not in the form.
     Missing,
 }
 
 impl<T> StepResult<T> {
-    /// The same step with `change` of what it gives.
+    /// Maps the value of `Done` and `Replayed`.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StepResult<U> {
         match self {
             Self::Done(value) => StepResult::Done(change(value)),
@@ -38,48 +38,48 @@ impl<T> StepResult<T> {
     }
 }
 
-/// A form that was taken out of the trash.
+/// A form restored from the trash.
 #[derive(Debug, Clone)]
 pub struct Restored {
     pub form: Arc<Form>,
-    /// Its questions.
+    /// Its current version.
     pub version: StoredVersion,
-    /// How many submissions it had then.
+    /// Number of submissions at that time.
     pub responses: u64,
-    /// When that was.
+    /// When it was restored.
     pub at: Timestamp,
 }
 
-/// Part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     pub rows: Vec<T>,
-    /// Whether more come after it.
+    /// Whether another page follows.
     pub more: bool,
 }
 
-/// Part of a list of forms, with their numbers of submissions.
+/// A page of forms with their numbers of submissions.
 #[derive(Debug, Clone)]
 pub struct FormRows {
     pub rows: Vec<(Arc<Form>, u64)>,
-    /// Where to go on if the search has used up its time before it found so many or came to the end.
+    /// Where to continue, if the search ran out of time before the page was full.
     pub stopped_at: Option<(Timestamp, FormId)>,
 }
 
-/// A page of submissions. It may be empty and yet have a next page: a search ends when its time is up.
+/// A page of submissions. It may be empty and still have a next page: a search that runs out of time ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionRows {
     pub rows: Vec<Submission>,
-    /// The submission behind which the next page begins; `None` at the end.
+    /// The submission after which the next page begins; `None` at the end.
     pub next: Option<SubmissionId>,
 }
 
-/// A request that may come again: what it is known by.
+/// Identity of a request that may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// The key that sent it: another caller's idempotency keys are others.
+    /// The caller's API key: idempotency keys are scoped to it.
     pub caller: KeyId,
-    /// What it asks for.
+    /// The operation requested.
     pub operation: IdempotentOperation,
     /// Hash of the `Idempotency-Key`.
     pub key: u128,
@@ -87,7 +87,7 @@ pub struct IdempotencyKey {
     pub body: u128,
 }
 
-/// An operation that can be remembered by an idempotency key.
+/// An operation that supports idempotency keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdempotentOperation {
     CreateForm,
@@ -96,47 +96,47 @@ pub enum IdempotentOperation {
     RestoreSubmission(FormId, SubmissionId),
 }
 
-/// A form that is to be stored.
+/// Parameters of [`Forms::insert_form`](super::Forms::insert_form).
 #[derive(Debug, Clone)]
 pub struct NewForm {
     pub form: Form,
-    /// Its questions.
+    /// Its first version.
     pub version: StoredVersion,
     pub idempotency_key: Option<IdempotencyKey>,
 }
 
-/// The result of an edit of a form.
+/// A computed update of a form.
 #[derive(Debug, Clone)]
 pub struct FormUpdate {
-    /// The revision that the edit was computed from.
+    /// The revision the update was computed from.
     pub seen_revision: u64,
     pub form: Form,
-    /// The new questions, if they changed.
+    /// The new version, if the questions changed.
     pub version: Option<StoredVersion>,
-    /// All ids of removed questions, if they are more now.
+    /// All ids of removed questions, if there are new ones.
     pub retired: Option<RetiredIds>,
 }
 
-/// Answers that were checked against a form and are to be stored.
+/// Validated answers to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSubmission<'a> {
     pub form: FormId,
-    /// The form's revision and version they were checked against.
+    /// The revision and version of the form that they were validated against.
     pub checked_revision: u64,
     pub checked_version: u32,
-    /// A JSON object, exactly as it was sent.
+    /// A JSON object, byte for byte as received.
     pub answers: &'a str,
-    /// The same, if it was.
+    /// A JSON object as received, if any.
     pub metadata: Option<&'a str>,
     pub idempotency_key: Option<IdempotencyKey>,
 }
 
-/// An edit of a submission that was checked and is to be made.
+/// A validated edit of a submission.
 #[derive(Debug, Clone)]
 pub struct CheckedEdit {
     pub form: FormId,
     pub submission: SubmissionId,
-    /// How often the submission had been edited when this was checked.
+    /// Number of edits of the submission when this one was validated.
     pub seen_edits: u32,
     pub edit: EditedContent,
 }

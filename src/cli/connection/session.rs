@@ -16,7 +16,7 @@ use crate::cli::input::prompt::{self, Confirmation};
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::quoted;
-use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, Patience, Transport, Url};
+use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::form::slug::is_slug;
 use crate::domain::validation::similar::similar;
@@ -128,10 +128,10 @@ impl Session {
             }
             Target::Data(data) => self.open(data).await?,
         };
-        let patience = Patience { timeout: self.global.timeout, retries: self.global.retries };
-        let client = Client::new(transport, key, patience, Box::new(SystemRandomness::new()));
+        let retry_policy = RetryPolicy { timeout: self.global.timeout, retries: self.global.retries };
+        let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness::new()));
         let output = Rc::clone(&self.output);
-        Ok(client.observed(Box::new(move |text, is_body| output.trace(text, is_body))))
+        Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
     }
 
     /// Fails if the server does not answer, or the store cannot be used. A data directory without a store is fine, and
@@ -278,7 +278,7 @@ impl Session {
                 notes.push(note);
                 help = help.or(Some(way_out));
             }
-            (ClientError::Unsure { path, .. }, _) => {
+            (ClientError::MaybeApplied { path, .. }, _) => {
                 help = help.or_else(|| Some(inspection(&self.again(), path)));
             }
             _ => {}

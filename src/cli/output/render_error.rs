@@ -118,7 +118,7 @@ fn of_client(error: &ClientError) -> Finding {
             let nothing = if *was_sent { "no answer from" } else { "no server answers at" };
             coded("unreachable", &format!("{nothing} {url} ({why}{tried})"))
         }
-        ClientError::Unsure { error, .. } => {
+        ClientError::MaybeApplied { error, .. } => {
             let mut finding = of_client(error);
             let note = "an answer was lost: the request may have been carried out; look before you repeat it";
             finding.notes.push(note.to_owned());

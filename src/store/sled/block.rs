@@ -1,37 +1,37 @@
-//! Blocks: submissions of one form that became durable together share a row. A row of its own for each would cost the
-//! index more than all the rest of storing it.
+//! Blocks: submissions of one form that became durable together share a row. A row for each would cost the index more
+//! than all other work of storing it.
 //!
 //! ```text
-//! S form(8) submission(16)    1, and for each: submission(16), then as `encoded` says
+//! S form(8) submission(16)    1, and for each: submission(16), then its content, see `submission_codec`
 //! ```
-//! Those within follow in rising order, none is below the id in the key, which was the first one's, and no block begins
-//! within another. A submission never moves from one block to another: whoever reads a page while others write must meet
-//! it once. So one that is edited or restored, and may not fit any more, keeps only its place here.
+//! The items are in ascending order of their ids; the first id is the one in the key. Blocks do not overlap. A
+//! submission never moves to another block: a reader that pages during writes must see it once. An edited or restored
+//! one, which may no longer fit, keeps a placeholder here.
 
 use super::layout::undecodable;
 use super::submission_codec::{self, EncodedSubmission, SubmissionView};
 use crate::id::SubmissionId;
 use crate::store::StoreError;
 
-/// Bytes up to which a block takes more in, so that it stays one cell of the index.
+/// Maximum bytes of a block that is appended to, so that it stays one cell of the index.
 const MAX_BYTES: usize = 4_000;
 
-/// The first byte: the format.
+/// Format, the first byte.
 const FORMAT: u8 = 1;
 
-/// Whether there is room for `encoded` behind `block`.
+/// Whether `encoded` fits into `block`.
 pub(super) fn has_space(block: &[u8], encoded: &EncodedSubmission) -> bool {
     block.len() + 16 + encoded.bytes().len() <= MAX_BYTES
 }
 
-/// A block of `encoded` alone, as `id`.
+/// Creates a block with one item.
 pub(super) fn single(id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
     append(&[FORMAT], id, encoded)
 }
 
-/// `block` with `encoded` at the end, as `id`.
+/// Returns `block` with an item appended.
 pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
-    // With room for what the engine puts behind it, or it would be copied for that.
+    // The spare capacity is for the trailer the engine adds, which would otherwise copy the block.
     let mut longer = Vec::with_capacity(block.len() + 16 + encoded.bytes().len() + 8);
     longer.extend_from_slice(block);
     longer.extend_from_slice(&id.to_bytes());
@@ -39,8 +39,8 @@ pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &EncodedSubmission
     longer
 }
 
-/// `block` with `encoded` as `id`, in place of what it had there, if anything; without that, if there is none. `None` if
-/// nothing is left of it.
+/// Returns `block` with the item `id` inserted or replaced, or removed if `encoded` is `None`; `None` if no item
+/// remains.
 pub(super) fn set(
     block: &[u8],
     id: SubmissionId,
@@ -61,15 +61,15 @@ pub(super) fn set(
     Ok(Some(new).filter(|new| new.len() > 1))
 }
 
-/// One submission of a block, its texts still where they stand.
+/// One submission of a block; its texts are borrowed.
 pub(super) struct BlockItem<'a> {
     pub(super) id: SubmissionId,
     pub(super) view: SubmissionView<'a>,
-    /// All of it.
+    /// The encoded item, id included.
     bytes: &'a [u8],
 }
 
-/// The submissions of a block, oldest first.
+/// Decodes the items of a block, oldest first.
 pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
     let mut rest = block.strip_prefix(&[FORMAT]).ok_or_else(|| undecodable("a submission"))?;
     let mut submissions = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
     Ok(submissions)
 }
 
-/// The last submission of a block.
+/// Returns the id of the last item of a block.
 pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId, StoreError> {
     read(block)?.last().map(|item| item.id).ok_or_else(|| undecodable("a submission"))
 }

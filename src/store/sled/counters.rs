@@ -1,5 +1,5 @@
-//! What is counted of a form: its submissions, and where the next one goes. Readers see it last of all that a group
-//! changes.
+//! Counters of a form: its number of submissions, and where the next one is stored. Within a group they become
+//! visible to readers last.
 
 use super::engine::tx::Tx;
 use super::layout;
@@ -9,23 +9,24 @@ use crate::store::StoreError;
 /// Counters of a form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Live submissions.
+    /// Number of submissions outside the trash.
     pub(super) responses: u64,
-    /// The last id given in this form.
+    /// The id assigned last.
     pub(super) last: Option<SubmissionId>,
-    /// The highest id given; another than the last only after the clock was set back.
+    /// The highest id assigned. Differs from `last` only after the clock was set back.
     pub(super) highest: Option<SubmissionId>,
-    /// No block begins above this id. If one begins here, it is where higher ones than all before belong.
+    /// Upper bound of the ids at which blocks begin. If a block begins here, submissions above all existing ids
+    /// belong to it.
     pub(super) block: Option<SubmissionId>,
 }
 
 impl Counters {
-    /// Those of `form`, as the writer sees them.
+    /// Reads the counters of `form` within a transaction.
     pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self, StoreError> {
         Self::decode(tx.get(&layout::counters(form))?)
     }
 
-    /// Makes them those of `form`.
+    /// Writes the counters of `form`.
     pub(super) fn put(self, tx: &mut Tx<'_>, form: FormId) {
         tx.put_last(layout::counters(form), self.encode());
     }
@@ -35,7 +36,7 @@ impl Counters {
         [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
     }
 
-    /// The counters in the row `body`; a form that nobody has answered has none.
+    /// Decodes a counter row; a form without submissions has none.
     pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
         let Some(body) = body else { return Ok(Self::default()) };
         let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::undecodable("a counter"))?;

@@ -1,4 +1,4 @@
-//! Rows that every request reads, decoded once until a row of their kinds changes.
+//! Cache of rows that every request reads, kept in decoded form until a row of their kinds changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,31 +8,31 @@ use quick_cache::sync::Cache;
 
 use crate::store::StoreError;
 
-/// Bytes of bodies whose rows are kept. Decoded they take several times as much.
+/// Bytes of encoded rows in the cache. Decoded they take several times as much.
 const CAPACITY: u64 = 16 << 20;
 
-/// Entries expected; the cache grows past it.
+/// Expected number of entries; the cache grows beyond it.
 const EXPECTED: usize = 1_000;
 
-/// Counts the changes of decoded kinds of rows: what was read before one may be out of date.
+/// Counts changes of cached kinds of rows: entries read before the latest change may be stale.
 #[derive(Clone, Default)]
 pub(super) struct ChangeCounter(Arc<AtomicU64>);
 
 impl ChangeCounter {
-    /// Notes a change that readers of the index can see from now on.
+    /// Counts a change that is visible in the index from now on.
     pub(super) fn count(&self) {
         self.0.fetch_add(1, Ordering::Release);
     }
 }
 
-/// Decoded rows by their keys.
+/// Decoded rows by key.
 pub(super) struct DecodedCache<T> {
     changes: ChangeCounter,
     rows: Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>,
 }
 
 struct Decoded<T> {
-    /// How many changes there had been before the row was read.
+    /// Number of changes before the row was read.
     changes: u64,
     body_bytes: usize,
     row: Arc<T>,
@@ -52,7 +52,7 @@ impl<T> DecodedCache<T> {
         Self { changes: changes.clone(), rows: Cache::with_weighter(EXPECTED, CAPACITY, BodySize) }
     }
 
-    /// Returns the row under `key`. It is read and decoded unless that was done since the last change.
+    /// Returns the row under `key`, from the cache if nothing has changed since it was decoded.
     ///
     /// # Errors
     /// Those of `read` and `decode`.
@@ -62,7 +62,8 @@ impl<T> DecodedCache<T> {
         read: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
         decode: fn(&[u8]) -> Result<T, StoreError>,
     ) -> Result<Option<Arc<T>>, StoreError> {
-        // Counted before the row is read: a change meanwhile makes this entry out of date, never the other way round.
+        // Loaded before the row is read: a concurrent change then makes this entry stale, never a stale entry
+        // current.
         let changes = self.changes.0.load(Ordering::Acquire);
         if let Some(known) = self.rows.get(key).filter(|known| known.changes == changes) {
             return Ok(Some(Arc::clone(&known.row)));
@@ -83,7 +84,7 @@ mod tests {
         Ok(body.len())
     }
 
-    /// The row under `key`, if it is kept or there is a body of so many bytes.
+    /// Returns the row under `key` from the cache, or from a body of `body_bytes`.
     fn get(rows: &DecodedCache<usize>, key: &[u8], body_bytes: Option<usize>) -> Option<usize> {
         let row = rows.get(key, || Ok(body_bytes.map(|bytes| vec![1; bytes])), length).unwrap();
         row.as_deref().copied()

@@ -1,4 +1,4 @@
-//! Edits of submissions in the embedded store, and what they replaced.
+//! Edits of submissions in the embedded store, and the states they replaced.
 
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
@@ -9,7 +9,7 @@ use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, PAGE_BYTES, Page, StepResult, StoreError};
 
-/// Makes the edit, and keeps what it replaces.
+/// Applies an edit and keeps the state it replaces.
 pub(super) fn edit(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -32,8 +32,7 @@ pub(super) fn edit(
     Ok(StepResult::Done(new))
 }
 
-/// The submission that is `now` so, as it was after the first `count` edits; as it is, if there were no more. `get` reads
-/// rows.
+/// Returns a submission as it was after its first `count` edits, given its current state; `get` reads rows.
 pub(super) fn read_as_of_edit(
     now: Submission,
     count: u32,
@@ -46,7 +45,7 @@ pub(super) fn read_as_of_edit(
 }
 
 impl SledStore {
-    /// Reads what edits have replaced in a submission, newest first.
+    /// Reads the replaced states of a submission, newest first.
     pub(super) fn read_history(
         &self,
         form: FormId,
@@ -61,7 +60,7 @@ impl SledStore {
             let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
             Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
         });
-        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?; // Their numbers have no gaps.
+        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?; // Edit numbers have no gaps, so the last one on the page shows whether more follow.
         let more = rows.last().is_some_and(|last| last.number > 0);
         Ok(Page { rows, more })
     }

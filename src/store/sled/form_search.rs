@@ -1,4 +1,4 @@
-//! The lists of forms: those that are live by the time they were made, those in the trash by the time they went there.
+//! Searches in the lists of forms: live ones by time of creation, trashed ones by time of deletion.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::domain::form::filter::FormFilter;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{FormRows, StoreError};
 
-/// Entries that are read at once; a default page needs no more.
+/// List entries read at once; enough for a default page.
 const BATCH: usize = 128;
 
-/// A search through a list of forms, newest first, and how far it has come.
+/// A search in a list of forms, newest first, with its progress.
 pub(super) struct FormSearch {
     workspace: WorkspaceId,
     filter: FormFilter,
     goal: SearchGoal,
-    /// The entries that were not looked at.
+    /// Entries still to be examined.
     remaining: layout::Range,
     is_done: bool,
     rows: Vec<(Arc<Form>, u64)>,
-    /// How many were taken.
+    /// Number of matching forms.
     count: u64,
 }
 
 impl SledStore {
-    /// Searches to the end, or until the search has used up its time.
+    /// Runs the search until it is complete or out of time.
     pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch, StoreError> {
         if search.filter.matches_all()
             && matches!(search.goal, SearchGoal::Page(limit) if limit <= SHORT_SCAN)
@@ -50,8 +50,8 @@ impl SledStore {
         }
     }
 
-    /// The form of a list entry, if the list is to have it there: it may have gone in or out of the trash since the
-    /// scan, or both.
+    /// Returns the form of a list entry, if the entry is current: the form may have been trashed or restored since
+    /// the scan.
     fn listed_form(
         &self,
         workspace: WorkspaceId,
@@ -64,7 +64,7 @@ impl SledStore {
 }
 
 impl FormSearch {
-    /// A search for the forms of `workspace` that `filter` takes, older than `after`.
+    /// Creates a search for the forms of `workspace` that match `filter` and are older than `after`.
     pub(super) fn new(
         workspace: WorkspaceId,
         filter: &FormFilter,
@@ -75,7 +75,7 @@ impl FormSearch {
         Self { workspace, filter, goal, remaining, is_done: false, rows: Vec::new(), count: 0 }
     }
 
-    /// The page that was looked for.
+    /// Returns the page found.
     pub(super) fn into_page(self) -> Result<FormRows, StoreError> {
         let stopped_at = match self.remaining.1 {
             Bound::Excluded(last) if !self.is_done => Some(layout::list_position(&last)?),
@@ -84,12 +84,12 @@ impl FormSearch {
         Ok(FormRows { rows: self.rows, stopped_at })
     }
 
-    /// How many were taken, if the search came to its end.
+    /// Returns the number of matches, if the search is complete.
     pub(super) fn into_count(self) -> Option<u64> {
         self.is_done.then_some(self.count)
     }
 
-    /// Goes on until there is no more to look at, a page is full, or `until` has come; by one entry at least.
+    /// Examines entries until the list ends, the page is full, or `until` has passed; at least one entry.
     fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<(), StoreError> {
         while !self.is_done {
             let entries = store.engine.scan(self.remaining.clone(), Direction::Descending, BATCH)?;
@@ -110,7 +110,7 @@ impl FormSearch {
         Ok(())
     }
 
-    /// Takes the form of an entry if the filter does.
+    /// Adds the form of an entry to the result, if it matches.
     fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<(), StoreError> {
         let is_counted_unseen = self.goal == SearchGoal::Count && self.filter.matches_all();
         if is_counted_unseen {
@@ -132,7 +132,7 @@ impl FormSearch {
     }
 }
 
-/// The list of which `filter` takes some.
+/// Returns the key range of the list that `filter` applies to.
 fn list_range(
     workspace: WorkspaceId,
     filter: &FormFilter,
@@ -144,7 +144,7 @@ fn list_range(
     }
 }
 
-/// Where `form` stands in the list of which `filter` takes some.
+/// Returns the key of `form` in the list that `filter` applies to.
 fn list_key(filter: &FormFilter, form: &Form) -> Vec<u8> {
     let list = if filter.trashed { layout::trashed_form } else { layout::live };
     list(form.workspace, filter.sort_key(form), form.id)
@@ -216,7 +216,7 @@ mod tests {
         store.trash_form(ws, id, ExpectedRevision::Any, at(4)).await.unwrap();
         let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
         let shown = |entry: Vec<u8>| store.listed_form(ws, &in_trash, &entry).unwrap().is_some();
-        assert!(shown(layout::trashed_form(ws, at(4), id))); // A reader may have met it there before.
+        assert!(shown(layout::trashed_form(ws, at(4), id))); // A reader may have seen the form at its earlier position.
         assert!(
             !shown(layout::trashed_form(ws, at(2), id)),
             "it would be seen twice, and the cursor go back"

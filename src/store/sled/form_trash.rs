@@ -1,4 +1,4 @@
-//! Forms on their way into the trash, out of it, and for good out of the store, bit by bit.
+//! Trashing, restoring and purging forms.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::id::{FormId, WorkspaceId};
 use crate::store::{IdempotencyKey, Restored, StepResult, StoreError};
 
 impl SledStore {
-    /// Erases the forms that went to the trash before `cutoff`: how many.
+    /// Starts the purge of all forms trashed before `horizon`. Returns how many.
     pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
@@ -36,13 +36,13 @@ impl SledStore {
         Ok(erased)
     }
 
-    /// Erases what is left of a purged form, bit by bit behind the others' backs.
+    /// Deletes the remaining rows of a purged form in the background.
     pub(super) fn resume_purge(&self, form: FormId) {
         self.erase_in_background(layout::bulk_rows(form).into(), layout::purge(form));
     }
 }
 
-/// Moves the form at the revision expected to the trash.
+/// Moves a form at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -62,7 +62,7 @@ pub(super) fn trash(
     Ok(StepResult::Done(()))
 }
 
-/// Takes the form out of the trash again.
+/// Restores a form from the trash.
 pub(super) fn restore(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -99,7 +99,8 @@ pub(super) fn restore(
     restored_form(tx, restored, responses, now).map(StepResult::Done)
 }
 
-/// A restored form with its questions, as they are written: whoever is answered needs them no other way.
+/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
+/// second read.
 fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
     let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
         return Err(missing_version(form.id, form.version));
@@ -107,7 +108,7 @@ fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Resu
     Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
 }
 
-/// Begins to purge the form if it went to the trash before `cutoff`.
+/// Starts the purge of a form if it was trashed before `cutoff`.
 fn expire(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -121,7 +122,7 @@ fn expire(
     Ok(due.is_some())
 }
 
-/// Begins to purge the form, in the trash or not.
+/// Starts the purge of a form, in the trash or not.
 pub(super) fn begin_purge(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -136,7 +137,7 @@ pub(super) fn begin_purge(
     Ok(StepResult::Done(()))
 }
 
-/// Takes the form out of everyone's sight, and notes that its rows are to go.
+/// Deletes the rows through which a form is found, and records that its other rows must be purged.
 fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form(form.workspace, form.id));
     tx.delete(layout::form_workspace(form.id));

@@ -71,7 +71,7 @@ impl Forms for SledStore {
         }
         if let Some(body) = self.engine.get(&layout::version(form, number))? {
             return versions::decode(&body).map(Some);
-        } // A purge takes a form out of sight before its questions go.
+        } // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
             Some(live) if number <= live.version => {
                 self.engine.track_damage(Err(missing_version(form, number)))
@@ -97,7 +97,7 @@ impl Forms for SledStore {
     ) -> Result<Option<Page<StoredVersion>>, StoreError> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
-        } // A version may be as long as a thousand submissions.
+        } // A version may be as large as a thousand submissions, so this always runs on the pool.
         self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
     }
 
@@ -155,7 +155,7 @@ impl Forms for SledStore {
 }
 
 impl SledStore {
-    /// The form, unless it is in the trash.
+    /// Returns a form that is not in the trash.
     pub(super) fn live_form(
         &self,
         workspace: WorkspaceId,
@@ -164,7 +164,7 @@ impl SledStore {
         Ok(self.form(workspace, form)?.filter(|form| form.deleted_at.is_none()))
     }
 
-    /// The form, in the trash or not.
+    /// Returns a form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
         let key = layout::form(workspace, form);
         self.forms.get(&key, || self.engine.get(&key), layout::decode_form)
@@ -175,12 +175,12 @@ impl SledStore {
     }
 }
 
-/// The form as the writer sees it, in the trash or not.
+/// Reads a form within a transaction, in the trash or not.
 pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
-/// The form as the writer sees it, unless it is in the trash.
+/// Reads a form outside the trash within a transaction.
 pub(super) fn find_live(
     tx: &Tx<'_>,
     workspace: WorkspaceId,
@@ -193,7 +193,7 @@ pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
     StoreError::Missing(format!("version {number} of {form}"))
 }
 
-/// The rows of a new or changed form, encoded before the writer's turn.
+/// Rows of a new or changed form, encoded before the transaction.
 struct EncodedRows {
     head: Vec<u8>,
     version: Option<Vec<u8>>,
@@ -243,18 +243,18 @@ fn insert(
     Ok(StepResult::Done((form.id, now)))
 }
 
-/// `form` as an idempotency record holds it, in the lower half.
+/// Encodes a form id into the lower half of an idempotency record's result.
 pub(super) fn encode_form_id(form: FormId) -> u128 {
     u128::from(u64::from_be_bytes(form.to_bytes()))
 }
 
-/// The form id that an idempotency record holds in its lower half.
+/// Decodes a form id from the lower half of an idempotency record's result.
 fn decode_form_id(made: u128) -> FormId {
     FormId::from_bytes((made as u64).to_be_bytes())
 }
 
-/// Puts `form` in the place of the one at the revision `seen`. The writer compares revisions and stores bytes: what the
-/// edit means was decided before.
+/// Replaces the form if it is still at the revision `seen`. The transaction only compares revisions and stores bytes:
+/// the edit was computed before.
 fn replace(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,

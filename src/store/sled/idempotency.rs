@@ -1,4 +1,4 @@
-//! Idempotency keys in the embedded store: written with what the request made, in the same durable step.
+//! Idempotency records in the embedded store: written in the same transaction as the result of the request.
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::store::{IdempotencyKey, StoreError};
 
-/// Returns the record of the idempotency key of `idempotency_key`, also if it has expired.
+/// Returns the record of an idempotency key, expired or not.
 pub(super) fn find_record(
     tx: &Tx<'_>,
     idempotency_key: &IdempotencyKey,
@@ -17,10 +17,10 @@ pub(super) fn find_record(
         .transpose()
 }
 
-/// The record of an earlier request, and the extra bytes that [`insert_record`] was given.
+/// An idempotency record, and the extra bytes passed to [`insert_record`].
 type Replay = (IdempotencyRecord, Vec<u8>);
 
-/// Answers from the record of the same idempotency key; `None` if there is none.
+/// Looks up the result of an earlier request with the same idempotency key; `None` if there is none.
 pub(super) fn find_replay(
     tx: &Tx<'_>,
     idempotency_key: Option<&IdempotencyKey>,
@@ -33,7 +33,7 @@ pub(super) fn find_replay(
     Ok(answer.map(|answer| answer.map(|earlier| (earlier, given.to_vec()))))
 }
 
-/// Remembers that the request `idempotency_key` made the object `made`, and was `given` what is not to be had from it later.
+/// Records the result of a request: the object `made`, and in `given` what cannot be derived from it later.
 pub(super) fn insert_record(
     tx: &mut Tx<'_>,
     idempotency_key: &IdempotencyKey,
@@ -51,12 +51,12 @@ pub(super) fn insert_record(
     Ok(())
 }
 
-/// Erases some of the records that have expired at `now`.
+/// Deletes a batch of records that have expired at `now`.
 pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress, StoreError> {
     let expired = tx.scan(layout::expired(now), Direction::Ascending, BATCH_ROWS / 2)?;
     for (entry, _) in &expired {
         let (record, expires) = layout::expired_record(entry)?;
-        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?; // The key may have been used again since: that record has an entry of its own.
+        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?; // The key may have been used again since: the newer record has its own expiry entry.
         if body.is_some_and(|body| layout::expires_at(body.at) == expires) {
             tx.delete(record);
         }

@@ -1,4 +1,4 @@
-//! Every key and every value of the business, and nothing else: what stands where in the one tree.
+//! Layout of keys and values: all rows of the business in the one tree.
 //!
 //! ```text
 //! D form(8) version(4) a form's questions at one time, JSON
@@ -9,13 +9,13 @@
 //! t workspace(8) deleted(8) form(8) list order of trashed forms, empty
 //! u workspace(8) slug the live form(8) that has the slug
 //! C form(8) responses(8), then three submissions(16): see `Counters`
-//! S form(8) submission(16) some submissions, see `block`
-//! E form(8) submission(16) what one of them holds, if that is not in its block: see `entry`
-//! H form(8) submission(16) edit(4) when it was replaced(8), and what an edit replaced, as in E
+//! S form(8) submission(16) a block of submissions, see `block`
+//! E form(8) submission(16) overflow of one of them, see `submission_codec`
+//! H form(8) submission(16) edit(4) when an edit replaced it(8), the replaced state as in E
 //! T form(8) submission(16) when it was deleted(8), and a submission in the trash, as in E
 //! y deleted(8) form(8) submission(16) sweeps T, empty
 //! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8)
-//! G form(8) hash(16) key(8) of a form's restore, in place of I: the same, then what the form was, JSON
+//! G form(8) hash(16) key(8) as I, for a form's restore, then the restored form, JSON
 //! i expiry(8), then as I sweeps I and G, empty
 //! K key(8) an API key, JSON
 //! W workspace(8) a workspace, JSON
@@ -25,11 +25,11 @@
 //! Mb u when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
-//! The changes of a group are seen in the order of their keys, counters, `G` and `I` last: whoever sees a form's head
-//! finds its questions, and whoever sees a `G` or an `I` finds what was made.
+//! The changes of a group become visible in the order of their keys, counters, `G` and `I` last: a reader that sees a
+//! form's head finds its questions, and one that sees a `G` or an `I` finds the object it names.
 //!
-//! Numbers are big-endian, so that the order of keys is the order in which pages are read. Times are milliseconds with
-//! the sign bit turned over, so that earlier ones sort first. `M` and `P` alone belong to the engine.
+//! Numbers are big-endian, so that pages are read in key order. Times are milliseconds with the sign bit inverted, so
+//! that earlier ones sort first. Only `M` and `P` are reserved for the engine.
 
 use std::ops::Bound;
 
@@ -44,7 +44,7 @@ use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StoreError};
 
-/// A key, built from its parts.
+/// Builds a key from its parts.
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
     key.push(kind);
@@ -64,7 +64,7 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
-/// Whether the row under `key` is of a kind that [`DecodedCache`](super::decoded_cache::DecodedCache) keep.
+/// Whether the row under `key` is of a kind kept in the [`DecodedCache`](super::decoded_cache::DecodedCache).
 pub(super) fn is_decoded(key: &[u8]) -> bool {
     matches!(key.first(), Some(b'F' | b'K'))
 }
@@ -85,13 +85,13 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
-/// The form in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
+/// Decodes the form id in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
 }
 
-/// The moment and the form in a key of [`live`] or [`trashed_form`].
+/// Decodes the time and the form id in a key of [`live`] or [`trashed_form`].
 pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId), StoreError> {
     let form = listed_form(key)?;
     let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
@@ -114,7 +114,7 @@ pub(super) fn block(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-/// Where a submission stands that does not stand in its block.
+/// Key of the overflow row of a submission.
 pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
 }
@@ -123,7 +123,7 @@ pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec
     key(b'H', &[&form.to_bytes(), &submission.to_bytes(), &edit.to_be_bytes()])
 }
 
-/// How many edits had come before the one that made the row under this key.
+/// Decodes the number of earlier edits in a key of [`replaced`].
 pub(super) fn edit_number(key: &[u8]) -> Result<u32, StoreError> {
     key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
@@ -140,7 +140,7 @@ pub(super) fn history_purge(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'x', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-/// The form and the submission in a key that ends in both.
+/// Decodes the form and the submission at the end of a key.
 pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), StoreError> {
     let unknown = || undecodable("a list entry");
     let (rest, submission) = key.split_last_chunk().ok_or_else(unknown)?;
@@ -160,10 +160,10 @@ pub(super) fn purge(form: FormId) -> Vec<u8> {
     key(b'X', &[&[0; 8], &form.to_bytes()])
 }
 
-/// Where the signing key stands.
+/// Key of the signing key.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
-/// Where it stands when maintenance ran last.
+/// Key of the clock record.
 pub(super) const CLOCK: &[u8] = b"Mbu";
 
 pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
@@ -176,7 +176,7 @@ pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord, StoreError> {
     Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
 }
 
-/// The operation of a memory that stands in `G`.
+/// Code of the operation whose records are under `G`.
 const RESTORE_FORM: u8 = 2;
 
 fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
@@ -203,7 +203,7 @@ pub(super) fn idempotency_record(idempotency_key: &IdempotencyKey) -> Vec<u8> {
     record_key(&record_suffix(idempotency_key))
 }
 
-/// Where the memory with this tail stands. What holds a form as it was goes with the form.
+/// Key of the idempotency record with this suffix. A record that holds a form is purged with the form.
 fn record_key(tail: &[u8]) -> Vec<u8> {
     match tail.split_at_checked(8) {
         Some((caller, [RESTORE_FORM, form_and_hash @ ..])) => key(b'G', &[form_and_hash, caller]),
@@ -211,24 +211,24 @@ fn record_key(tail: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The entry that sweeps the memory of `idempotency_key`, made at `at`.
+/// Key of the expiry entry of a record made at `at`.
 pub(super) fn expiry(idempotency_key: &IdempotencyKey, at: Timestamp) -> Vec<u8> {
     key(b'i', &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
 }
 
-/// Everything that has expired at `now`.
+/// Range of the expiry entries due at `now`.
 pub(super) fn expired(now: Timestamp) -> Range {
     with_prefix_below(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
 }
 
-/// The memory that an entry of [`expired`] sweeps, and the expiry it must have for that.
+/// Decodes an expiry entry: the key of its record, and the expiry that the record must have to be deleted.
 pub(super) fn expired_record(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
     Ok((record_key(tail), unsortable(*time)))
 }
 
-/// When a memory made at `at` is to go.
+/// Returns the expiry of a record made at `at`.
 pub(super) fn expires_at(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis() + IDEMPOTENCY_RECORD_MILLIS)
 }
@@ -236,7 +236,7 @@ pub(super) fn expires_at(at: Timestamp) -> Timestamp {
 /// A range of keys.
 pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// All keys that begin with `prefix`, which does not end in 0xff.
+/// Range of all keys that begin with `prefix`.
 pub(super) fn with_prefix(prefix: Vec<u8>) -> Range {
     let mut end = prefix.clone();
     while let Some(last) = end.pop() {
@@ -248,18 +248,18 @@ pub(super) fn with_prefix(prefix: Vec<u8>) -> Range {
     (Bound::Included(prefix), Bound::Unbounded)
 }
 
-/// All keys that begin with `prefix`, those below `end` if it is given.
+/// Range of the keys that begin with `prefix`, up to `end` if given.
 fn with_prefix_below(prefix: Vec<u8>, end: Option<Vec<u8>>) -> Range {
     let (start, all) = with_prefix(prefix);
     (start, end.map_or(all, Bound::Excluded))
 }
 
-/// The blocks of `form`.
+/// Range of the blocks of `form`.
 pub(super) fn blocks(form: FormId) -> Range {
     with_prefix(key(b'S', &[&form.to_bytes()]))
 }
 
-/// The blocks of `form` that begin within `ids`.
+/// Range of the blocks of `form` whose first id is within `ids`.
 pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> Range {
     let (start, end) = blocks(form);
     let within = |bound: Bound<SubmissionId>, whole| match bound {
@@ -269,17 +269,17 @@ pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<Submi
     (within(ids.0, start), within(ids.1, end))
 }
 
-/// The blocks of `form` that begin at `submission` or before it.
+/// Range of the blocks of `form` whose first id is at most `last`.
 pub(super) fn blocks_up_to(form: FormId, last: SubmissionId) -> Range {
     (blocks(form).0, Bound::Included(block(form, last)))
 }
 
-/// The submissions in the trash of `form`, those below `before` if it is given.
+/// Range of the trashed submissions of `form`, below `before` if given.
 pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> Range {
     with_prefix_below(key(b'T', &[&form.to_bytes()]), before.map(|before| trashed_submission(form, before)))
 }
 
-/// What edits have replaced in a submission, those below the edit `before` if it is given.
+/// Range of the replaced states of a submission, below the edit `before` if given.
 pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> Range {
     with_prefix_below(
         key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
@@ -287,22 +287,22 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
     )
 }
 
-/// What sweeps the submissions that were deleted before `cutoff`.
+/// Range of the trash entries of submissions deleted before `cutoff`.
 pub(super) fn due_trash_sweeps(cutoff: Timestamp) -> Range {
     with_prefix_below(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
 }
 
-/// All rows of `form` that there may be many of.
+/// Ranges of all rows of `form` whose number is not bounded.
 pub(super) fn bulk_rows(form: FormId) -> [Range; 6] {
     b"SETHDG".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
 }
 
-/// The versions of `form`, those below `before` if it is given.
+/// Range of the versions of `form`, below `before` if given.
 pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
     with_prefix_below(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
 }
 
-/// The live forms of `workspace`, those older than `after` if it is given.
+/// Range of the live forms of `workspace`, older than `after` if given.
 pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
     with_prefix_below(
         key(b'f', &[&workspace.to_bytes()]),
@@ -310,7 +310,7 @@ pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormI
     )
 }
 
-/// The forms in the trash of `workspace`, those deleted before `after` if it is given.
+/// Range of the trashed forms of `workspace`, deleted before `after` if given.
 pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
     with_prefix_below(
         key(b't', &[&workspace.to_bytes()]),
@@ -318,39 +318,39 @@ pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, Fo
     )
 }
 
-/// The purges under way.
+/// Range of the unfinished purges of forms.
 pub(super) fn purges() -> Range {
     with_prefix(key(b'X', &[&[0; 8]]))
 }
 
-/// The purges of submissions' histories under way.
+/// Range of the unfinished purges of submissions' histories.
 pub(super) fn history_purges() -> Range {
     with_prefix(vec![b'x'])
 }
 
-/// All forms' workspaces.
+/// Range of the rows that map forms to workspaces.
 pub(super) fn form_workspaces() -> Range {
     with_prefix(vec![b'w'])
 }
 
-/// All workspaces.
+/// Range of all workspaces.
 pub(super) fn workspaces() -> Range {
     with_prefix(vec![b'W'])
 }
 
-/// All API keys.
+/// Range of all API keys.
 pub(super) fn api_keys() -> Range {
     with_prefix(vec![b'K'])
 }
 
-/// The workspace in a key of [`workspaces`].
+/// Decodes the workspace id in a key of [`workspaces`].
 pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))
 }
 
 pub(super) fn undecodable(what: &str) -> StoreError {
-    StoreError::Undecodable(format!("{what} has a form this version does not know"))
+    StoreError::Undecodable(format!("{what} has a format this version does not know"))
 }
 
 pub(super) fn encode_idempotency_record(remembered: &IdempotencyRecord) -> Vec<u8> {
@@ -366,7 +366,7 @@ pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord
     split_idempotency_record(body).map(|(remembered, _)| remembered)
 }
 
-/// The memory at the start of `body`, and what follows it.
+/// Decodes the idempotency record at the start of `body`, and returns the remaining bytes.
 pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord, &[u8]), StoreError> {
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;

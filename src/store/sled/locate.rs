@@ -1,4 +1,4 @@
-//! A submission where it is locate: in its block, or apart from it. For readers, and for the writer, who moves it.
+//! Location of a submission's content: in its block, or in its overflow row.
 
 use super::block::{self, BlockItem};
 use super::engine::tx::Tx;
@@ -8,7 +8,7 @@ use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
 use crate::store::StoreError;
 
-/// The submission that stands in a block of `form` as `item`; `get` reads other rows. `None` if it has gone since.
+/// Reads the submission of a block item; `get` reads other rows. `None` if it has been deleted meanwhile.
 pub(super) fn read(
     form: FormId,
     item: &BlockItem<'_>,
@@ -21,16 +21,16 @@ pub(super) fn read(
     submission_codec::read(&body)?.to_submission(form, item.id).map(Some)
 }
 
-/// A live submission as the writer finds it.
+/// A live submission and its location, within a transaction.
 pub(super) struct LocatedSubmission {
     pub(super) submission: Submission,
     is_overflow: bool,
-    /// The row of its block.
+    /// Key of the row of its block.
     key: Vec<u8>,
     block: Vec<u8>,
 }
 
-/// The submission `id` of `form`, unless it is in the trash.
+/// Finds the submission `id` of `form`, unless it is in the trash.
 pub(super) fn find(
     tx: &Tx<'_>,
     form: FormId,
@@ -45,7 +45,7 @@ pub(super) fn find(
 }
 
 impl LocatedSubmission {
-    /// Writes `edited` in its place.
+    /// Writes `edited` in its place, to the overflow row.
     pub(super) fn replace(self, tx: &mut Tx<'_>, edited: &Submission) -> Result<(), StoreError> {
         if !self.is_overflow {
             let block =
@@ -55,7 +55,7 @@ impl LocatedSubmission {
         put_overflow(tx, edited)
     }
 
-    /// Takes it out of sight.
+    /// Removes it from its block and its overflow row.
     pub(super) fn remove(self, tx: &mut Tx<'_>) -> Result<Submission, StoreError> {
         let Self { submission, is_overflow, key, block } = self;
         if is_overflow {
@@ -66,8 +66,8 @@ impl LocatedSubmission {
     }
 }
 
-/// Puts `submission` back among the live ones: into the block within which its id lies, else into one of its own, whose
-/// beginning this returns.
+/// Inserts a restored submission: into the block whose ids surround its own, or else into a new block, whose first id
+/// is returned.
 pub(super) fn insert_restored(
     tx: &mut Tx<'_>,
     submission: &Submission,

@@ -1,7 +1,7 @@
-//! The embedded store: a synced journal, and sled as its index.
+//! Embedded store: a synced journal, with sled as its index.
 //!
-//! Two halves. The engine ([`engine`] and what it uses) makes rows under byte keys durable and knows no business;
-//! `layout` and the files after it are the business on top of it, and know no files.
+//! Two layers: the engine ([`engine`]) makes rows under byte keys durable and knows no business; `layout` and the
+//! other modules here are the business on top of it, and know no files.
 
 pub mod engine;
 
@@ -44,14 +44,14 @@ use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
 use crate::id::Random;
 
-/// Rows up to which a page is read on the caller's own thread: a default page, and one row more that tells whether
-/// another follows.
+/// Maximum rows read on the caller's thread: a default page, and one more row that shows whether another page
+/// follows.
 const SHORT_SCAN: usize = DEFAULT_PAGE + 1;
 
-/// Rows that one step of background work looks at.
+/// Rows per batch of background work.
 const BATCH_ROWS: usize = 100;
 
-/// The embedded store. Cheap to clone; all clones are one store.
+/// Embedded store. Cheap to clone; all clones share one store.
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
@@ -62,11 +62,11 @@ pub struct SledStore {
 }
 
 impl SledStore {
-    /// Opens the store in the folder `path`, making it if it is missing, and goes on with what was under way. Long reads
-    /// run on `pool`.
+    /// Opens the store in the folder `path`, creating it if missing, and resumes unfinished purges. Long reads run on
+    /// `pool`.
     ///
     /// # Errors
-    /// As [`Engine::open_path`]; also if what it holds cannot be read.
+    /// Those of [`Engine::open_path`]; also if the list of unfinished purges cannot be read.
     pub fn open(
         path: &Path,
         options: EngineOptions,
@@ -93,7 +93,7 @@ impl SledStore {
         Ok(store)
     }
 
-    /// Goes on with the purges that were under way.
+    /// Resumes unfinished purges.
     fn resume_purges(&self) -> Result<(), StoreError> {
         for (key, _) in self.engine.scan(layout::purges(), Direction::Ascending, usize::MAX)? {
             self.resume_purge(layout::listed_form(&key)?);
@@ -105,12 +105,12 @@ impl SledStore {
         Ok(())
     }
 
-    /// Erases the rows in `ranges` in the background, a slice at a time, then the `note` that they are to go. What is left of
-    /// them is the record of progress.
+    /// Deletes the rows in `ranges` in batches in the background, then the `note` that requires it. The remaining
+    /// rows are the record of progress.
     fn erase_in_background(&self, ranges: Vec<layout::Range>, note: Vec<u8>) {
         self.engine.background(move |tx| {
             for range in &ranges {
-                // Nobody else changes rows of what is gone, so what the index has is all there is.
+                // No other operation changes rows of a purged object, so the index alone is complete.
                 let keys = tx.stored_keys(range.clone(), BATCH_ROWS)?;
                 if !keys.is_empty() {
                     keys.into_iter().for_each(|key| tx.delete(key));

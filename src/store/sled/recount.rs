@@ -1,5 +1,5 @@
-//! Counters made anew from what is counted: needed only when a rebuilt index sums up to something else than its journal
-//! says, which means that some decision was made on an index with a hole in it.
+//! Recomputation of counters. Needed only when the digest of a rebuilt index differs from the journal's, which means
+//! that some operation was decided on an incomplete index.
 
 use std::ops::Bound;
 
@@ -9,7 +9,7 @@ use super::{BATCH_ROWS, block, layout};
 use crate::id::FormId;
 use crate::store::StoreError;
 
-/// Counts the submissions of every form, and puts the counters right that are wrong.
+/// Counts the submissions of every form, and corrects the counters that are wrong.
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
         let form = layout::listed_form(&key)?;

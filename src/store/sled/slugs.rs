@@ -1,4 +1,4 @@
-//! Slugs in the embedded store: a row for each that a form outside the trash has, so that no two can.
+//! Slugs in the embedded store: one row for each slug of a form outside the trash, which keeps slugs unique.
 
 use super::engine::tx::Tx;
 use super::layout;
@@ -6,7 +6,7 @@ use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::store::StoreError;
 
-/// Gives `form` its slug, if it has one. Refused, and nothing done, if it is another's.
+/// Reserves the slug of `form`, if it has one. Refused, with no effect, if another form has it.
 pub(super) fn claim(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>, StoreError> {
     let Some(slug) = &form.slug else { return Ok(Ok(())) };
     let key = layout::slug(form.workspace, slug);
@@ -17,14 +17,14 @@ pub(super) fn claim(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>,
     Ok(Ok(()))
 }
 
-/// Frees the slug of `form`, if it has one.
+/// Releases the slug of `form`, if it has one.
 pub(super) fn release(tx: &mut Tx<'_>, form: &Form) {
     if let Some(slug) = &form.slug {
         tx.delete(layout::slug(form.workspace, slug));
     }
 }
 
-/// Puts the slug of `new` in the place of that of `old`.
+/// Replaces the slug of `old` by that of `new`.
 pub(super) fn replace(tx: &mut Tx<'_>, old: &Form, new: &Form) -> Result<Result<(), Refusal>, StoreError> {
     if old.slug == new.slug {
         return Ok(Ok(()));

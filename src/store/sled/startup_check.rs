@@ -1,13 +1,13 @@
-//! The first reads of a store that is opened: what no start can do without.
+//! First reads of an opened store: the rows that every start needs.
 //!
-//! If the index cannot answer them it is rebuilt from the journal there and then. Served to the code that makes the first
-//! workspace and its key, a store whose rows are hidden by damage would look like a new one.
+//! If the index fails them, it is rebuilt from the journal at once. Otherwise a store whose rows are hidden by damage
+//! would look like an empty one to the code that creates the first workspace and key.
 
 use super::engine::tx::{Direction, Tx};
 use super::layout;
 use crate::store::StoreError;
 
-/// Reads workspaces, keys, the signing key and the purges under way.
+/// Reads workspaces, keys, the signing key and unfinished purges.
 ///
 /// # Errors
 /// If one of them cannot be read, or is missing in a store that is not empty.

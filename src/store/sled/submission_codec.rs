@@ -1,10 +1,10 @@
-//! What a submission holds, as bytes: in its block, or in a row of its own.
+//! Binary encoding of a submission's content: in its block, or in an overflow row.
 //!
 //! ```text
 //! form version(4) flags(1) length(4), the answers' text
 //! flag 1: then length(4), the metadata's text
 //! flag 2: then when it was edited last(8), and how often(4)
-//! flag 4: nothing of this, answers included: it stands apart, in the row `E`
+//! flag 4: no content, answers included: it is in the overflow row `E`
 //! ```
 
 use super::layout::undecodable;
@@ -17,22 +17,22 @@ const METADATA: u8 = 1;
 const EDITED: u8 = 2;
 const OVERFLOW: u8 = 4;
 
-/// What a submission holds, ready to be written before it has its id.
+/// Encoded content of a submission; the id is not part of it.
 pub(super) struct EncodedSubmission(Vec<u8>);
 
 impl EncodedSubmission {
-    /// Of a submission that was just sent.
+    /// Encodes a new submission.
     pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self, StoreError> {
         Self::write(form_version, answers, metadata, None)
     }
 
-    /// Of `submission`, whole.
+    /// Encodes an existing submission.
     pub(super) fn of(submission: &Submission) -> Result<Self, StoreError> {
         let Submission { form_version, answers, metadata, edited, .. } = submission;
         Self::write(*form_version, answers, metadata.as_deref(), *edited)
     }
 
-    /// Of a submission that stands apart.
+    /// Encodes the placeholder of a submission whose content is in an overflow row.
     pub(super) fn overflow(form_version: u32) -> Self {
         let mut encoded = form_version.to_be_bytes().to_vec();
         encoded.push(OVERFLOW);
@@ -66,13 +66,13 @@ impl EncodedSubmission {
         &self.0
     }
 
-    /// It behind the moment it came where it is.
+    /// Prefixes the encoding with the time of its deletion or replacement.
     pub(super) fn with_timestamp(&self, moment: Timestamp) -> Vec<u8> {
         [&moment.millis().to_be_bytes()[..], &self.0].concat()
     }
 }
 
-/// What a submission holds, its texts still where they stand.
+/// Decoded view of a submission's content; its texts are borrowed.
 pub(super) struct SubmissionView<'a> {
     form_version: u32,
     flags: u8,
@@ -82,17 +82,17 @@ pub(super) struct SubmissionView<'a> {
 }
 
 impl SubmissionView<'_> {
-    /// Whether the row `E` has what this lacks.
+    /// Whether the content is in the overflow row `E`.
     pub(super) fn is_overflow(&self) -> bool {
         self.flags & OVERFLOW != 0
     }
 
-    /// The answers' text, if it is not apart.
+    /// Returns the text of the answers; empty if they are in the overflow row.
     pub(super) fn answers(&self) -> Result<&str, StoreError> {
         str_of(self.answers)
     }
 
-    /// The submission `id` of `form`, outside the trash.
+    /// Builds the submission `id` of `form`, as one outside the trash.
     pub(super) fn to_submission(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
         Ok(Submission {
             id,
@@ -107,7 +107,7 @@ impl SubmissionView<'_> {
     }
 }
 
-/// Reads what is nothing but one view.
+/// Decodes exactly one encoded submission.
 pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>, StoreError> {
     match split(bytes) {
         Some((view, [])) => Ok(view),
@@ -115,13 +115,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>, StoreError> {
     }
 }
 
-/// Reads a view behind the moment it came where it is.
+/// Decodes a timestamp and the encoded submission after it.
 pub(super) fn read_with_timestamp(bytes: &[u8]) -> Result<(Timestamp, SubmissionView<'_>), StoreError> {
     let (moment, view) = bytes.split_first_chunk().ok_or_else(|| undecodable("a submission"))?;
     Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(view)?))
 }
 
-/// Reads the view at the start of `bytes`, and gives what follows it.
+/// Decodes the submission at the start of `bytes`, and returns the remaining bytes.
 pub(super) fn split(bytes: &[u8]) -> Option<(SubmissionView<'_>, &[u8])> {
     let (form_version, rest) = bytes.split_first_chunk()?;
     let (&[flags], rest) = rest.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Searches among a form's submissions: however many must be looked at, a slice at a time, so that nobody waits for it.
+//! Searches in the submissions of a form, in bounded steps, so that other requests are not blocked.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -14,44 +14,44 @@ use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, StoreError, SubmissionRows};
 
-/// Bytes that are read at once, at most.
+/// Maximum bytes read at once.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// Blocks that are read at once, at least, where it is not known how many must be looked at.
+/// Minimum number of blocks read at once by a search of unknown length.
 const MIN_BLOCKS: usize = 64;
 
-/// What is looked for.
+/// Result wanted from a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchGoal {
-    /// So many submissions, and whether there are more.
+    /// This many items, and whether more follow.
     Page(usize),
-    /// How many there are.
+    /// The number of matches.
     Count,
 }
 
-/// A search, and how far it has come.
+/// A search and its progress.
 pub(super) struct SubmissionSearch {
     form: FormId,
     filter: SubmissionFilter,
     direction: Direction,
     goal: SearchGoal,
-    /// Between which ids.
+    /// Range of ids.
     ids: (Bound<SubmissionId>, Bound<SubmissionId>),
-    /// The blocks that were not looked at; `None` if none was.
+    /// Blocks still to be read; `None` before the first.
     remaining: Option<Range>,
     at_end: bool,
-    /// The last submission that was looked at.
+    /// The last submission examined.
     last_seen: Option<SubmissionId>,
     rows: Vec<Submission>,
     /// Bytes of `rows`.
     bytes: usize,
     is_full: bool,
-    /// How many were taken.
+    /// Number of matching submissions.
     count: u64,
 }
 
 impl SledStore {
-    /// Searches to the end, or until the search has used up its time; `None` if there is no such form outside the trash.
+    /// Runs the search until it is complete or out of time; `None` if the form does not exist outside the trash.
     pub(super) async fn search(
         &self,
         workspace: WorkspaceId,
@@ -72,7 +72,7 @@ impl SledStore {
             search = job.run(step).await??;
             if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
-            } // A position to go on from is owed even to a search that is late.
+            } // Even a search that is out of time must return a position to continue from.
             if job.is_overdue() && search.last_seen.is_some() {
                 break;
             }
@@ -82,7 +82,7 @@ impl SledStore {
 }
 
 impl SubmissionSearch {
-    /// A search in `form` for what `filter` takes, behind `after`, which is one of those.
+    /// Creates a search in `form` for submissions that match `filter`, after the submission `after`.
     pub(super) fn new(
         form: FormId,
         filter: &SubmissionFilter,
@@ -104,17 +104,17 @@ impl SubmissionSearch {
         Self { form, filter, direction, goal, ids, remaining, at_end, last_seen, rows, bytes, is_full, count }
     }
 
-    /// The page that was looked for.
+    /// Returns the page found.
     pub(super) fn into_page(self) -> SubmissionRows {
         SubmissionRows { next: self.last_seen.filter(|_| !self.at_end), rows: self.rows }
     }
 
-    /// How many were taken, if the search came to its end.
+    /// Returns the number of matches, if the search is complete.
     pub(super) fn into_count(self) -> Option<u64> {
         self.at_end.then_some(self.count)
     }
 
-    /// How many submissions will be looked at, if that is known.
+    /// Returns the number of submissions to be examined, if known.
     fn max_rows(&self) -> Option<usize> {
         match self.goal {
             SearchGoal::Page(limit) if !self.filter.reads_answers() => Some(limit),
@@ -122,7 +122,7 @@ impl SubmissionSearch {
         }
     }
 
-    /// How many blocks to read next. How many submissions are in one is not known: one, or eight and more.
+    /// Returns the number of blocks to read next. A block holds one submission, or eight and more.
     fn blocks_per_read(&self) -> usize {
         let least = if self.max_rows().is_some() { 1 } else { MIN_BLOCKS };
         match self.goal {
@@ -135,7 +135,7 @@ impl SubmissionSearch {
         self.at_end || self.is_full
     }
 
-    /// Looks at what is remaining, up to the end or `until`.
+    /// Examines the remaining blocks until the end or `until`.
     fn run(&mut self, engine: &Engine, until: Option<Instant>) -> Result<(), StoreError> {
         let mut range = match self.remaining.take() {
             Some(remaining) => remaining,
@@ -162,7 +162,7 @@ impl SubmissionSearch {
         Ok(())
     }
 
-    /// The blocks that may hold what is looked for. The least of the ids may lie within one.
+    /// Returns the range of blocks that may contain matches. The lowest id may be inside a block.
     fn blocks(&self, engine: &Engine) -> Result<Range, StoreError> {
         let mut range = layout::blocks_within(self.form, self.ids);
         if let Bound::Included(id) | Bound::Excluded(id) = self.ids.0 {
@@ -173,7 +173,7 @@ impl SubmissionSearch {
         Ok(range)
     }
 
-    /// Takes what is looked for out of a block, and stops where a page is full.
+    /// Collects the matches of one block, until the page is full.
     fn take(&mut self, block: &[u8], engine: &Engine) -> Result<(), StoreError> {
         let mut all = block::read(block)?;
         if self.direction == Direction::Descending {
@@ -199,7 +199,7 @@ impl SubmissionSearch {
         Ok(())
     }
 
-    /// The submission that stands in a block as `item`, if the filter takes it.
+    /// Returns the submission of a block item, if it matches the filter.
     fn match_item(&self, item: &BlockItem<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
         let is_overflow = item.view.is_overflow();
         if !is_overflow && !self.filter.matches(item.view.answers()?) {

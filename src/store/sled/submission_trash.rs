@@ -1,4 +1,4 @@
-//! Submissions on their way into the trash, out of it, and for good out of the store.
+//! Trashing, restoring and purging submissions.
 
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
@@ -13,11 +13,11 @@ use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::{IdempotencyKey, PAGE_BYTES, StepResult, StoreError, SubmissionRows};
 
-/// Submissions that are swept together; each is three keys, and more where it is large.
+/// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
 
 impl SledStore {
-    /// Reads the trash of a form, in the order of the live list.
+    /// Reads the trashed submissions of a form, in the order of the live list.
     pub(super) fn read_trash(
         &self,
         form: FormId,
@@ -32,7 +32,7 @@ impl SledStore {
         Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
     }
 
-    /// Erases the submissions that went to the trash before `cutoff`: how many.
+    /// Erases all submissions trashed before `horizon`. Returns how many.
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
         let mut erased = 0;
         loop {
@@ -49,14 +49,14 @@ impl SledStore {
         }
     }
 
-    /// Erases what edits have replaced in a purged submission, bit by bit behind the others' backs.
+    /// Deletes the replaced states of a purged submission in the background.
     pub(super) fn resume_history_purge(&self, form: FormId, submission: SubmissionId) {
         let history = layout::history(form, submission, None);
         self.erase_in_background(vec![history], layout::history_purge(form, submission));
     }
 }
 
-/// The submission in a row of the trash.
+/// Decodes a submission in the trash.
 pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, view) = submission_codec::read_with_timestamp(body)?;
@@ -68,7 +68,7 @@ fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Su
     tx.get(&key)?.map(|body| trashed(&key, &body)).transpose()
 }
 
-/// Moves a submission at the revision expected to the trash.
+/// Moves a submission at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -91,7 +91,7 @@ pub(super) fn trash(
     Ok(StepResult::Done(()))
 }
 
-/// Takes a submission out of the trash again.
+/// Restores a submission from the trash.
 pub(super) fn restore(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -106,7 +106,7 @@ pub(super) fn restore(
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
     match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, _))) => {
-            // It may be in the trash again, and edited before that.
+            // Since then it may have been trashed again, and edited before that.
             let now = Submission { deleted_at: None, ..submission.clone() };
             let unknown = |_size| layout::undecodable("an idempotency record");
             let edits = u32::try_from(earlier.result).map_err(unknown)?;
@@ -122,7 +122,7 @@ pub(super) fn restore(
     }
     remove_from_trash(tx, &submission);
     let submission = Submission { deleted_at: None, ..submission };
-    let block = locate::insert_restored(tx, &submission)?; // New submissions go to the last block, or behind it.
+    let block = locate::insert_restored(tx, &submission)?; // New submissions are stored in the last block, or after it.
     let counters =
         Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
     counters.put(tx, form.id);
@@ -132,8 +132,7 @@ pub(super) fn restore(
     Ok(StepResult::Done(submission))
 }
 
-/// Erases a submission at the revision expected, in the trash or not, but for what edits have replaced in it. Returns
-/// what it was.
+/// Erases a submission at the expected revision, in the trash or not, except its replaced states. Returns it.
 pub(super) fn purge(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
@@ -161,11 +160,11 @@ pub(super) fn purge(
     Ok(StepResult::Done(submission))
 }
 
-/// Erases the submissions that `due` sweeps. Returns what they were.
+/// Erases the submissions of the trash entries `due`. Returns them.
 fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
     let mut gone = Vec::new();
     for (entry, _) in due {
-        let (form, id) = layout::listed_submission(&entry)?; // Since the scan it may have been restored, and even deleted anew; or it went with its form.
+        let (form, id) = layout::listed_submission(&entry)?; // Since the scan it may have been restored, and even trashed again, or purged with its form.
         let submission = find_trashed(tx, form, id)?;
         let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
@@ -178,14 +177,14 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
     Ok(gone)
 }
 
-/// Notes that what edits have replaced in `submission` is to go.
+/// Records that the replaced states of `submission` must be purged.
 fn begin_history_purge(tx: &mut Tx<'_>, submission: &Submission) {
     if submission.edits() > 0 {
         tx.put(layout::history_purge(submission.form, submission.id), Vec::new());
     }
 }
 
-/// Takes a submission out of the trash.
+/// Deletes the rows of a submission in the trash.
 fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
     tx.delete(layout::trashed_submission(form, id));

@@ -23,7 +23,7 @@ use crate::store::{
     CheckedEdit, IdempotencyKey, NewSubmission, Page, StepResult, StoreError, SubmissionRows, Submissions,
 };
 
-/// A clock that steps back by more than this is followed; less is ridden out on the ids' own time.
+/// Maximum backward clock step that ids ignore; a larger step is followed.
 const TOLERATED_STEP_MILLIS: i64 = 60_000;
 
 #[async_trait]
@@ -223,7 +223,7 @@ impl SledStore {
     }
 }
 
-/// A submission made ready before the writer's turn.
+/// A validated submission, encoded before the transaction.
 struct CheckedSubmission {
     form: FormId,
     revision: u64,
@@ -294,8 +294,8 @@ fn insert(
     Ok(id)
 }
 
-/// Puts a submission into the block that begins at `block` and is the one before `id`, if this group has made it and there is
-/// room, else into a new one. Returns where its block begins.
+/// Appends a submission to `block`, the one before `id`, if this group has written it and it has space, else starts a
+/// new block. Returns the first id of the block.
 fn append_to_block(
     tx: &mut Tx<'_>,
     new: &CheckedSubmission,
@@ -312,13 +312,13 @@ fn append_to_block(
             tx.put(key, longer);
             return block;
         }
-    } // No block begins at an id that was just given.
+    } // No block can exist at an id that was just assigned.
     tx.put_new(layout::block(new.form, id), block::single(id, &new.encoded));
     id
 }
 
-/// An id at or after `id` that lies within no block, and where the block before it begins: times that come again after the
-/// clock was set back have blocks already.
+/// Finds an id at or after `id` between two blocks, and the first id of the block before it. After the clock was set
+/// back, ids of earlier times may lie inside existing blocks.
 fn find_gap(
     tx: &Tx<'_>,
     random: &dyn Random,
@@ -330,14 +330,14 @@ fn find_gap(
         let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
-        } // The ids behind the last one of a block may be those of submissions that went from it to the trash.
+        } // Ids after the last one of a block may belong to submissions that were trashed from it.
         id = last.beyond(random);
     }
 }
 
-/// The next id of a form: above the last one given, so that the order of ids is the order of commits. One wrong boot
-/// clock must not pin time to the far future, though: a large step back is followed. Positions in lists given out
-/// before would then skip what comes after, so a new signing key makes them invalid.
+/// Returns the next id of a form: above the last one assigned, so that ids are in commit order. A single wrong boot
+/// clock must not move all later ids into the far future, so a large step back is followed. Cursors issued before
+/// would then skip new submissions, so a new signing key invalidates them.
 fn next_id(tx: &mut Tx<'_>, random: &dyn Random, last: Option<SubmissionId>, now: Timestamp) -> SubmissionId {
     let stepped_back = last.filter(|last| last.millis() - now.millis() > TOLERATED_STEP_MILLIS);
     let Some(ahead) = stepped_back else { return SubmissionId::after(last, now.millis(), random) };

@@ -1,4 +1,4 @@
-//! The versions of a form's questions in the embedded store: how one is kept, and a page of them.
+//! Versions of forms in the embedded store.
 
 use super::SledStore;
 use super::engine::tx::Direction;
@@ -21,7 +21,7 @@ impl SledStore {
         let range = layout::versions(form, before);
         let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;
-        // Their numbers have no gaps.
+        // Version numbers have no gaps, so the last one on the page shows whether more follow.
         let more = rows.last().is_some_and(|last| last.number > 1);
         Ok(Page { rows, more })
     }

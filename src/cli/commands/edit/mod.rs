@@ -293,7 +293,7 @@ pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
             problem.detail = Some(detail.to_owned());
             Some(help)
         }
-        ClientError::Unsure { .. } => Some(help),
+        ClientError::MaybeApplied { .. } => Some(help),
         _ => old,
     };
     CliError::Client { error, notes, help }

@@ -1,11 +1,11 @@
-//! The record that says how far an index has come: the last applied frame and the digest after it.
+//! Record of the last frame applied to an index, and the digest after it.
 
 use super::cell::{self, Cell};
 use super::digest::IndexDigest;
 use super::frame::{u64_at, u128_at};
 use super::index::{Index, IndexError};
 
-/// Where the record stands. It is the one row that no digest count.
+/// Key of the record, the only row that the digest does not cover.
 pub(crate) const KEY: &[u8] = b"Ma";
 
 /// The last applied frame.
@@ -21,7 +21,7 @@ impl Applied {
         Applied::decode(index.get(KEY)?)
     }
 
-    /// Decodes its cell.
+    /// Decodes the record.
     pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<Applied, IndexError> {
         let Some(cell) = cell else { return Ok(Applied::default()) };
         match cell::decode(KEY, cell) {

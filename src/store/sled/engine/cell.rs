@@ -1,22 +1,23 @@
-//! How a row's body is kept in the index: checked, and in pieces where it is large.
+//! Encoding of rows in the index: with checksums, large bodies split into pieces.
 //!
 //! ```text
 //! whole   body                                         0   CRC-32C
 //! head    length u64, checksum u32, revision u64       1   CRC-32C
 //! piece   at most 4096 bytes of the body               2   CRC-32C
 //! ```
-//! The checksum covers key, content and kind. The pieces of a body stand under `P`, its key, its revision and their
-//! number; the revision is the sequence of the frame that wrote them, so old and new ones never mix.
+//! The checksum covers key, content and kind. The key of a piece is `P`, the key of the row, the revision and the
+//! number of the piece. The revision is the sequence of the frame that wrote the body, so that pieces of old and new
+//! bodies never mix.
 
 use super::frame::{u32_at, u64_at};
 use super::index::{Index, IndexError};
 use crate::store::StoreError;
 
-/// Bodies up to this many bytes are one cell: sled is bad at large values.
+/// Maximum bytes of a body in one cell: sled handles large values badly.
 pub(crate) const PIECE_BYTES: usize = 4096;
 const TRAILER: usize = 5;
 
-/// A cell whose checksum is is_valid.
+/// A decoded cell; its checksum is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Whole(Vec<u8>),
@@ -24,7 +25,7 @@ pub(crate) enum Cell {
     Piece(Vec<u8>),
 }
 
-/// What is known of a body in pieces.
+/// Head of a body in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: u64,
@@ -73,7 +74,7 @@ pub(crate) fn whole(key: &[u8], body: Vec<u8>) -> Vec<u8> {
     encode_cell(key, body, 0)
 }
 
-/// How many cells a row takes, its head included. One that is damaged counts as one.
+/// Returns the number of cells of a row, its head included; one for a damaged row.
 pub(crate) fn cell_count(key: &[u8], cell: Vec<u8>) -> usize {
     match decode(key, cell) {
         Some(Cell::Head(head)) => {
@@ -96,13 +97,13 @@ fn encode_cell(key: &[u8], mut content: Vec<u8>, kind: u8) -> Vec<u8> {
     content
 }
 
-/// Whether a cell is what was written under that key.
+/// Whether the checksum of a cell is valid for its key.
 pub(crate) fn is_intact(key: &[u8], cell: &[u8]) -> bool {
     let Some((content, checksum)) = cell.split_last_chunk::<4>() else { return false };
     crc32c::crc32c_append(crc32c::crc32c(key), content) == u32::from_be_bytes(*checksum)
 }
 
-/// Checks a cell and takes it apart; `None` if it is not what was written under that key.
+/// Decodes a cell; `None` if its checksum is not valid for its key.
 pub(crate) fn decode(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
     let end = cell.len().checked_sub(TRAILER)?;
     if !is_intact(key, &cell) {
@@ -126,7 +127,7 @@ pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, Sto
     }
 }
 
-/// Returns the body that a stored cell of `key` stands for, or `None` if the row has gone meanwhile.
+/// Returns the body of a stored cell, or `None` if the row has been deleted meanwhile.
 pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
     let mut known = decode(key, cell);
     loop {
@@ -138,7 +139,7 @@ pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Op
         if let Some(body) = join(index, key, head)? {
             return Ok(Some(body));
         }
-        // Pieces go after their head has changed: unless it has, they must be there.
+        // Pieces are deleted after their head has changed: while the head is the same, they must exist.
         let Some(cell) = get(index, key)? else { return Ok(None) };
         known = decode(key, cell).filter(|cell| *cell != Cell::Head(head));
     }
@@ -155,7 +156,7 @@ fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, St
     Ok(is_valid.then_some(body))
 }
 
-/// Reads a cell; a failing index is damage like any other, unless there is no room for it.
+/// Reads a cell. A failing index counts as damaged, unless the disk is full.
 pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
     index.get(key).map_err(unreadable)
 }

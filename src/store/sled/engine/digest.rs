@@ -1,8 +1,8 @@
-//! How many rows there are and what they sum up to: one comparison tells whether an index is complete.
+//! Digest of an index: count and hash sum of its rows, compared to detect an incomplete index.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
-/// Number and wrapping sum of the hashes of all live rows. Order does not matter, and what goes can be taken out.
+/// Number of all live rows and wrapping sum of their hashes. Independent of order; rows can be removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct IndexDigest {
     pub(crate) count: u64,
@@ -30,7 +30,7 @@ impl IndexDigest {
     }
 }
 
-/// Hashes a row as the index holds it.
+/// Hashes a row with its cell as stored in the index.
 pub(crate) fn row_hash(key: &[u8], cell: &[u8]) -> u128 {
     xxh3_128_with_seed(cell, xxh3_64(key))
 }

@@ -1,4 +1,4 @@
-//! Reading the journal when a store is opened: which segments there are, and where it ends.
+//! Discovery of the journal when a store is opened: its segments, and its end.
 
 use std::io;
 
@@ -12,24 +12,24 @@ use super::segment::{
 };
 use super::state::Position;
 
-/// Where a journal ends.
+/// End of a journal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalEnd {
     /// The newest segment.
     pub(crate) header: SegmentHeader,
-    /// Where its next frame may begin.
+    /// Offset of its next frame.
     pub(crate) at: u64,
     pub(crate) last: LastFrame,
-    /// The end of the bytes of an unfinished write, if there are any.
+    /// End of the bytes of a torn write, if there is one.
     pub(crate) torn: Option<u64>,
 }
 
 /// The segments of a journal.
 #[derive(Default)]
 pub(crate) struct Segments {
-    /// In their order, none missing.
+    /// In order, without gaps.
     pub(crate) headers: Vec<SegmentHeader>,
-    /// Headers of which one copy is damaged, and where that one stands.
+    /// Headers with one damaged copy, and the offset of that copy.
     pub(crate) damaged_headers: Vec<(SegmentHeader, u64)>,
 }
 
@@ -103,7 +103,7 @@ fn follows(earlier: &SegmentHeader, header: &SegmentHeader) -> Result<(), OpenEr
     Ok(())
 }
 
-/// Finds the end by reading the newest segment that has frames.
+/// Finds the end by reading the newest segment with frames.
 pub(crate) fn find_end(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<JournalEnd, OpenError> {
     let newest = *segments.last().expect("a journal has a segment");
     let bytes = read(disk, &newest)?;
@@ -123,7 +123,7 @@ pub(crate) fn find_end(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<Jo
     Ok(JournalEnd { header: newest, at: walk.at() as u64, last, torn })
 }
 
-/// The newest segment has no frame: the journal ends with the one before it.
+/// Finds the last frame if the newest segment has none: in the segment before it.
 fn last_before(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<LastFrame, OpenError> {
     let Some(header) = segments.len().checked_sub(2).map(|before| segments[before]) else {
         return Ok(LastFrame::default());
@@ -146,7 +146,7 @@ fn last(header: &SegmentHeader, offset: u64, frame: &Frame<'_>) -> LastFrame {
     LastFrame { position, digest: frame.digest, is_seal: frame.is_seal(), length: frame.length() }
 }
 
-/// Checks that a walk has come to the end of a segment that is not the newest.
+/// Checks that a segment other than the newest was read to its end.
 pub(crate) fn complete(header: &SegmentHeader, walk: &FrameIter<'_>, next: u64) -> Result<(), OpenError> {
     if walk.expected() == next {
         return Ok(());
@@ -159,7 +159,7 @@ pub(crate) fn complete(header: &SegmentHeader, walk: &FrameIter<'_>, next: u64) 
     Err(damage(&header.path(), walk.at() as u64, &what, walk.expected() - 1, Some(after)))
 }
 
-/// Takes the end from where the store was closed; `None` if that is not where the journal ends.
+/// Checks the end recorded at a clean stop; `None` if the journal does not end there.
 pub(crate) fn clean_end(
     disk: &dyn Disk,
     segments: &[SegmentHeader],
@@ -173,7 +173,7 @@ pub(crate) fn clean_end(
     let mut end = at.offset + seal.length() as u64;
     let mut behind = bytes[seal.length()..].to_vec();
     if newest.ordinal > at.ordinal {
-        // A segment that was begun and has no frame.
+        // A segment was started after it and has no frame.
         end = FIRST_FRAME;
         behind.extend(some_from(disk, &newest, FIRST_FRAME)?);
     }
@@ -182,7 +182,7 @@ pub(crate) fn clean_end(
     Ok(is_end.then_some(JournalEnd { header: newest, at: end, last, torn: None }))
 }
 
-/// Reads two pages, or what there is of them.
+/// Reads two pages at an offset, or fewer at the end of the file.
 fn some_from(disk: &dyn Disk, header: &SegmentHeader, at: u64) -> Result<Vec<u8>, OpenError> {
     let length = usize::try_from(header.size.saturating_sub(at)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; length.min(2 * PAGE)];
@@ -212,7 +212,7 @@ pub(crate) fn damage(file: &str, position: u64, what: &str, before: u64, after: 
     }))
 }
 
-/// Says what could not be done; want of room is no failure.
+/// Adds the failed action to an I/O error; a full disk becomes [`OpenError::NoSpace`].
 pub(crate) fn io_error(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
     move |source| match is_full(&source) {
         true => OpenError::NoSpace,

@@ -1,7 +1,7 @@
-//! What the journal needs of a disk, and the real one.
+//! The disk as the journal needs it, and its implementation on the file system.
 //!
-//! Everything that must survive the death of the machine goes through [`Disk`], so that the tests can put a
-//! forgetful model in its place. Paths are relative to the folder of the store.
+//! All durable state goes through [`Disk`], so that tests can replace it by a model that loses unsynced writes. Paths
+//! are relative to the folder of the store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,27 +17,27 @@ use super::segment::JOURNAL;
 pub trait Disk: Send + Sync {
     /// Opens a file for reading and writing.
     fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Creates a file, or empties the one that is there.
+    /// Creates a file, or truncates an existing one.
     fn create(&self, path: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Creates a folder. It may be there already.
+    /// Creates a folder, unless it exists.
     fn create_folder(&self, path: &str) -> io::Result<()>;
-    /// Gives a file its new name, in place of any file of that name.
+    /// Renames a file, replacing any file of the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &str) -> io::Result<()>;
-    /// Returns the names in a folder, in no order; none if there is no such folder.
+    /// Returns the names in a folder, unordered; none if the folder does not exist.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
-    /// Makes the names in a folder durable; `""` is the folder of the store.
+    /// Syncs a folder, which makes its names durable; `""` is the folder of the store.
     fn sync_folder(&self, folder: &str) -> io::Result<()>;
-    /// Returns the bytes that may still be written.
+    /// Returns the free space in bytes.
     fn free_space(&self) -> io::Result<u64>;
-    /// Returns what tells this run of the machine from any other, if anything does.
+    /// Returns the identity of the current boot of the machine, if known.
     fn boot_id(&self) -> Option<String>;
-    /// Takes the lock of the store, or returns `None` if somebody else holds it.
+    /// Locks the store, or returns `None` if another process holds the lock.
     fn try_lock(&self) -> io::Result<Option<Box<dyn StoreLock>>>;
-    /// Takes away the access of others than the owner, and returns the paths where there was any.
+    /// Removes access for group and others; returns the paths that were changed.
     fn repair_permissions(&self) -> io::Result<Vec<String>>;
-    /// Returns where the store lies, for messages.
+    /// Returns the path of the store, for messages.
     fn location(&self) -> PathBuf;
 }
 
@@ -49,21 +49,22 @@ pub trait DiskFile: Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Fills the buffer from an offset; an end of the file before that is an error.
+    /// Fills the buffer from an offset; fails if the file ends before.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all bytes at an offset.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Makes the content durable (`fdatasync`). After an error nothing is known of it, and it must not be called again.
+    /// Makes the content durable (`fdatasync`). After an error the content on disk is unknown, and this must not be
+    /// called again.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The lock of a store; dropping it lets go.
+/// Lock of a store; released when dropped.
 pub trait StoreLock: Send + Sync {
-    /// Writes who holds the lock into it, for the one who meets it.
+    /// Writes the description of the holder to the lock file.
     fn set_text(&self, text: &str) -> io::Result<()>;
 }
 
-/// Whether an operation failed for want of room.
+/// Whether an error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -76,7 +77,7 @@ pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Replaces a file as a whole: temporary file, sync, rename. Durable once the folder is synced.
+/// Replaces a file atomically: temporary file, sync, rename. Durable once the folder is synced.
 pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = format!("{path}.tmp");
     let file = disk.create(&temporary)?;
@@ -85,16 +86,17 @@ pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
     disk.rename(&temporary, path)
 }
 
-/// A folder of the file system.
+/// A store folder in the file system.
 pub struct RealDisk {
     root: PathBuf,
 }
 
 impl RealDisk {
-    /// Creates the folder if it is missing, with all above it, and makes it durable.
+    /// Creates the folder if missing, with its parents, and makes them durable.
     ///
     /// # Errors
-    /// If it holds other things than a store: its modes are about to be narrowed, and it may be anybody's.
+    /// If the folder has other content than a store: its permissions are about to be restricted, and it may belong to
+    /// another program.
     pub fn new(root: &Path) -> io::Result<RealDisk> {
         let root = std::path::absolute(root)?;
         create_durably(&root)?;
@@ -110,7 +112,7 @@ impl RealDisk {
         Ok(Box::new(RealFile(self.open_own(path, options)?)))
     }
 
-    /// Opens a file for reading and writing. A symbolic link in its place is not the store's doing, and not followed.
+    /// Opens a file for reading and writing. Symbolic links are not followed: a store has none.
     fn open_own(&self, path: &str, options: &mut OpenOptions) -> io::Result<File> {
         let path = self.path(path);
         let options = options.read(true).write(true).mode(FILE_MODE);
@@ -127,13 +129,13 @@ impl RealDisk {
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
-/// Names in a store's folder, by which it is known.
+/// Names that identify the folder of a store.
 const STORE_FILES: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
 
-/// Whether a folder holds a store, or what is left of one.
+/// Whether a folder contains a store, or the remains of one.
 ///
 /// # Errors
-/// If the folder cannot be read: it is missing, or no folder.
+/// If the path cannot be read as a folder.
 pub fn holds_store(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -267,7 +269,7 @@ impl DiskFile for RealFile {
     }
 }
 
-/// Locks a file or a folder for this process; `None` if another one has.
+/// Locks a file or a folder for this process; `None` if another process holds the lock.
 fn locked(file: File) -> io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -277,9 +279,9 @@ fn locked(file: File) -> io::Result<Option<File>> {
 }
 
 struct RealLock {
-    /// The file `lock`: earlier versions know no other lock, and it says who holds the store.
+    /// The file `lock`, which names the holder. Earlier versions use no other lock.
     file: File,
-    /// The folder of the journal: a lock that is there as long as what it protects, also if somebody removes the file.
+    /// The folder of the journal: this lock exists as long as the data, even if the file `lock` is removed.
     _journal: File,
 }
 

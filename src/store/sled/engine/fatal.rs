@@ -1,10 +1,10 @@
-//! The end of the process when the store can promise nothing any more.
+//! Termination of the process when the store can no longer guarantee durability.
 
 /// Exit code of a process whose store has failed.
 pub const EXIT_CODE: i32 = 70;
 
-/// Says why and ends the process at once: nobody is answered, nothing is cleaned up, the next start repairs.
-#[expect(clippy::print_stderr, reason = "the last words must not wait for a logger")]
+/// Prints the reason and exits at once: no request is answered, nothing is cleaned up, the next start repairs.
+#[expect(clippy::print_stderr, reason = "the message must not wait for a logger")]
 #[expect(
     clippy::disallowed_methods,
     reason = "nothing may run after a failed sync, destructors least of all"

@@ -1,4 +1,4 @@
-//! One group of changes as bytes of the journal.
+//! Frames: the encoding of one group of changes in the journal.
 //!
 //! ```text
 //! 0     magic `frm1`
@@ -14,12 +14,12 @@
 use super::digest::IndexDigest;
 use super::index::Change;
 
-/// Frames begin at multiples of this, so that a rewritten sector never holds bytes of two of them.
+/// Alignment of frames, so that a rewritten sector never contains bytes of two frames.
 pub(crate) const SECTOR: usize = 512;
 const MAGIC: &[u8; 4] = b"frm1";
 const HEADER: usize = 48;
 
-/// A valid frame within a segment.
+/// A valid frame of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub(crate) sequence: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Frame<'a> {
     payload: &'a [u8],
 }
 
-/// The buffer a frame is built in, used again and again.
+/// Reusable buffer for building frames.
 #[derive(Default)]
 pub(crate) struct FrameBuilder {
     bytes: Vec<u8>,
@@ -36,9 +36,9 @@ pub(crate) struct FrameBuilder {
 }
 
 impl FrameBuilder {
-    /// Forgets the last frame.
+    /// Starts a new frame.
     pub(crate) fn begin(&mut self) {
-        // A buffer that once held a very large frame is not kept for ever.
+        // The memory of a very large frame is released.
         if self.bytes.capacity() > 8 << 20 {
             self.bytes = Vec::new();
         }
@@ -60,12 +60,12 @@ impl FrameBuilder {
         self.changes += 1;
     }
 
-    /// Bytes the frame takes on the disk.
+    /// Returns the size of the frame on disk, in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.bytes.len().next_multiple_of(SECTOR) as u64
     }
 
-    /// Completes the header and returns the frame, filled up with zeros to whole sectors.
+    /// Completes the header and returns the frame, padded with zeros to whole sectors.
     pub(crate) fn finish(&mut self, seed: u32, sequence: u64, digest: IndexDigest) -> &[u8] {
         let end = self.bytes.len();
         let length = u32::try_from(end - HEADER).expect("a frame is smaller than 4 GiB");
@@ -84,7 +84,7 @@ impl FrameBuilder {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the frame that begins where `bytes` begin, if a valid one does.
+    /// Parses the frame at the start of `bytes`; `None` if it is not valid.
     pub(crate) fn parse(bytes: &'a [u8], seed: u32) -> Option<Frame<'a>> {
         let header = bytes.get(..HEADER)?;
         if &header[..4] != MAGIC {
@@ -103,7 +103,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// An empty frame: after it, damage to the frame before is seen as damage.
+    /// Whether this is an empty frame. Once it follows a frame, damage to that frame is distinguishable from a torn
+    /// write.
     pub(crate) fn is_seal(&self) -> bool {
         self.changes == 0
     }
@@ -118,7 +119,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The changes of a frame, in the order they were written.
+/// Iterator over the changes of a frame, in the order they were written.
 pub(crate) struct FrameChanges<'a>(&'a [u8]);
 
 impl<'a> Iterator for FrameChanges<'a> {

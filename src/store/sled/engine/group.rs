@@ -1,4 +1,5 @@
-//! The changes of the operations that share one frame, and the order in which the index gets them.
+//! Group commit: the changes of the operations that share a frame, and the order in which they are applied to the
+//! index.
 
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
@@ -9,7 +10,7 @@ use super::index::Index;
 use super::tx::StagedRow;
 use crate::store::StoreError;
 
-/// Operations that were staged and are not yet durable.
+/// Changes that are staged and not yet durable.
 #[derive(Default)]
 pub(crate) struct Group {
     entries: BTreeMap<Vec<u8>, PendingRow>,
@@ -22,7 +23,7 @@ struct PendingRow {
     old: StoredRow,
 }
 
-/// What the index holds of a row before the group.
+/// The row in the index before the group.
 #[derive(Default)]
 struct StoredRow {
     hash: Option<u128>,
@@ -30,7 +31,7 @@ struct StoredRow {
     pieces: Vec<(Vec<u8>, u128)>,
 }
 
-/// A change of one cell, with the hashes of what goes and of what comes.
+/// A change of one cell, with the hashes of the old and the new cell.
 pub(crate) struct CellChange {
     pub(crate) key: Vec<u8>,
     pub(crate) cell: Option<Vec<u8>>,
@@ -39,7 +40,7 @@ pub(crate) struct CellChange {
 }
 
 impl Group {
-    /// Takes the changes of an operation in, all of them or none.
+    /// Adds the changes of an operation, all or none.
     pub(crate) fn join(
         &mut self,
         own: BTreeMap<Vec<u8>, StagedRow>,
@@ -64,12 +65,12 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the body a key has after the group so far; `None` if the group has not touched it.
+    /// Returns the body of a key after the group so far; `None` if the group has not changed the key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.entries.get(key).map(|entry| entry.body.as_deref())
     }
 
-    /// Returns what the group has touched within bounds.
+    /// Returns the rows within bounds that the group has changed.
     pub(crate) fn range(
         &self,
         bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
@@ -78,7 +79,7 @@ impl Group {
         entries.map(|(key, entry)| (key.clone(), entry.body.clone()))
     }
 
-    /// Returns the greatest key the group has touched within bounds, which are not empty.
+    /// Returns the row with the greatest key within bounds that the group has changed; the bounds must not be empty.
     pub(crate) fn last(
         &self,
         bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
@@ -87,18 +88,18 @@ impl Group {
         entries.next_back().map(|(key, entry)| (key, entry.body.as_ref()))
     }
 
-    /// Rows touched so far.
+    /// Returns the number of rows changed so far.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len()
     }
 
-    /// Bytes of keys and bodies so far.
+    /// Returns the bytes of keys and bodies so far.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Turns the group into changes of cells, in the order the index gets them, which is the order readers see them in:
-    /// pieces that heads will need, rows by key, those that are to be seen last, then pieces no head names any more.
+    /// Converts the group into changes of cells, in the order in which they become visible to readers: new pieces,
+    /// rows by key, rows that must be visible last, then deletions of old pieces.
     pub(crate) fn into_changes(self, revision: u64) -> Vec<CellChange> {
         let mut changes = Vec::with_capacity(self.entries.len());
         let (mut rows, mut last, mut gone) = (Vec::with_capacity(self.entries.len()), Vec::new(), Vec::new());
@@ -115,7 +116,7 @@ impl Group {
     }
 }
 
-/// Returns the cell of a body, and puts the pieces it may need beside it.
+/// Returns the cell of a body, and adds its pieces, if it needs any.
 fn cell_of(key: &[u8], body: Vec<u8>, revision: u64, pieces: &mut Vec<CellChange>) -> Vec<u8> {
     if body.len() <= PIECE_BYTES {
         return cell::whole(key, body);
@@ -140,7 +141,7 @@ impl CellChange {
 }
 
 impl StoredRow {
-    /// Reads what the index holds under a key; what cannot be read cannot be taken out of the digest.
+    /// Reads the row from the index. A row that cannot be read cannot be removed from the digest, so this fails.
     fn read(index: &dyn Index, key: &[u8]) -> Result<StoredRow, StoreError> {
         let Some(cell) = cell::get(index, key)? else { return Ok(StoredRow::default()) };
         let hash = Some(row_hash(key, &cell));

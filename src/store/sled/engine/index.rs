@@ -1,7 +1,7 @@
-//! The serving index: what the engine needs of it, and sled behind it.
+//! The index: the interface that the engine needs, and its implementation with sled.
 //!
-//! The only file that names the crate `sled`. Nothing in an index is ever the only copy: it can be built anew from
-//! the journal, so every failure in here is survivable, a panic of sled included.
+//! The only module that uses the crate `sled`. An index never holds the only copy of anything: it can be rebuilt from
+//! the journal, so every failure in here can be recovered from, panics of sled included.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,22 +18,22 @@ use super::disk::is_full;
 use super::state::IndexIdentity;
 use super::tx::Direction;
 
-/// The cell a key gets, or `None` if it goes.
+/// A write of one cell, or its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// The stored bytes, checksum included.
+    /// The stored bytes, checksum included; `None` deletes the key.
     pub cell: Option<&'a [u8]>,
 }
 
-/// An index could not do what it was asked for.
+/// Failure of an index.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum IndexError {
-    /// The disk is full. Nothing is wrong with the index; opened again when there is room, it goes on.
-    #[error("there is no room for the index")]
+    /// The disk is full. The index is intact; reopen it when there is space.
+    #[error("no space left on the disk for the index")]
     NoSpace,
-    /// Another process holds it.
+    /// Another process has the index open.
     #[error("another process holds the index")]
     Locked,
     /// Anything else: damage, a failed read, a panic.
@@ -45,7 +45,7 @@ pub enum IndexError {
 pub trait Index: Send + Sync {
     /// Returns the cell of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
-    /// Shows the cells of a range in order, until `visit` returns `false`.
+    /// Visits the cells of a range in order, until `visit` returns `false`.
     fn range(
         &self,
         start: Bound<&[u8]>,
@@ -53,41 +53,42 @@ pub trait Index: Send + Sync {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError>;
-    /// Makes the changes in their order, one by one: readers may see some of them, and the death of the process leaves
-    /// some first ones of all that were made since the last flush. Called by one thread at a time.
+    /// Applies changes in order, one by one: readers may see some of them, and a killed process leaves a prefix of
+    /// all changes since the last flush. Called by one thread at a time.
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError>;
-    /// Hands everything applied to the operating system, so that the death of the process takes nothing back.
+    /// Writes all applied changes to the operating system, so that they survive the death of the process.
     fn flush(&self) -> Result<(), IndexError>;
 }
 
-/// The folder a store's indexes lie in; `folder` is `index`, or the one being built beside it.
+/// Manages the indexes of a store; `folder` is `index`, or the one under construction beside it.
 pub trait IndexProvider: Send + Sync {
-    /// Opens the index in a folder, creating it if it is missing.
+    /// Opens the index in a folder, creating it if missing.
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
-    /// Reads one cell of an index that is not trusted, and may take as long as it likes.
+    /// Reads one cell of an untrusted index; may take arbitrarily long.
     fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
         self.open(folder)?.get(key)
     }
-    /// Drops the last handle of an index and makes all of its files durable; the name of the folder is durable with the
+    /// Drops the last handle of an index and makes its files durable; the name of the folder becomes durable with the
     /// next rename in the store.
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
-    /// Writes what was flushed to the disk, so that it does not pile up. Called while the index is in use.
+    /// Syncs flushed data to the disk, so that it does not accumulate. Called while the index is in use.
     fn sync_data(&self, folder: &str) -> io::Result<()>;
-    /// Returns what tells the index from others, copies included if the file system can; `None` if there is none.
+    /// Returns the identity of the index file, which copies do not share if the file system supports it; `None` if
+    /// there is no index.
     fn identity(&self, folder: &str) -> Option<IndexIdentity>;
-    /// Returns the bytes the index takes; 0 if there is none.
+    /// Returns the size of the index in bytes; 0 if there is none.
     fn size(&self, folder: &str) -> u64;
-    /// Removes an index that is not open, if it is there.
+    /// Removes a closed index, if it exists.
     fn remove(&self, folder: &str) -> io::Result<()>;
-    /// Gives an index that is not open its new name, durably.
+    /// Renames a closed index, durably.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 }
 
-/// How long sled's lock may linger after its holder has died or closed it: a child process that is being started holds a
-/// copy of the descriptor until it runs its own program. On a machine under load that took more than two seconds.
+/// Maximum time that sled's lock may outlive its holder: a child process that is being started has a copy of the
+/// descriptor until it executes its own program. On a machine under load that took more than two seconds.
 const LOCK_LINGERS: Duration = Duration::from_secs(10);
 
-/// Indexes of sled.
+/// Indexes kept by sled.
 pub struct SledIndexes {
     root: PathBuf,
     cache_size: u64,
@@ -95,12 +96,12 @@ pub struct SledIndexes {
 }
 
 impl SledIndexes {
-    /// Indexes in the folder of a store, each keeping `cache_size` bytes in memory.
+    /// Creates indexes in the folder of a store, each with a cache of `cache_size` bytes.
     pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
         Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: LOCK_LINGERS })
     }
 
-    /// Sets how long to wait for an index that another process holds.
+    /// Sets the timeout for an index that another process holds.
     #[must_use]
     pub fn with_lock_wait(self, lock_wait: Duration) -> SledIndexes {
         SledIndexes { lock_wait: lock_wait.max(LOCK_LINGERS), ..self }
@@ -166,7 +167,7 @@ impl IndexProvider for SledIndexes {
     }
 }
 
-/// A snapshot that was being written when the process died makes every later open fail.
+/// Removes unfinished snapshots: one left by a killed process makes every later open fail.
 fn remove_half_snapshots(folder: &Path) -> io::Result<()> {
     for entry in entries(folder)? {
         if entry.extension().is_some_and(|extension| extension == "generating") {
@@ -176,7 +177,7 @@ fn remove_half_snapshots(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// sled creates its files with whatever the umask leaves.
+/// Removes access for group and others: sled creates its files with the permissions that the umask leaves.
 fn restrict_permissions(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     let mode = metadata.permissions().mode();
@@ -204,9 +205,9 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 struct SledIndex {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     db: Option<::sled::Db>,
-    /// A write found no room. sled keeps its first error and answers everything with it from then on, reads too.
+    /// A write failed on a full disk. sled keeps its first error and returns it from then on, also for reads.
     is_full: AtomicBool,
 }
 
@@ -224,7 +225,7 @@ impl SledIndex {
 
 impl Drop for SledIndex {
     fn drop(&mut self) {
-        // sled flushes here, and panics where that fails. What it could not write is in the journal.
+        // sled flushes on drop, and panics if that fails. The changes are in the journal.
         drop(catch_unwind(AssertUnwindSafe(|| drop(self.db.take()))));
     }
 }
@@ -257,7 +258,7 @@ impl Index for SledIndex {
         })
     }
 
-    /// Not in batches of sled: each of those writes two of its buffers to the file, which costs more than all else.
+    /// Does not use batches of sled: each writes two of its buffers to the file, which costs more than all the rest.
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
         self.call(|db| {
             for Change { key, cell } in changes {
@@ -275,7 +276,7 @@ impl Index for SledIndex {
     }
 }
 
-/// Runs a call of sled; it panics on some kinds of damage.
+/// Runs a call of sled, which panics on some kinds of damage.
 fn guarded<T>(call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, IndexError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
@@ -290,7 +291,7 @@ fn failed(error: io::Error) -> IndexError {
         return IndexError::NoSpace;
     }
     let why = error.to_string();
-    // sled says it in words only.
+    // sled reports a held lock only in the text of the error.
     if why.contains("could not acquire lock") { IndexError::Locked } else { IndexError::Failed(why) }
 }
 
@@ -302,7 +303,7 @@ fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
     }
 }
 
-/// Returns the message a panic carried.
+/// Returns the message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

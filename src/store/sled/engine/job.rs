@@ -1,4 +1,4 @@
-//! Long work in slices: a purge of a million rows must not keep anybody waiting.
+//! Background jobs: long work in slices, so that a purge of a million rows delays no other operation.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use super::queue::WriterQueue;
 use super::tx::Tx;
 use crate::store::StoreError;
 
-/// How far a background job has come.
+/// Progress of a background job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Call again.
+    /// There is more to do.
     More,
-    /// Nothing is left to do.
+    /// The job is complete.
     Done,
 }
 
-/// A long job; each call is one slice.
+/// A background job; each call does one slice.
 pub(crate) type BackgroundJob = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send>;
 
-/// One slice of a job as an operation. The job goes back into the queue until it is done.
+/// One slice of a job as a write operation. The job returns to the queue until it is done.
 pub(crate) struct JobSlice {
     job: BackgroundJob,
     progress: Progress,
@@ -47,7 +47,7 @@ impl WriteOperation for JobSlice {
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
         match (outcome, self.progress) {
             (Ok(()), Progress::Done) => {}
-            // The slice has not happened; it is as good later. What is damaged is rebuilt before the job's next turn.
+            // The slice had no effect and can be repeated. A damaged index is rebuilt before the job's next slice.
             (Ok(()), Progress::More)
             | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {
                 self.queue.push_job(self.job)

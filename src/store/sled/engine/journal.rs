@@ -1,4 +1,4 @@
-//! The writing end of the journal: frames one after the other, a new segment when one is full.
+//! The write-ahead journal: frames are appended to a segment, and a new segment is started when one is full.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::index::Change;
 use super::segment::{FIRST_FRAME, FORMAT, HEADER_OFFSETS, JOURNAL, NEXT_SEGMENT, PAGE, SegmentHeader};
 use super::state::{Position, StateFile};
 
-/// SegmentSizes of segments, and the room to leave.
+/// Sizes of segments, and the disk space to keep free.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSizes {
     pub(crate) first: u64,
@@ -21,38 +21,38 @@ pub(crate) struct SegmentSizes {
     pub(crate) min_free: u64,
 }
 
-/// Why nothing was appended.
+/// Failure of an append.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalError {
-    /// There is no room for a new segment. Nothing was begun, and it may work later.
-    #[error("there is no room for a segment of the journal")]
+    /// There is no space for a new segment. Nothing was started; a later append may succeed.
+    #[error("no space left on the disk for a segment of the journal")]
     NoSpace,
-    /// A write or a sync failed: what the disk holds now is not known, nothing may be written any more.
+    /// A write or a sync failed: the content of the disk is unknown, and nothing may be written any more.
     #[error("cannot {doing}: {source}")]
     Failed { doing: &'static str, source: io::Error },
 }
 
-/// The end of the journal, open for writing.
+/// The journal, open for appending.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
     sizes: SegmentSizes,
     header: SegmentHeader,
     file: Box<dyn DiskFile>,
     at: u64,
-    /// The next segment may be there already: no frame goes into this one any more.
+    /// The next segment may exist already: no frame is appended to this one.
     must_rotate: bool,
     last: LastFrame,
     builder: FrameBuilder,
     preallocated: Option<JoinHandle<io::Result<PreallocatedSegment>>>,
 }
 
-/// The last frame of a journal; sequence 0 stands for none.
+/// The last frame of a journal; sequence 0 if there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LastFrame {
     pub(crate) position: Position,
     pub(crate) digest: IndexDigest,
     pub(crate) is_seal: bool,
-    /// Bytes it takes.
+    /// Size on disk in bytes.
     pub(crate) length: usize,
 }
 
@@ -62,7 +62,7 @@ struct PreallocatedSegment {
 }
 
 impl Journal {
-    /// Makes the first segment of a new store.
+    /// Creates the first segment of a new store.
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
         sizes: SegmentSizes,
@@ -82,7 +82,7 @@ impl Journal {
         Ok(Journal::resume(disk, sizes, header, preallocated.file, FIRST_FRAME, LastFrame::default()))
     }
 
-    /// Goes on where a journal ends.
+    /// Continues a journal at its end.
     pub(crate) fn resume(
         disk: Arc<dyn Disk>,
         sizes: SegmentSizes,
@@ -104,7 +104,7 @@ impl Journal {
         }
     }
 
-    /// Where it ends.
+    /// Returns the end of the journal.
     pub(crate) fn end(&self) -> JournalEnd {
         JournalEnd { header: self.header, at: self.at, last: self.last, torn: None }
     }
@@ -113,7 +113,7 @@ impl Journal {
         self.last
     }
 
-    /// The sequence of the next frame.
+    /// Returns the sequence of the next frame.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.last.position.sequence + 1
     }
@@ -161,7 +161,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes on in a new segment; one that has no frame yet is replaced by a larger one.
+    /// Starts a new segment; a segment without frames is replaced by a larger one.
     fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), JournalError> {
         let next = self.next_sequence();
         let ordinal = if self.header.first == next { self.header.ordinal } else { self.header.ordinal + 1 };
@@ -189,7 +189,7 @@ impl Journal {
         (self.header.size * 4).min(self.sizes.largest)
     }
 
-    /// Lets a side thread make the next segment, if there is room for it and none is being made.
+    /// Starts to preallocate the next segment on a background thread, if there is space and none is being made.
     pub(crate) fn preallocate(&mut self) {
         let size = self.next_size();
         let has_space = self.disk.free_space().is_ok_and(|free| free >= self.sizes.min_free + size);
@@ -200,14 +200,14 @@ impl Journal {
         }
     }
 
-    /// Whether it is time to prepare a segment: the current one is half full.
+    /// Whether the segment is half full, so that the next one should be preallocated.
     pub(crate) fn is_half_full(&self) -> bool {
         self.at > self.header.size / 2
     }
 
     fn take_preallocated(&mut self) -> Result<Option<PreallocatedSegment>, JournalError> {
         let Some(thread) = self.preallocated.take() else { return Ok(None) };
-        let made = thread.join().unwrap_or_else(|_panic| Err(io::Error::other("the side thread panicked")));
+        let made = thread.join().unwrap_or_else(|_panic| Err(io::Error::other("the preallocation panicked")));
         match made {
             Ok(preallocated) => Ok(Some(preallocated)),
             Err(error) if is_full(&error) || super::writeback::is_out_of_files(&error) => Ok(None),
@@ -215,7 +215,7 @@ impl Journal {
         }
     }
 
-    /// Ends the side thread, and removes what it made.
+    /// Stops the background thread, and removes the preallocated segment.
     pub(crate) fn stop(&mut self) -> Result<(), JournalError> {
         if self.take_preallocated()?.is_some() {
             self.disk.remove(NEXT_SEGMENT).map_err(rotation_error)?;
@@ -224,7 +224,7 @@ impl Journal {
     }
 }
 
-/// Makes a segment of zeros: overwriting them is faster than appending, and lack of room shows now.
+/// Creates a segment of zeros: overwriting is faster than appending, and a full disk is detected now.
 fn preallocate_segment(disk: &dyn Disk, size: u64) -> io::Result<PreallocatedSegment> {
     const CHUNK: u64 = 1 << 20;
     let file = disk.create(NEXT_SEGMENT)?;
@@ -234,13 +234,13 @@ fn preallocate_segment(disk: &dyn Disk, size: u64) -> io::Result<PreallocatedSeg
         let chunk = zeros.len().min(usize::try_from(size - at).unwrap_or(usize::MAX));
         file.write_at(&zeros[..chunk], at)?;
         at += chunk as u64;
-        // In small steps, so that syncs of the journal do not wait behind all of it.
+        // Syncs in small steps, so that syncs of the journal do not wait for the whole segment.
         file.sync()?;
     }
     Ok(PreallocatedSegment { file, size })
 }
 
-/// Turns a preallocated file into the newest segment.
+/// Installs a preallocated file as the newest segment.
 fn install(
     disk: &dyn Disk,
     file: &dyn DiskFile,
@@ -254,7 +254,7 @@ fn install(
     disk.rename(NEXT_SEGMENT, &header.path())?;
     disk.sync_folder(JOURNAL)?;
     if state.ordinal != header.ordinal {
-        // Known here only once it is written: a retry after a full disk must write it too.
+        // Updated in memory only after the write: a retry after a full disk must write it again.
         let next = StateFile { ordinal: header.ordinal, ..state.clone() };
         next.write(disk)?;
         *state = next;
@@ -263,7 +263,7 @@ fn install(
 }
 
 fn rotation_error(source: io::Error) -> JournalError {
-    // Both end by themselves, and the rotation is tried again with the next write.
+    // Both conditions are temporary, and the next write retries the rotation.
     if is_full(&source) || super::writeback::is_out_of_files(&source) {
         return JournalError::NoSpace;
     }

@@ -1,4 +1,4 @@
-//! One process holds a store at a time, and tells the others who it is.
+//! The lock of a store: one process holds it, and publishes its address to the others.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,7 +11,7 @@ use super::disk::{Disk, StoreLock, read_all};
 use super::options::{LockHolder, OpenError};
 use crate::process::has_ended;
 
-/// Takes the lock, waiting for as long as allowed: a process that was killed holds its locks a little longer.
+/// Acquires the lock, waiting at most `wait`: a killed process holds its locks a little longer.
 pub(crate) fn acquire(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn StoreLock>, OpenError> {
     let given_up = Instant::now() + wait;
     loop {
@@ -26,12 +26,12 @@ pub(crate) fn acquire(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn StoreLo
     }
 }
 
-/// Another process holds the store.
+/// Returns the error that another process holds the store.
 pub(crate) fn locked_error(disk: &dyn Disk) -> OpenError {
     OpenError::Locked { path: disk.location(), holder: holder(disk) }
 }
 
-/// What the lock file says: the process, and where it can be reached.
+/// Returns the text of the lock file: the process id, and the address of its server.
 pub(crate) fn text(address: Option<&str>) -> String {
     format!("{} {}\n", std::process::id(), address.unwrap_or_default())
 }
@@ -47,7 +47,8 @@ fn read(text: &str) -> Option<LockHolder> {
     Some(LockHolder { pid: pid.parse().ok()?, address })
 }
 
-/// Whether the store in the folder `data` is held by a process that [has ended](has_ended): it will soon be free.
+/// Whether the store in the folder `data` is locked by a process that [has ended](has_ended), so that it will be
+/// released soon.
 pub fn is_held_by_ended_process(data: &Path) -> bool {
     let Ok(file) = File::open(data.join("lock")) else { return false };
     let holder = || read(&io::read_to_string(&file).ok()?);

@@ -1,7 +1,7 @@
-//! The engine: durable rows under byte keys. It knows no business.
+//! The storage engine: durable rows under byte keys. It knows nothing of forms.
 //!
-//! Writes go through one thread, which makes a group of them durable with one sync; reads go past it, straight to
-//! the index.
+//! All writes go through one thread, which commits groups of them with one sync; reads bypass it and use the index
+//! directly.
 
 pub mod options;
 pub mod tx;
@@ -59,8 +59,8 @@ use self::writeback::Writeback;
 use self::writer::Writer;
 use crate::store::{Health, StoreError};
 
-/// An open store of rows. Cheap to clone; all clones are one store. Dropping the last of them lets go of it; only
-/// [`Engine::close`] closes it, so that the next start need not repair.
+/// An open store. Cheap to clone; all clones share one store. Dropping the last clone releases it; only
+/// [`Engine::close`] stops it cleanly, so that the next start need not repair.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -73,7 +73,7 @@ struct Inner {
     running: Mutex<Option<Running>>,
 }
 
-/// What ends with the engine.
+/// Resources released when the engine stops.
 struct Running {
     thread: JoinHandle<Result<(), StoreError>>,
     lock: Arc<dyn StoreLock>,
@@ -81,7 +81,7 @@ struct Running {
 }
 
 impl Engine {
-    /// Opens the store in a folder, creating it if it is missing. Blocks, for as long as a rebuild takes.
+    /// Opens the store in a folder, creating it if missing. Blocks while the index is rebuilt.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -118,11 +118,10 @@ impl Engine {
         Ok(Engine { inner: Arc::new(Inner { queue, reader, status, running }) })
     }
 
-    /// Runs `work` on the writer thread and returns once its changes are durable and can be read.
+    /// Runs `work` on the writer thread and returns once its changes are durable and visible.
     ///
     /// # Errors
-    /// Those of `work`; [`StoreError::Busy`], [`StoreError::Full`], [`StoreError::Panicked`] and
-    /// [`StoreError::Unavailable`] as they say.
+    /// Those of `work`, and those of [`StoreError`] that a write can meet: `Busy`, `Full`, `Panicked`, `Unavailable`.
     pub async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -130,10 +129,10 @@ impl Engine {
         self.write_as(WriteKind::Normal, work).await
     }
 
-    /// Like [`Engine::write`], for work of another kind.
+    /// Runs `work` as [`Engine::write`] does, as an operation of another kind.
     ///
     /// # Errors
-    /// As [`Engine::write`].
+    /// Those of [`Engine::write`].
     pub async fn write_as<T: Send + 'static>(
         &self,
         kind: WriteKind,
@@ -148,8 +147,7 @@ impl Engine {
     /// Returns the body of a key.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while there
-    /// is no index.
+    /// [`StoreError::Damaged`] if the row is corrupt, [`StoreError::Unavailable`] while there is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.wake_on_damage(self.inner.reader.get(key))
     }
@@ -157,7 +155,7 @@ impl Engine {
     /// Returns at most `limit` rows of a range.
     ///
     /// # Errors
-    /// As [`Engine::get`].
+    /// Those of [`Engine::get`].
     pub fn scan(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -167,11 +165,11 @@ impl Engine {
         self.wake_on_damage(self.inner.reader.scan(range, direction, limit))
     }
 
-    /// As [`Engine::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow
-    /// for that reason.
+    /// Returns rows of a range until `limit` rows or `bytes` of bodies are reached; `true` if more may follow because
+    /// of `bytes`.
     ///
     /// # Errors
-    /// As [`Engine::get`].
+    /// Those of [`Engine::get`].
     pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -182,7 +180,7 @@ impl Engine {
         self.wake_on_damage(self.inner.reader.scan_page(range, direction, limit, bytes))
     }
 
-    /// Passes on what was read. Where its reader found it damaged, the index is going to be verified.
+    /// Returns `read`, and schedules a verification of the index if it is an error of damage.
     ///
     /// # Errors
     /// Those of `read`.
@@ -190,7 +188,7 @@ impl Engine {
         self.wake_on_damage(self.inner.reader.track_damage(read))
     }
 
-    /// Calls the writer where something could not be read: the index is to be verified, also if nobody writes.
+    /// Wakes the writer after a damaged read, so that it verifies the index even if nothing is written.
     fn wake_on_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
         if matches!(read, Err(StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Full)) {
             self.inner.queue.wake_writer();
@@ -198,21 +196,21 @@ impl Engine {
         read
     }
 
-    /// Runs a long job in slices of at most 100 rows, now and then, until it says [`Progress::Done`]. A job that
-    /// fails is reported and dropped; one that is under way when the store is closed is dropped, too.
+    /// Runs a background job in slices of at most 100 rows until it returns [`Progress::Done`]. A job that fails is
+    /// reported and dropped; an unfinished job is dropped when the store is closed.
     pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send + 'static) {
         self.inner.queue.push_job(Box::new(job));
     }
 
-    /// Returns whether the store can work, without waiting.
+    /// Returns the health, without blocking.
     pub fn health(&self) -> Health {
         self.inner.status.get()
     }
 
-    /// Writes into the lock file where this process can be reached.
+    /// Writes the address of this process to the lock file.
     ///
     /// # Errors
-    /// If the file cannot be written; the lock is held all the same.
+    /// If the file cannot be written; the lock remains held.
     pub fn set_address(&self, address: &str) -> Result<(), StoreError> {
         let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
         match &*running {
@@ -221,10 +219,10 @@ impl Engine {
         }
     }
 
-    /// Stops cleanly: later calls fail, what was accepted is finished, the next start trusts the index. Blocks.
+    /// Stops cleanly: later calls fail, accepted operations are finished, the next start trusts the index. Blocks.
     ///
     /// # Errors
-    /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
+    /// If something could not be made durable. Acknowledged writes are safe; the next start repairs.
     pub fn close(&self) -> Result<(), StoreError> {
         self.inner.stop(ShutdownMode::Clean)
     }
@@ -244,7 +242,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // What was closed before has stopped already. Anything else is no clean stop: it may be dropped for a failure.
+        // A closed store has stopped already. Any other drop is not a clean stop, since a failure may have caused it.
         drop(self.stop(ShutdownMode::Abandoned));
     }
 }

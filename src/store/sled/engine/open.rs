@@ -1,4 +1,5 @@
-//! Opening a store: find the end of the journal, decide whether the index may be trusted, repair, replay or rebuild.
+//! Opening a store: finds the end of the journal, decides whether the index can be trusted, repairs, and replays or
+//! rebuilds.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -20,7 +21,7 @@ use super::state::{Position, StateFile, Trust};
 use super::tx::Tx;
 use crate::store::StoreError;
 
-/// What an opened store consists of.
+/// Parts of an open store.
 pub(crate) struct OpenedStore {
     pub(crate) lock: Box<dyn StoreLock>,
     pub(crate) state: StateFile,
@@ -29,7 +30,7 @@ pub(crate) struct OpenedStore {
     pub(crate) applied: Applied,
 }
 
-/// The surroundings of a store.
+/// Environment of a store.
 pub(crate) struct Env {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) indexes: Arc<dyn IndexProvider>,
@@ -37,10 +38,10 @@ pub(crate) struct Env {
     pub(crate) report: EventSink,
 }
 
-/// Opens the store in a place, creating it if it is missing.
+/// Opens a store, creating it if missing.
 pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let lock = lock::acquire(&*env.disk, env.options.lock_wait)?;
-    // First of all: a store that a newer version has written is refused as it is.
+    // Read before anything is changed: a store of a newer version is left as it is.
     let state = StateFile::read(&*env.disk)?;
     for path in env.disk.repair_permissions().map_err(io_error("repair the modes of files"))? {
         (env.report)(EngineEvent::PermissionsRepaired { path });
@@ -59,7 +60,7 @@ pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     Ok(OpenedStore { lock, state, journal, index, applied })
 }
 
-/// Opens the index of an open store again, after it ran out of room. With a reason not to trust it, builds it anew.
+/// Reopens the index of an open store, after the disk was full. Rebuilds it if there is a reason not to trust it.
 pub(crate) fn reopen(
     env: &Env,
     state: &mut StateFile,
@@ -78,16 +79,16 @@ pub(crate) fn reopen(
         .inspect_err(|error| restore_trust(env, state, &trusted, error))
 }
 
-/// An index that was trusted stays so where it could not be opened for a reason that is none of its own; but sled may have
-/// written to it, so that it is not trusted beyond the death of the machine.
+/// Restores the trust in an index that could not be opened for an external reason. sled may have written to it, so it
+/// is trusted only until the machine reboots.
 fn restore_trust(env: &Env, state: &mut StateFile, trusted: &Trust, error: &OpenError) {
     if matches!(error, OpenError::NoSpace | OpenError::Locked { .. }) && state.trust != *trusted {
-        // If this fails, the next start trusts less than it could.
+        // If this fails, the next start only trusts less than it could.
         drop(trust_until_reboot(env, state));
     }
 }
 
-/// Applies to a trusted index what it lacks, and rebuilds any other.
+/// Replays missing frames into a trusted index, and rebuilds an untrusted one.
 fn recover_index(
     env: &Env,
     decision: TrustDecision,
@@ -116,10 +117,10 @@ fn finish(
     Ok((index, applied))
 }
 
-/// The ordinal of a state that was not found: nothing says how long the journal must be.
+/// Ordinal in place of a lost `state`: the expected length of the journal is unknown.
 const UNKNOWN_ORDINAL: u64 = 0;
 
-/// Reads what says where the journal is, or makes an empty one.
+/// Finds the journal and checks it against `state`, or creates an empty one.
 fn find_journal(env: &Env, state: Option<StateFile>) -> Result<(StateFile, Segments), OpenError> {
     let disk = &*env.disk;
     let segments = discover::find_segments(disk)?;
@@ -159,7 +160,7 @@ fn create(env: &Env) -> Result<(StateFile, Segments), OpenError> {
     Ok((state, discover::find_segments(&*env.disk)?))
 }
 
-/// Finds the end of the journal, and whether the store was closed there.
+/// Finds the end of the journal. True if the store was closed cleanly there.
 fn find_journal_end(
     env: &Env,
     state: &StateFile,
@@ -189,7 +190,7 @@ enum TrustDecision {
     Untrusted(String),
 }
 
-/// Opens the index, if nothing speaks against believing it.
+/// Opens the index, if it can be trusted.
 fn trust_index(
     env: &Env,
     state: &mut StateFile,
@@ -200,7 +201,7 @@ fn trust_index(
     if let Err(why) = check_trust(env, state, is_clean) {
         return refuse_untrusted_if_ahead(env, end).map(|()| TrustDecision::Untrusted(why));
     }
-    // sled writes as soon as it is opened: should this start be cut short, the next one believes nothing.
+    // sled writes as soon as it is opened: if this start is interrupted, the next one must not trust the index.
     state.trust = Trust::None;
     state.write(&*env.disk).map_err(io_error("write `state`"))?;
     let opened = env.indexes.open(INDEX).and_then(|index| {
@@ -213,12 +214,12 @@ fn trust_index(
     };
     refuse_if_ahead(end, applied)?;
     if digest_after(&*env.disk, &segments.headers, end, applied.sequence)? != applied.digest {
-        return Ok(TrustDecision::Untrusted("the index does not hold what the journal says".to_owned()));
+        return Ok(TrustDecision::Untrusted("the index does not match the journal".to_owned()));
     }
     Ok(TrustDecision::Trusted(index, applied))
 }
 
-/// Whether an error of the index means damage, and which; all others are reasons to refuse.
+/// Returns the reason if an index error means damage; any other error prevents the store from opening.
 fn damaged(env: &Env, error: IndexError) -> Result<String, OpenError> {
     match error {
         IndexError::Failed(why) => Ok(why),
@@ -227,8 +228,8 @@ fn damaged(env: &Env, error: IndexError) -> Result<String, OpenError> {
     }
 }
 
-/// An index that is not trusted still tells, if it has come further than the journal, that the end of the journal is
-/// lost. One that cannot be read tells nothing.
+/// Refuses a journal that ends before the last frame applied to an untrusted index: its end was lost. An index that
+/// cannot be read proves nothing.
 fn refuse_untrusted_if_ahead(env: &Env, end: &JournalEnd) -> Result<(), OpenError> {
     if env.indexes.size(INDEX) == 0 {
         return Ok(());
@@ -250,10 +251,10 @@ fn refuse_untrusted_if_ahead(env: &Env, end: &JournalEnd) -> Result<(), OpenErro
     }
 }
 
-/// There while an index is read that is not trusted: if that ends the process, the next start does without.
+/// Marker file that exists while an untrusted index is read: if that kills the process, the next start skips it.
 const PEEK_MARKER: &str = "peek.tmp";
 
-/// Reads how far the index has come. One that was mangled may hang sled: after a while it is not waited for any more.
+/// Reads the last applied frame of an untrusted index, with a timeout: sled may hang on a damaged one.
 fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
     let timeout = PEEK_TIMEOUT + Duration::from_secs(env.indexes.size(INDEX) / PEEK_BYTES_PER_SECOND);
     let (sender, result) = mpsc::channel();
@@ -268,11 +269,11 @@ fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
     }
 }
 
-/// How long an index that is not trusted may take to say how far it has come, and bytes that may cost a second more.
+/// Timeout for reading an untrusted index, and bytes of the index that add a second to it.
 const PEEK_TIMEOUT: Duration = Duration::from_secs(10);
 const PEEK_BYTES_PER_SECOND: u64 = 20 << 20;
 
-/// The index gets only what is durable: if it holds more than the journal, the journal was longer.
+/// Refuses an index that is ahead of the journal: only durable frames are applied, so the journal was longer.
 fn refuse_if_ahead(end: &JournalEnd, applied: Applied) -> Result<(), OpenError> {
     let last = end.last.position.sequence;
     if applied.sequence <= last {
@@ -286,7 +287,7 @@ fn refuse_if_ahead(end: &JournalEnd, applied: Applied) -> Result<(), OpenError> 
     Err(damage(&end.header.path(), end.at, &what, last, None))
 }
 
-/// Says why the index may not be trusted.
+/// Checks whether the index can be trusted; the error is the reason why not.
 fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), String> {
     let same_file = |identity: &str| match env.indexes.identity(INDEX) {
         Some(found) if found.text == identity => Ok(()),
@@ -305,8 +306,8 @@ fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), Strin
     }
 }
 
-/// Lets the next frame carry the true digest where the journal's were wrong, or every start would rebuild again, and
-/// with them what was counted on a wrong index.
+/// Corrects the digest in the journal by a new frame, or every start would rebuild again, and with it the counters
+/// computed on a wrong index.
 fn correct_digest(
     env: &Env,
     journal: &mut Journal,
@@ -340,7 +341,7 @@ fn recounted(env: &Env, index: &dyn Index) -> Result<Group, StoreError> {
     Ok(group)
 }
 
-/// Applies to a trusted index what it lacks, and makes the first reads of it. It is trusted no more if it is damaged.
+/// Replays missing frames into a trusted index and runs the startup check. A damaged index becomes untrusted.
 fn catch_up(
     env: &Env,
     index: Arc<dyn Index>,
@@ -367,7 +368,7 @@ fn catch_up(
     }
 }
 
-/// From now on the index may be trusted as long as the machine lives.
+/// Trusts the index until the machine reboots.
 fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError> {
     let identity = env.indexes.identity(INDEX).filter(|identity| identity.detects_copies);
     let was_none = state.trust == Trust::None;
@@ -376,7 +377,7 @@ fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError>
         None => Trust::None,
     };
     let written = match was_none {
-        // Once the machine has died, neither is trusted: either may be found.
+        // After a reboot the index is untrusted either way, so this need not be durable.
         true => state.put(&*env.disk),
         false => state.write(&*env.disk),
     };

@@ -1,4 +1,4 @@
-//! What the writer is given to do. It knows no more of an operation than this.
+//! Write operations: the interface between the writer and its callers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,39 +8,39 @@ use super::index::panic_text;
 use super::tx::Tx;
 use crate::store::StoreError;
 
-/// Bytes from which on what is written gets a group of its own.
+/// Size of a body in bytes above which an operation gets a group of its own.
 const LARGE: usize = 256 * 1024;
 
-/// How an operation is to be treated.
+/// Scheduling class of a write operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
-    /// It shares a group with what waits beside it.
+    /// Shares a group with other operations.
     Normal,
-    /// It is large and gets a group of its own.
+    /// Large: gets a group of its own.
     Large,
-    /// It frees room, and may use half of the room that is kept free.
+    /// Frees space, so it may use half of the space that is kept free.
     Reclaim,
 }
 
 impl WriteKind {
-    /// Of an operation that writes a body of `bytes`.
+    /// Returns the kind of an operation that writes a body of `bytes`.
     pub(crate) fn for_size(bytes: usize) -> WriteKind {
         if bytes > LARGE { WriteKind::Large } else { WriteKind::Normal }
     }
 }
 
-/// One unit of work for the writer.
+/// A unit of work for the writer.
 pub trait WriteOperation: Send {
-    /// Says how it is to be treated.
+    /// Returns its scheduling class.
     fn kind(&self) -> WriteKind;
     /// Reads, decides and stages changes. Called once.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
-    /// Is told, once, that the changes are durable and readable, or why nothing of it has happened. An operation
-    /// that is dropped without an answer may have happened or not.
+    /// Receives the outcome, once: the changes are durable and visible, or have no effect. An operation that is
+    /// dropped without an outcome may or may not have been applied.
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
-/// An operation whose value goes to a waiting task.
+/// A write operation that sends its result to a waiting task.
 pub(crate) struct WriteCall<T, F> {
     kind: WriteKind,
     work: Option<F>,
@@ -72,12 +72,12 @@ where
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
         let WriteCall { value, reply, .. } = *self;
         let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
-        // The caller may have gone; its changes stay.
+        // The caller may have stopped waiting; the changes remain.
         drop(reply.send(answer));
     }
 }
 
-/// Runs an operation; a panic in it is its own failure and nobody else's.
+/// Runs an operation; a panic fails this operation only.
 pub(crate) fn run(operation: &mut dyn WriteOperation, tx: &mut Tx<'_>) -> Result<(), StoreError> {
     catch_unwind(AssertUnwindSafe(|| operation.run(tx)))
         .unwrap_or_else(|payload| Err(StoreError::Panicked(panic_text(&*payload).to_owned())))

@@ -1,4 +1,4 @@
-//! How an engine is opened, what it says while it works, and why it may refuse to open.
+//! Options, events and open errors of the engine.
 
 use std::fmt;
 use std::io;
@@ -12,38 +12,39 @@ use crate::id::Random;
 use crate::secret::SystemRandomness;
 use crate::store::StoreError;
 
-/// How the engine is to run. [`EngineOptions::default`] is right for the server; commands that open a store for a
-/// moment turn `verify` and `prepare_ahead` off.
+/// Options of an engine. [`EngineOptions::default`] suits a server; commands that open a store briefly disable
+/// `verify_index` and `preallocate`.
 #[derive(Clone)]
 pub struct EngineOptions {
-    /// Bytes that must stay free on the disk; below, writes are refused with [`StoreError::Full`](crate::store::StoreError).
+    /// Free disk space to keep, in bytes; below it, writes fail with [`StoreError::Full`](crate::store::StoreError).
     pub min_free: u64,
-    /// Bytes of the index kept in memory.
+    /// Cache size of the index in bytes.
     pub cache_size: u64,
-    /// Bytes of the first segment of the journal, and of one made where room is short.
+    /// Size of the first segment of the journal in bytes, also used when space is low.
     pub first_segment: u64,
-    /// Bytes of the largest segment; each is four times as large as the one before, up to this.
+    /// Maximum size of a segment in bytes; each is four times as large as the one before, up to this.
     pub largest_segment: u64,
-    /// Whether the index is verified against the journal's digest while serving.
+    /// Whether to verify the index against the digest in the journal while serving.
     pub verify_index: bool,
-    /// Whether a side thread prepares the next segment of the journal.
+    /// Whether to preallocate the next segment of the journal in the background.
     pub preallocate: bool,
-    /// How long a quiet journal stays unsealed.
+    /// Idle time after which the journal is sealed.
     pub seal_after: Duration,
-    /// How long to wait for a lock that somebody holds.
+    /// Timeout for locks that another process holds.
     pub lock_wait: Duration,
-    /// The identity a store gets if this opening creates it.
+    /// Identity of the store, if this opening creates it.
     pub instance: [u8; 16],
-    /// Makes the first reads of an index that is trusted. If they fail, the index is rebuilt before anybody uses it.
+    /// Reads the rows that every start needs from a trusted index. If it fails, the index is rebuilt before it is
+    /// used.
     pub startup_check: Arc<StartupCheck>,
-    /// Puts right what was counted wrong. It sees a rebuilt index that sums up to something else than the journal says,
-    /// so some decision was made on an index with a hole in it. What it stages becomes durable together with the true
-    /// digest, before anybody reads the index.
+    /// Corrects counters. Called on a rebuilt index whose digest differs from the journal's, which means that some
+    /// operation was decided on an incomplete index. Its changes become durable together with the correct digest,
+    /// before the index is read.
     pub recount: Arc<Recount>,
-    /// Is told the key of each row that changed, before whoever changed it is answered, and `None` once another index
-    /// serves: a damaged one may have shown rows as they were before.
+    /// Called with the key of each changed row, before the operation is acknowledged, and with `None` once another
+    /// index serves: a damaged one may have returned outdated rows.
     pub on_change: Arc<OnChange>,
-    /// Is told why, once, when nothing more can be promised. The default ends the process.
+    /// Called once with the reason when durability can no longer be guaranteed. The default ends the process.
     pub on_fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -67,10 +68,10 @@ impl Default for EngineOptions {
     }
 }
 
-/// See [`EngineOptions::check`].
+/// See [`EngineOptions::startup_check`].
 pub type StartupCheck = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
 
-/// See [`EngineOptions::changed`].
+/// See [`EngineOptions::on_change`].
 pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 
 /// See [`EngineOptions::recount`].
@@ -82,28 +83,28 @@ fn random_instance() -> [u8; 16] {
     instance
 }
 
-/// What an engine tells of its work, for the log and the terminal.
+/// Events of an engine, for the log and the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineEvent {
-    /// A file or folder was readable by others; it no longer is.
+    /// A file or folder was accessible to other users; its permissions are restricted now.
     PermissionsRepaired { path: String },
-    /// One of the two headers of a segment was damaged and has been written again from the other.
+    /// One of the two headers of a segment was damaged and has been restored from the other.
     HeaderRepaired { file: String },
-    /// What was left of a write nobody was answered for has been moved out of the way.
+    /// The bytes of a torn write, which was never acknowledged, have been moved to a file.
     TornWriteSaved { file: String, bytes: u64 },
-    /// The index is being built anew from the journal, and why.
+    /// The index is being rebuilt from the journal, for this reason.
     Rebuilding { why: String },
-    /// Bytes of the journal read, of all there are.
+    /// Progress of a rebuild in bytes of the journal.
     Progress { done: u64, total: u64 },
-    /// The index has been built anew.
+    /// The index has been rebuilt.
     Rebuilt,
-    /// There is no room for the index: nothing is read or written until there is.
+    /// No space for the index: reads and writes fail until there is.
     NoSpace,
-    /// A call of the index takes long, and some thread waits for the disk.
+    /// A call of the index is slow while a thread waits for the disk.
     DiskStalled,
-    /// The rebuilt index sums up to something else than the journal says; counters are counted again.
+    /// The digest of the rebuilt index differs from the journal's; counters are recomputed.
     DigestMismatch { sequence: u64 },
-    /// The index was compared with the journal's digest, and agrees.
+    /// The index was verified against the digest in the journal.
     Verified,
     /// A background job failed and was dropped.
     JobFailed { why: String },
@@ -135,26 +136,26 @@ impl fmt::Display for EngineEvent {
     }
 }
 
-/// Where events go.
+/// Receiver of events.
 pub type EventSink = Arc<dyn Fn(EngineEvent) + Send + Sync>;
 
-/// Who holds a store.
+/// The process that holds a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The URL it serves, if it serves one.
+    /// URL of its server, if it is one.
     pub address: Option<String>,
 }
 
-/// What is damaged in a journal, and what is not.
+/// Damage of a journal, and what remains readable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalDamage {
     /// The file, relative to the store.
     pub file: String,
-    /// Bytes from the beginning of the file.
+    /// Offset in bytes.
     pub position: u64,
-    /// What was expected there, and what was found.
+    /// Description of the damage.
     pub what: String,
     /// Last sequence that can be read before the damage.
     pub readable_before: u64,
@@ -162,25 +163,25 @@ pub struct JournalDamage {
     pub readable_after: Option<u64>,
 }
 
-/// Why a store was not opened. Nothing has been changed in it, but for its lock file.
+/// Failure to open a store. Nothing in it has been changed, except its lock file.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process holds it.
+    /// Another process holds the store.
     #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
     Locked { path: PathBuf, holder: Option<LockHolder> },
-    /// It was written by another version.
+    /// The store was written by another version.
     #[error("the store has format {found}, this version reads formats up to {ours}; use {}", reader(.version.as_deref()))]
     Format {
         found: u32,
         ours: u32,
-        /// The version that wrote it, if it says so.
+        /// The version that wrote it, if recorded.
         version: Option<String>,
     },
-    /// Its journal is damaged.
+    /// The journal is damaged.
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
     Damaged(Box<JournalDamage>),
-    /// There is no room to open it.
-    #[error("there is no room on the disk to open the store; free some and try again")]
+    /// There is no space to open the store.
+    #[error("no space left on the disk to open the store; free some space and try again")]
     NoSpace,
     /// Not even an empty index could be opened.
     #[error("the index of the store cannot be opened: {0}")]
@@ -188,7 +189,7 @@ pub enum OpenError {
     /// The operating system refused.
     #[error("cannot {doing}")]
     Io {
-        /// The step, for people.
+        /// The failed action, for messages.
         doing: String,
         /// The cause.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! What waits for the writer: a bounded line of operations, and long jobs that are worked off in slices.
+//! Queue of the writer: a bounded number of operations, and background jobs.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use super::job::BackgroundJob;
 use super::operation::WriteOperation;
 use crate::store::StoreError;
 
-/// Operations that may wait, those in the writer's backlog included.
+/// Capacity in operations, those in the writer's backlog included.
 const CAPACITY: usize = 1024;
-/// How long a caller waits for a place in a full line.
+/// How long a caller waits for a free place in the queue.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The line before the writer.
+/// Queue of the writer.
 pub(crate) struct WriterQueue {
     waiting: Mutex<QueueState>,
     arrived: Condvar,
@@ -28,15 +28,15 @@ struct QueueState {
     operations: VecDeque<Box<dyn WriteOperation>>,
     jobs: VecDeque<BackgroundJob>,
     closing: Option<ShutdownMode>,
-    /// Something has come since the writer looked last.
+    /// Something was queued since the writer last looked.
     has_news: bool,
     writer_sleeps: bool,
 }
 
-/// How a store ends.
+/// How a store is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShutdownMode {
-    /// The next start is to trust the index.
+    /// The next start can trust the index.
     Clean,
     /// The store was dropped without being closed.
     Abandoned,
@@ -47,10 +47,10 @@ impl WriterQueue {
         WriterQueue { waiting: Mutex::default(), arrived: Condvar::new(), permits: Semaphore::new(CAPACITY) }
     }
 
-    /// Puts an operation into the line.
+    /// Queues an operation.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] if the line stays full, [`StoreError::Unavailable`] after [`WriterQueue::close`].
+    /// [`StoreError::Busy`] if the queue stays full, [`StoreError::Unavailable`] after [`WriterQueue::close`].
     pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<(), StoreError> {
         let permit = match self.permits.try_acquire() {
             Ok(permit) => Ok(permit),
@@ -68,7 +68,7 @@ impl WriterQueue {
         Ok(())
     }
 
-    /// Leaves a job to be worked off.
+    /// Queues a background job.
     pub(crate) fn push_job(&self, job: BackgroundJob) {
         let mut waiting = self.lock();
         if waiting.closing.is_none() {
@@ -85,13 +85,13 @@ impl WriterQueue {
         !self.lock().jobs.is_empty()
     }
 
-    /// Gives back the permits of operations that wait no longer, in the line or in a backlog.
+    /// Releases the permits of operations that have left the queue and the backlog.
     pub(crate) fn release(&self, permits: usize) {
         self.permits.add_permits(permits);
     }
 
-    /// Moves all that waits into `backlog`, where it keeps its permits. If nothing does, waits for it, for at most `max_wait`. Returns how it
-    /// ends, if no more will come.
+    /// Moves all queued operations to `backlog`, where they keep their permits; if there are none, waits at most
+    /// `max_wait`. Returns how the store is stopped, once the queue is closed.
     pub(crate) fn take(
         &self,
         backlog: &mut VecDeque<Box<dyn WriteOperation>>,
@@ -121,7 +121,7 @@ impl WriterQueue {
         }
     }
 
-    /// Lets nothing more in. The first to say how it ends is heeded.
+    /// Closes the queue. The first call decides how the store is stopped.
     pub(crate) fn close(&self, end: ShutdownMode) {
         self.permits.close();
         let mut waiting = self.lock();
@@ -130,7 +130,7 @@ impl WriterQueue {
         self.wake(waiting);
     }
 
-    /// Lets the writer look at what is due, also if no operation waits.
+    /// Wakes the writer, even if no operation is queued.
     pub(crate) fn wake_writer(&self) {
         self.wake(self.lock());
     }

@@ -1,4 +1,4 @@
-//! Reading past the writer: straight from the index, on the caller's own thread.
+//! Reads that bypass the writer: straight from the index, on the caller's thread.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::index::Index;
 use super::tx::{Direction, Rows, is_empty};
 use crate::store::StoreError;
 
-/// The index everybody reads, while there is one.
+/// Shared access to the index, while there is one.
 #[derive(Clone, Default)]
 pub struct Reader {
     shared: Arc<ReaderState>,
@@ -19,9 +19,9 @@ pub struct Reader {
 struct ReaderState {
     index: RwLock<Option<Arc<dyn Index>>>,
     is_suspect: AtomicBool,
-    /// The index was found to be what the journal says.
+    /// The index was verified.
     is_verified: AtomicBool,
-    /// The index answers reads with want of room, too.
+    /// The index fails reads, too, because the disk is full.
     is_out_of_space: AtomicBool,
 }
 
@@ -29,8 +29,7 @@ impl Reader {
     /// Returns the body of a key.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read back as it was written, [`StoreError::Unavailable`] while
-    /// there is no index.
+    /// [`StoreError::Damaged`] if the row is corrupt, [`StoreError::Unavailable`] while there is no index.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let index = self.index()?;
         self.track_damage(cell::read(&*index, key))
@@ -39,7 +38,7 @@ impl Reader {
     /// Returns at most `limit` rows of a range.
     ///
     /// # Errors
-    /// As [`Reader::get`].
+    /// Those of [`Reader::get`].
     pub fn scan(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -49,11 +48,11 @@ impl Reader {
         self.scan_page(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
     }
 
-    /// As [`Reader::scan`], but ends after the row with which `bytes` of bodies are reached. True if rows may follow for
-    /// that reason.
+    /// Returns rows of a range until `limit` rows or `bytes` of bodies are reached; `true` if more may follow because
+    /// of `bytes`.
     ///
     /// # Errors
-    /// As [`Reader::get`].
+    /// Those of [`Reader::get`].
     pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -78,29 +77,29 @@ impl Reader {
         *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
-    /// Takes the index away from everybody.
+    /// Removes the index; later reads fail.
     pub(crate) fn take(&self) -> Option<Arc<dyn Index>> {
         self.shared.index.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns once whether something unreadable was met since it was asked last.
+    /// Returns whether a read was damaged since the last call.
     pub(crate) fn take_suspicion(&self) -> bool {
         self.shared.is_suspect.load(Ordering::Relaxed)
             && self.shared.is_suspect.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether a read has failed for want of room: the index must be opened again.
+    /// Whether a read has failed because the disk is full: the index must be reopened.
     pub(crate) fn is_out_of_space(&self) -> bool {
         self.shared.is_out_of_space.load(Ordering::Relaxed)
     }
 
-    /// Notes whether the index was found to be what the journal says.
+    /// Sets whether the index was verified.
     pub(crate) fn set_verified(&self, is_verified: bool) {
         self.shared.is_verified.store(is_verified, Ordering::Relaxed);
     }
 
-    /// Remembers that something could not be read. What is missing in an index that was verified is missing in the journal,
-    /// too: to verify it again would find nothing.
+    /// Records a damaged read. A row that is missing in a verified index is missing in the journal, too: verifying
+    /// again would find nothing.
     pub(crate) fn track_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if matches!(result, Err(StoreError::Full)) {
             self.shared.is_out_of_space.store(true, Ordering::Relaxed);
@@ -117,8 +116,8 @@ impl Reader {
     }
 }
 
-/// Reads rows of an index, leaving out the engine's own: `limit` at most, and none after the one with which `bytes` of
-/// bodies are reached. True if it was that which ended it.
+/// Reads rows of an index, except the engine's own, until `limit` rows or `bytes` of bodies are reached; `true` if
+/// `bytes` ended it early.
 pub(crate) fn scan(
     index: &dyn Index,
     bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
@@ -141,7 +140,7 @@ pub(crate) fn scan(
     Ok((rows, false))
 }
 
-/// Reads the keys of rows, until those and the pieces of their bodies are `limit` cells or more.
+/// Reads the keys of rows, until these have `limit` cells or more, pieces included.
 pub(crate) fn keys(
     index: &dyn Index,
     bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
@@ -179,7 +178,7 @@ fn cells(
     Ok(cells)
 }
 
-/// Whether a key is the engine's: pieces, and what was applied.
+/// Whether a key belongs to the engine: pieces, and the record of the last applied frame.
 fn is_engine_key(key: &[u8]) -> bool {
     key.first() == Some(&b'P') || key == super::applied::KEY
 }

@@ -1,4 +1,4 @@
-//! Building the index anew from the journal, beside the old one.
+//! Rebuild of the index from the journal, beside the old one.
 
 use std::sync::Arc;
 
@@ -12,15 +12,14 @@ use super::replay::{apply, frames_after, replay};
 use super::segment::SegmentHeader;
 use super::verify;
 
-/// The folder of the index that serves.
+/// Folder of the serving index.
 pub(crate) const INDEX: &str = "index";
-/// The folder of the one being built.
+/// Folder of the index under construction.
 pub(crate) const NEW: &str = "index.new";
-/// The folder of the one it replaces.
+/// Folder of the replaced index.
 pub(crate) const OLD: &str = "index.old";
 
-/// Builds the index from every frame up to the last, and puts it in the place of the old one. `progress` is told
-/// the bytes read, of all there are.
+/// Rebuilds the index from all frames, and replaces the old one. `progress` receives the bytes read and their total.
 pub(crate) fn rebuild(
     env: &Env,
     why: &str,
@@ -40,7 +39,7 @@ pub(crate) fn rebuild(
     (env.report)(EngineEvent::Rebuilding { why: why.to_owned() });
     let built = build(env, &segments, end, progress).and_then(|applied| swap(env).map(|()| applied));
     if built.is_err() {
-        // It takes room that others need; if it cannot be removed now, the next attempt does.
+        // The unfinished index takes space; if it cannot be removed now, the next attempt removes it.
         drop(env.indexes.remove(NEW));
     }
     let applied = built?;
@@ -67,11 +66,11 @@ fn build(
     Ok(applied)
 }
 
-/// Bytes that even an empty index takes, and some more.
+/// Size of an empty index in bytes, with a margin.
 const SPARE: u64 = 4 << 20;
 
-/// Where there is no room for two indexes the old one goes, but only once the journal has been read and found whole, and
-/// only if there is surely room for the new one then.
+/// Removes the old index if there is no space for two, but only after the journal has been read without error, and
+/// only if the space then suffices for the new one.
 fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), OpenError> {
     let old = env.indexes.size(INDEX);
     let free = env.disk.free_space().map_err(io_error("look at the free space"))?;
@@ -85,7 +84,7 @@ fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), Ope
     env.indexes.remove(INDEX).map_err(io_error("remove an old index"))
 }
 
-/// Compares what was built with what the journal says. The frames are all valid, so what was built is right.
+/// Compares the digest of the rebuilt index with the journal's. All frames are valid, so the rebuilt index is right.
 fn compare(env: &Env, index: &dyn Index, applied: Applied) -> Result<Applied, OpenError> {
     let digest = verify::sum(index)?;
     if digest == applied.digest {

@@ -1,4 +1,4 @@
-//! Mending the end of a journal, before anything of it is applied or shown.
+//! Repair of the end of a journal, before any of it is applied or read.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::options::{EngineEvent, OpenError};
 use super::segment::{JOURNAL, path};
 use super::state::StateFile;
 
-/// Makes the end of the journal durable and clean, and opens it for writing.
+/// Makes the end of the journal durable and clean, and opens it for appending.
 ///
-/// After a crash the last frame may be in the memory of the machine only; what stands behind it is what is left of
-/// a write nobody was answered for. After a clean stop all of it is durable, but for a segment that could not be begun.
+/// After a crash the last frame may be in the page cache only, and bytes after it belong to a write that was never
+/// acknowledged. After a clean stop everything is durable, except a segment whose creation did not finish.
 pub(crate) fn repair(
     env: &Env,
     state: &mut StateFile,
@@ -48,7 +48,7 @@ pub(crate) fn repair(
     Ok(journal)
 }
 
-/// Keeps a copy of what is left of an unfinished write, and puts zeros in its place.
+/// Saves the bytes of a torn write to a file, and overwrites them with zeros.
 fn save_torn_write(env: &Env, newest: &dyn DiskFile, end: &JournalEnd, torn: u64) -> Result<(), OpenError> {
     let mut bytes = vec![0; usize::try_from(torn - end.at).unwrap_or(0)];
     newest.read_at(&mut bytes, end.at).map_err(io_error("read the journal"))?;
@@ -70,7 +70,7 @@ fn make_durable(env: &Env, newest: &dyn DiskFile, end: &JournalEnd) -> Result<()
     Ok(())
 }
 
-/// Writes the last valid frame again where it stands.
+/// Rewrites the last valid frame in place, so that the next sync covers it.
 fn rewrite_last_frame(env: &Env, newest: &dyn DiskFile, end: &JournalEnd) -> Result<(), OpenError> {
     if end.last.position.sequence == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! From the journal to the index: what was not applied yet, or everything.
+//! Replay of the journal into the index.
 
 use super::applied::{self, Applied};
 use super::digest::IndexDigest;
@@ -10,10 +10,10 @@ use super::index::{Change, Index, IndexError};
 use super::options::OpenError;
 use super::segment::{FIRST_FRAME, FrameIter, SegmentHeader};
 
-/// More changes at once would cost sled a lot of memory.
+/// Changes per call: more would cost sled much memory.
 const SLICE: usize = 256;
 
-/// Why a replay stopped.
+/// Failure of a replay.
 #[derive(Debug)]
 pub(crate) enum ReplayError {
     /// The journal cannot be read.
@@ -22,8 +22,8 @@ pub(crate) enum ReplayError {
     Index(IndexError),
 }
 
-/// Calls `visit` with the frames after a sequence, in order, of one segment after the other, and with its bytes. Every
-/// segment that is looked at must be whole.
+/// Calls `visit` for each segment with its frames after a sequence, in order, and with its size. Every segment read
+/// must be complete.
 pub(crate) fn frames_after<E: From<OpenError>>(
     disk: &dyn Disk,
     segments: &[SegmentHeader],
@@ -68,7 +68,7 @@ pub(crate) fn digest_after(
     Ok(digest)
 }
 
-/// Applies all frames after a sequence, and notes how far the index has come.
+/// Applies all frames after a sequence, and records the last applied frame.
 pub(crate) fn replay(
     disk: &dyn Disk,
     segments: &[SegmentHeader],
@@ -90,7 +90,7 @@ pub(crate) fn replay(
     Ok(applied)
 }
 
-/// Applies the changes of a frame; the last one says how far the index has come.
+/// Applies the changes of a frame; the last change records that it was applied.
 pub(crate) fn apply(index: &dyn Index, changes: &[CellChange], applied: Applied) -> Result<(), IndexError> {
     let applied = applied.cell();
     let applied = Change { key: applied::KEY, cell: Some(&applied) };
@@ -98,7 +98,7 @@ pub(crate) fn apply(index: &dyn Index, changes: &[CellChange], applied: Applied)
     index.apply(&mut cells.chain([applied]))
 }
 
-/// Applies the frames' changes some at a time, so that the watchdog sees progress.
+/// Applies the changes in slices, so that the watchdog sees progress.
 fn apply_in_slices(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexError> {
     let mut changes = frames.iter().flat_map(|frame| frame.changes()).peekable();
     while changes.peek().is_some() {

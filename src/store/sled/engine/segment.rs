@@ -1,6 +1,6 @@
-//! The files of the journal: their names, their headers, and walking over the frames in one.
+//! Segments: the files of the journal, their names and headers, and iteration over their frames.
 //!
-//! A header stands twice, at 0 and at 4096; frames begin at 8192.
+//! There are two copies of the header, at 0 and at 4096; frames begin at 8192.
 //!
 //! ```text
 //! 0    magic `forms journal\0\0\0`     24   instance id, 16 bytes     48   first sequence
@@ -9,33 +9,34 @@
 
 use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
 
-/// The format this version writes: of the journal and of every row in it. It must rise with any change that an older version
-/// cannot read, be it of a row only, so that the older one refuses the store instead of finding rows it cannot decode.
+/// Format written by this version: of the journal and of every row in it. It must increase with any change that an
+/// older version cannot read, even of a single row, so that the older version refuses the store instead of finding
+/// rows it cannot decode.
 pub(crate) const FORMAT: u32 = 2;
-/// The oldest format this version reads. Format 1 has the same rows, but says nothing of the version that wrote it.
+/// Oldest format that this version reads. Format 1 has the same rows, but does not record the version that wrote it.
 pub(crate) const OLDEST_FORMAT: u32 = 1;
-/// Where the first frame of a segment begins.
+/// Offset of the first frame of a segment.
 pub(crate) const FIRST_FRAME: u64 = 8192;
-/// Where the headers stand.
+/// Offsets of the two headers.
 pub(crate) const HEADER_OFFSETS: [u64; 2] = [0, 4096];
-/// The folder of the segments.
+/// Folder of the segments.
 pub(crate) const JOURNAL: &str = "journal";
-/// A segment in the making.
+/// A segment under construction.
 pub(crate) const NEXT_SEGMENT: &str = "journal/next.tmp";
-/// Seals begin at multiples of this: pages that hold frames answered for are not written again by a seal.
+/// Alignment of seals: pages that contain acknowledged frames are not rewritten by a seal.
 pub(crate) const PAGE: usize = 4096;
 const MAGIC: &[u8; 16] = b"forms journal\0\0\0";
 const CHECKED: usize = 64;
 
-/// What a segment says of itself.
+/// Header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) format: u32,
     pub(crate) instance: [u8; 16],
     pub(crate) ordinal: u64,
-    /// Sequence of the first frame in it.
+    /// Sequence of its first frame.
     pub(crate) first: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(crate) size: u64,
 }
 
@@ -66,7 +67,8 @@ impl SegmentHeader {
         })
     }
 
-    /// The seed of this segment's checksums: bytes of another segment, or of an answer, never look like a frame.
+    /// Returns the seed of this segment's checksums, so that bytes of another segment, or of an answer, never look
+    /// like a frame.
     pub(crate) fn seed(&self) -> u32 {
         crc32c::crc32c_append(crc32c::crc32c(&self.instance), &self.ordinal.to_be_bytes())
     }
@@ -86,7 +88,7 @@ pub(crate) fn ordinal(name: &str) -> Option<u64> {
     name.strip_suffix(".log")?.parse().ok()
 }
 
-/// Goes from frame to frame of a segment read into memory.
+/// Iterator over the frames of a segment in memory.
 pub(crate) struct FrameIter<'a> {
     bytes: &'a [u8],
     seed: u32,
@@ -94,24 +96,24 @@ pub(crate) struct FrameIter<'a> {
     next: u64,
 }
 
-/// What follows the last frame of a walk.
+/// Bytes after the last frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// Zeros: nothing was being written.
+    /// Only zeros: no write was in progress.
     Empty,
-    /// A write that was not finished, up to this offset.
+    /// A torn write, up to this offset.
     Torn { end: usize },
-    /// A valid frame stands behind bytes that are none: those were valid once.
+    /// A valid frame after invalid bytes, which must have been valid once.
     Damage { next: usize, sequence: u64 },
 }
 
 impl<'a> FrameIter<'a> {
-    /// Begins at an offset where the frame `next` is expected.
+    /// Starts at an offset where the frame `next` is expected.
     pub(crate) fn new(bytes: &'a [u8], seed: u32, at: u64, next: u64) -> Self {
         FrameIter { bytes, seed, at: usize::try_from(at).unwrap_or(usize::MAX), next }
     }
 
-    /// Returns the offset where the next frame may begin.
+    /// Returns the offset of the next frame.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -125,7 +127,7 @@ impl<'a> FrameIter<'a> {
         Frame::parse(self.bytes.get(at..)?, self.seed)
     }
 
-    /// Looks for a frame beyond the end of the walk.
+    /// Classifies the bytes after the last frame.
     pub(crate) fn tail(&self) -> Tail {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(last) = last_written(rest) else { return Tail::Empty };
@@ -142,7 +144,7 @@ impl<'a> Iterator for FrameIter<'a> {
     type Item = (usize, Frame<'a>);
 
     fn next(&mut self) -> Option<(usize, Frame<'a>)> {
-        // A seal begins at the next page. What lies between need not be zero: the sequence alone tells that no frame
+        // A seal begins at the next page. What lies between need not be zero: the sequence alone shows that no frame
         // is missing, and after a failed sync an unfinished write may come back that had been overwritten with zeros.
         let page = self.at.next_multiple_of(PAGE);
         let (at, frame) = [self.at, page].into_iter().find_map(|at| {

@@ -1,4 +1,4 @@
-//! The file `state`: what may be trusted when the store is opened next.
+//! The file `state`: how far the index can be trusted when the store is opened next.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,10 +8,10 @@ use super::options::OpenError;
 use super::segment::{FORMAT, OLDEST_FORMAT};
 
 const PATH: &str = "state";
-/// Of the program that wrote the file last.
+/// Version of this program, recorded in the file.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A frame of the journal and where it stands.
+/// Position of a frame in the journal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) ordinal: u64,
@@ -19,39 +19,39 @@ pub(crate) struct Position {
     pub(crate) sequence: u64,
 }
 
-/// What tells a file from others.
+/// Identity of an index file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexIdentity {
-    /// Inode and time of birth, without white space.
+    /// Inode and creation time, without white space.
     pub text: String,
-    /// Whether no copy has the same: the file system knows the time of birth.
+    /// Whether copies of the file have another identity: the file system records creation times.
     pub detects_copies: bool,
 }
 
-/// How far the index may be trusted.
+/// How far the index can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Not at all.
     None,
-    /// If the machine has not died since.
+    /// Until the machine reboots.
     Boot { boot: String, identity: String },
-    /// It was closed with everything up to `end`, and synced.
+    /// Closed cleanly, with all frames up to `end` applied, and synced.
     Clean { end: Position, identity: String },
 }
 
-/// The content of the file.
+/// Content of the file `state`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateFile {
     pub(crate) instance: [u8; 16],
     /// Ordinal of the newest segment.
     pub(crate) ordinal: u64,
-    /// The last clean end ever: the journal cannot end before it.
+    /// End of the journal at the last clean stop: the journal cannot end before it.
     pub(crate) floor: Position,
     pub(crate) trust: Trust,
 }
 
 impl StateFile {
-    /// Reads the file; `None` if it is missing or makes no sense.
+    /// Reads the file; `None` if it is missing or damaged.
     pub(crate) fn read(disk: &dyn Disk) -> Result<Option<StateFile>, OpenError> {
         let bytes = match disk.open(PATH).and_then(|file| read_all(&*file)) {
             Ok(bytes) => bytes,
@@ -62,13 +62,13 @@ impl StateFile {
         StateFile::parse(&text)
     }
 
-    /// Writes the file whole and makes it durable.
+    /// Replaces the file atomically and durably.
     pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
         self.put(disk)?;
         disk.sync_folder("")
     }
 
-    /// Writes the file whole. The death of the machine leaves this one or the one before.
+    /// Replaces the file atomically. A crash of the machine leaves the new or the old one.
     pub(crate) fn put(&self, disk: &dyn Disk) -> io::Result<()> {
         replace(disk, PATH, self.encode().as_bytes())
     }

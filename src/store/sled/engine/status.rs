@@ -1,4 +1,4 @@
-//! Whether a store can work: written by the writer, looked at by everybody.
+//! Shared health of a store: set by the writer, read by all.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ impl Status {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes it; what has stopped stays stopped.
+    /// Sets the health; `Stopped` is final.
     pub(crate) fn set(&self, health: Health) {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*current, Health::Stopped(_)) {

@@ -1,4 +1,4 @@
-//! What one operation sees and changes: its own changes, those of the group before it, and the index.
+//! Transactions: an operation's view of its own changes, those of the group before it, and the index.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
@@ -9,7 +9,7 @@ use super::index::Index;
 use super::reader;
 use crate::store::StoreError;
 
-/// In which order a scan goes.
+/// Order of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Smallest key first.
@@ -24,16 +24,16 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// Keys with their bodies, in the order asked for.
 pub type Rows = Vec<Row>;
 
-/// What a row becomes: a body, or nothing.
+/// Staged change of a row: its new body, or `None` to delete it.
 pub(crate) struct StagedRow {
     pub(crate) body: Option<Vec<u8>>,
-    /// Readers must not see it before the other rows of the group.
+    /// Visible only after the other rows of the group.
     pub(crate) last: bool,
-    /// The index holds nothing under its key.
+    /// The key does not exist in the index.
     pub(crate) new: bool,
 }
 
-/// One operation on the writer thread. Nothing of it happens unless it returns `Ok`.
+/// Transaction of one operation on the writer thread. It has no effect unless the operation returns `Ok`.
 pub struct Tx<'a> {
     index: &'a dyn Index,
     group: &'a Group,
@@ -55,7 +55,7 @@ impl<'a> Tx<'a> {
     /// Returns the body of a key.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read back as it was written: never to be taken for absence.
+    /// [`StoreError::Damaged`] if the row is corrupt; callers must not treat that as absence.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(staged) = self.own.get(key) {
             return Ok(staged.body.clone());
@@ -71,7 +71,7 @@ impl<'a> Tx<'a> {
         self.own.contains_key(key) || self.group.get(key).is_some()
     }
 
-    /// Returns the body that an earlier operation of the group has given a key. What is durable is not looked at.
+    /// Returns the body that an earlier operation of the group has given a key, ignoring the index.
     pub fn staged(&self, key: &[u8]) -> Option<&[u8]> {
         self.group.get(key).flatten()
     }
@@ -79,7 +79,7 @@ impl<'a> Tx<'a> {
     /// Returns at most `limit` rows of a range.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if one of them cannot be read back as it was written.
+    /// [`StoreError::Damaged`] if one of them is corrupt.
     pub fn scan(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -107,7 +107,7 @@ impl<'a> Tx<'a> {
     /// Returns the row of a range with the greatest key.
     ///
     /// # Errors
-    /// As [`Tx::scan`].
+    /// Those of [`Tx::scan`].
     pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>, StoreError> {
         let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
         if is_empty(&bounds) {
@@ -124,14 +124,14 @@ impl<'a> Tx<'a> {
         match (staged, below) {
             (Some((key, _)), Some(below)) if below.0 > *key => Ok(Some(below)),
             (Some((key, Some(body))), _) => Ok(Some((key.clone(), body.clone()))),
-            // What a removal hides may have been the last.
+            // The deletion hides the last row of the index.
             (Some((_, None)), _) => Ok(self.scan(bounds, Direction::Descending, 1)?.pop()),
             (None, below) => Ok(below),
         }
     }
 
-    /// Returns keys of a range as the index has them, smallest first, until those and the pieces of their bodies are
-    /// `limit` cells or more. Bodies are not read; what the group has changed is not seen.
+    /// Returns keys of a range from the index alone, smallest first, until these have `limit` cells or more, pieces
+    /// included. Ignores changes of the group.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if the index cannot be read.
@@ -150,26 +150,26 @@ impl<'a> Tx<'a> {
         staged
     }
 
-    /// Writes a row, whole.
+    /// Writes a row.
     ///
     /// # Panics
-    /// If the key is longer than [`MAX_KEY`] or not the caller's to use: the operation fails, and nothing else.
+    /// If the key is longer than [`MAX_KEY`] or reserved; only this operation fails.
     pub fn put(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: false, new: false });
     }
 
-    /// Writes a row under a key that never was one: whether the index holds something there is not asked.
+    /// Writes a row under a new key, without checking whether the index has one.
     ///
     /// # Panics
-    /// As [`Tx::put`].
+    /// Those of [`Tx::put`].
     pub fn put_new(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: false, new: true });
     }
 
-    /// Writes a row that readers must not see before all others of the group: a counter.
+    /// Writes a row that becomes visible after all others of the group, such as a counter.
     ///
     /// # Panics
-    /// As [`Tx::put`].
+    /// Those of [`Tx::put`].
     pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: true, new: false });
     }
@@ -177,7 +177,7 @@ impl<'a> Tx<'a> {
     /// Removes a row, if it is there.
     ///
     /// # Panics
-    /// As [`Tx::put`].
+    /// Those of [`Tx::put`].
     pub fn delete(&mut self, key: Vec<u8>) {
         self.stage(key, StagedRow { body: None, last: false, new: false });
     }
@@ -199,7 +199,7 @@ fn is_application_key(key: &[u8]) -> bool {
     !own && key.len() <= MAX_KEY
 }
 
-/// Whether no key can lie within the bounds; asking an ordered map for such a range would panic.
+/// Whether the bounds are empty; an ordered map would panic on such a range.
 pub(crate) fn is_empty(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
     match (&bounds.0, &bounds.1) {
         (Bound::Included(start), Bound::Included(end)) => start > end,

@@ -1,4 +1,4 @@
-//! Verifying the index: it must hold exactly the rows whose digest the journal carries.
+//! Verification of the index: it must contain exactly the rows covered by the digest in the journal.
 
 use std::ops::Bound;
 
@@ -9,16 +9,16 @@ use super::group::CellChange;
 use super::index::{Index, IndexError};
 use super::tx::Direction;
 
-/// A sum over the index, taken in slices while it changes.
+/// Incremental digest of an index that changes meanwhile.
 #[derive(Default)]
 pub(crate) struct IndexVerifier {
-    /// Rows up to here are summed up.
+    /// Rows up to this key are included.
     cursor: Option<Vec<u8>>,
     digest: IndexDigest,
 }
 
 impl IndexVerifier {
-    /// Sums up the next rows. Returns the digest once there are no more.
+    /// Adds the next rows. Returns the digest once there are no more.
     pub(crate) fn slice(
         &mut self,
         index: &dyn Index,
@@ -49,7 +49,7 @@ impl IndexVerifier {
         !cell::is_intact(key, row)
     }
 
-    /// Follows a change of the index.
+    /// Accounts for a change of the index.
     pub(crate) fn follow(&mut self, change: &CellChange) {
         if self.cursor.as_ref().is_some_and(|cursor| change.key <= *cursor) {
             self.digest.replace(change.old, change.new);
@@ -57,8 +57,8 @@ impl IndexVerifier {
     }
 }
 
-/// Sums up a whole index at once.
+/// Computes the digest of a whole index.
 pub(crate) fn sum(index: &dyn Index) -> Result<IndexDigest, IndexError> {
     let digest = IndexVerifier::default().slice(index, usize::MAX)?;
-    Ok(digest.expect("no index has so many rows"))
+    Ok(digest.expect("an index has fewer rows than usize::MAX"))
 }

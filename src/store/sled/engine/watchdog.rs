@@ -1,7 +1,7 @@
-//! sled can hang for ever. The watchdog sees that a call does not come back, and ends the process.
+//! Watchdog over calls of sled, which can hang forever: it ends the process if a call does not return.
 //!
-//! A disk that stalls checks the same from here, but then some thread of the process waits in the kernel. That is reported
-//! and waited for: a process that ends cannot make the disk any faster, and would have to rebuild its index.
+//! A stalled disk looks the same, but then some thread of the process waits in the kernel. That is reported and
+//! waited for: ending the process cannot make the disk faster, and would require a rebuild of the index.
 
 use std::fs;
 use std::io;
@@ -18,27 +18,27 @@ use super::options::{EngineEvent, EngineOptions, EventSink};
 use super::state::{IndexIdentity, StateFile, Trust};
 use super::tx::Direction;
 
-/// One look at the calls a second.
+/// Interval of checks.
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks that a call may take without progress.
+/// Ticks without progress after which a call is overdue.
 const CALL_TICKS: u64 = 10;
-/// Looks in a row that must find no thread waiting for the disk before a call counts as hung.
+/// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
 const HUNG_CHECKS: u32 = 3;
-/// Bytes of an index that may cost its opening one more second.
+/// Bytes of an index that add one tick to the time allowed for opening it.
 const BYTES_PER_TICK: u64 = 20 << 20;
-/// WatchedCalls watched at once. More are let through unwatched: if sled wait_until_hung, those that are watched hang, too.
+/// Maximum number of calls watched at once. Further calls are not watched: if sled hangs, the watched ones hang, too.
 const SLOTS: usize = 256;
-/// Slots in a line of the processor's cache: those of different threads are not to share one.
+/// Slots per cache line: threads should not share one.
 const SLOTS_PER_CACHE_LINE: usize = 8;
 
-/// The calls under way.
+/// Calls in progress.
 struct WatchedCalls {
     tick: AtomicU64,
-    /// For each call the tick by which it must have made progress; 0 is a free slot.
+    /// For each call the tick by which it must have progressed; 0 is a free slot.
     slots: [AtomicU64; SLOTS],
 }
 
-/// A call under way; dropping it ends it.
+/// A call in progress; ends when dropped.
 struct WatchedCall<'a> {
     calls: &'a WatchedCalls,
     slot: Option<&'a AtomicU64>,
@@ -50,7 +50,7 @@ impl WatchedCalls {
         WatchedCalls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
     }
 
-    /// Begins a call that may take `allowed_ticks` ticks.
+    /// Starts a call that may take `allowed_ticks`.
     fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
         let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
         let take = |slot: &&AtomicU64| {
@@ -68,18 +68,18 @@ impl WatchedCalls {
         deadlines.filter(move |(_, deadline)| (1..tick).contains(deadline))
     }
 
-    /// Lets overdue calls begin anew.
+    /// Extends the deadlines of overdue calls.
     fn extend_overdue(&self) {
         let deadline = self.tick.load(Ordering::Relaxed) + CALL_TICKS;
         for (slot, overdue) in self.overdue() {
-            // It may have ended just now.
+            // The call may have ended just now.
             let _ended = slot.compare_exchange(overdue, deadline, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 }
 
 impl WatchedCall<'_> {
-    /// Notes that it is getting on.
+    /// Records progress.
     fn progress(&self) {
         if let Some(slot) = self.slot {
             slot.store(self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Drop for WatchedCall<'_> {
     }
 }
 
-/// Where this thread checks for a free slot first: no two of the first threads meet there.
+/// Returns the slot at which this thread starts its search: different ones for the first threads.
 fn first_slot() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -104,13 +104,13 @@ fn first_slot() -> usize {
     FIRST.with(|first| *first)
 }
 
-/// Looks at the calls until it is dropped.
+/// Handle of the watchdog thread, which runs until this is dropped.
 pub(crate) struct Watchdog {
     /// Dropping it ends the thread.
     _stop: mpsc::Sender<()>,
 }
 
-/// Puts a watchdog over all indexes of a store.
+/// Wraps the indexes of a store with a watchdog.
 pub(crate) fn watch(
     disk: Arc<dyn Disk>,
     indexes: Arc<dyn IndexProvider>,
@@ -130,7 +130,7 @@ pub(crate) fn watch(
     Ok((watched, Watchdog { _stop: stop }))
 }
 
-/// Returns `true` once a call wait_until_hung, `false` once nobody needs the watchdog any more.
+/// Returns `true` once a call hangs, `false` once the watchdog is dropped.
 fn wait_until_hung(
     calls: &WatchedCalls,
     stopped: &mpsc::Receiver<()>,
@@ -157,17 +157,17 @@ fn wait_until_hung(
     false
 }
 
-/// Whether a thread of this process is in a sleep that only the kernel can end, as those are that wait for a disk.
+/// Whether a thread of this process is in an uninterruptible sleep, as threads that wait for a disk are.
 fn waits_for_disk() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return false };
     let states = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
-    // The state follows the name, which stands in parentheses and may hold anything.
+    // The state follows the name, which is in parentheses and may contain anything.
     states
         .into_iter()
         .any(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D')))
 }
 
-/// Tries for a second to write down that the index is not to be trusted.
+/// Marks the index as untrusted in the file `state`, giving up after a second.
 pub(super) fn mark_untrusted(disk: Arc<dyn Disk>) {
     let (done, written) = mpsc::channel();
     let attempt = thread::Builder::new().spawn(move || {

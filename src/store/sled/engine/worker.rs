@@ -1,4 +1,4 @@
-//! The thread of the writer: groups while operations wait, and what is due between them.
+//! The writer thread: commits groups while operations wait, and runs due tasks between them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,15 +14,15 @@ use super::writeback::Writeback;
 use super::writer::Writer;
 use crate::store::StoreError;
 
-/// The index is flushed after this many bytes of the journal, at most once a second.
+/// Bytes of the journal after which the index is flushed, at most once a second.
 const FLUSH_AFTER: u64 = 8 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-/// Rows verified at once.
+/// Rows verified per step.
 const VERIFIED_ROWS: usize = 250;
-/// Background run_group pauses at least this long, and four times as long as it took.
+/// Minimum pause of background work; at least four times as long as it took.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What the thread works with.
+/// Parts of the writer thread.
 pub(crate) struct Worker {
     pub(crate) writer: Writer,
     pub(crate) queue: Arc<WriterQueue>,
@@ -31,7 +31,7 @@ pub(crate) struct Worker {
     pub(crate) report: EventSink,
 }
 
-/// When what is due next.
+/// Times of the last runs of tasks, and the next time of background work.
 struct Schedule {
     written: Instant,
     flushed: Instant,
@@ -40,8 +40,8 @@ struct Schedule {
 }
 
 impl Worker {
-    /// Works until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
-    /// a failed sync: nobody would be answered any more.
+    /// Runs until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
+    /// a failed sync: no operation would be answered any more.
     pub(crate) fn run(self) -> Result<(), StoreError> {
         let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.on_fatal));
         catch_unwind(AssertUnwindSafe(|| self.run_until_closed())).unwrap_or_else(|payload| {
@@ -66,7 +66,7 @@ impl Worker {
             self.run_due_tasks(backlog.is_empty(), &mut schedule);
         }
         self.queue.close(ShutdownMode::Abandoned);
-        // After a failure somebody may still wait in the line; dropped, they learn that nothing is known.
+        // After a failure operations may still be queued; dropping them reports an unknown outcome.
         let end = self.queue.take(&mut backlog, None);
         drop((backlog, self.writeback));
         if end == Some(ShutdownMode::Clean) {
@@ -76,7 +76,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes one group of what waits, and of a slice of a job if one is due.
+    /// Commits one group of queued operations, with a slice of a job if one is due.
     fn run_group(&mut self, backlog: &mut VecDeque<Box<dyn WriteOperation>>, schedule: &mut Schedule) {
         let begun = Instant::now();
         let waiting = backlog.len();
@@ -112,7 +112,7 @@ impl Worker {
         }
     }
 
-    /// Does what is due between groups.
+    /// Runs the tasks that are due between groups.
     fn run_due_tasks(&mut self, is_idle: bool, schedule: &mut Schedule) {
         let now = Instant::now();
         if is_idle && self.writer.is_unsealed() && now - schedule.written >= self.options.seal_after {
@@ -138,7 +138,7 @@ impl Worker {
         self.writer.preallocate();
     }
 
-    /// How long nothing is due if nobody comes; `None` stands for ever.
+    /// Returns the time until the next task is due; `None` if there is none.
     fn idle_timeout(&mut self, schedule: &Schedule) -> Option<Duration> {
         let unsealed = self.writer.is_unsealed().then_some(schedule.written + self.options.seal_after);
         let unflushed = (self.writer.unflushed() >= FLUSH_AFTER).then_some(schedule.flushed + SECOND);
@@ -151,7 +151,7 @@ impl Worker {
 }
 
 impl Schedule {
-    /// Keeps background run_group below a fifth of the time; without room it comes once a second.
+    /// Schedules the next background work, at most a fifth of the time; once a second while space is low.
     fn spent(&mut self, time: Duration, is_low_on_space: bool) {
         let pause = if is_low_on_space { SECOND } else { PAUSE.max(4 * time) };
         self.background = Instant::now() + pause;

@@ -1,4 +1,4 @@
-//! Writes the index's file to the disk now and then, so that its pages do not pile up and stall the journal.
+//! Periodic sync of the index file, so that dirty pages do not accumulate and stall the journal.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::watchdog::mark_untrusted;
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A side thread; it sleeps while nothing is written.
+/// Background thread that syncs the index; sleeps while nothing is written.
 pub(crate) struct Writeback {
     flags: Arc<Flags>,
     thread: Option<JoinHandle<()>>,
@@ -26,12 +26,13 @@ pub(crate) struct Writeback {
 struct Flags {
     is_dirty: AtomicBool,
     is_stopping: AtomicBool,
-    /// A sync found no room: what the file holds is not known.
+    /// A sync failed on a full disk: the content of the file is unknown.
     has_failed_sync: AtomicBool,
 }
 
 impl Writeback {
-    /// Starts it. After a failed sync nobody knows what the disk holds of the index: the next start must not trust it.
+    /// Starts the thread. After a failed sync the content of the index on disk is unknown: the next start must not
+    /// trust it.
     pub(crate) fn start(
         indexes: Arc<dyn IndexProvider>,
         disk: Arc<dyn Disk>,
@@ -48,14 +49,14 @@ impl Writeback {
         Ok(Writeback { flags, thread: Some(thread) })
     }
 
-    /// Says that the index has changed.
+    /// Marks the index as changed.
     pub(crate) fn mark_dirty(&self) {
         if !self.flags.is_dirty.swap(true, Ordering::Release) {
             self.wake();
         }
     }
 
-    /// Returns once that a sync found no room: the index is to be built anew.
+    /// Returns whether a sync has failed on a full disk since the last call: the index must be rebuilt.
     pub(crate) fn take_failed_sync(&self) -> bool {
         self.flags.has_failed_sync.swap(false, Ordering::AcqRel)
     }
@@ -92,9 +93,9 @@ fn run(flags: &Flags, indexes: &dyn IndexProvider) -> io::Result<()> {
         }
         flags.is_dirty.store(false, Ordering::Release);
         match indexes.sync_data(INDEX) {
-            // While the index is replaced there is none of that name.
+            // While the index is replaced, the file does not exist.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // Nothing was tried, so nothing is in doubt: it is done with the next descriptor that is free.
+            // Nothing was attempted, so nothing is in doubt: retry with the next free descriptor.
             Err(error) if is_out_of_files(&error) => flags.is_dirty.store(true, Ordering::Release),
             Err(error) if is_full(&error) => flags.has_failed_sync.store(true, Ordering::Release),
             other => other?,
@@ -102,7 +103,7 @@ fn run(flags: &Flags, indexes: &dyn IndexProvider) -> io::Result<()> {
     }
 }
 
-/// Whether a file could not be opened since too many are open.
+/// Whether an error means that too many files are open.
 pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }

@@ -1,6 +1,6 @@
-//! The one writer of a store: stages operations, makes a group of them durable, applies it, answers.
+//! The single writer of a store: stages operations, commits a group of them, applies it to the index, answers.
 //!
-//! It runs on whichever thread calls it and takes no time of its own, so that the tests can drive it step by step.
+//! It uses no clock and no thread of its own, so that tests can drive it step by step.
 
 mod recovery;
 
@@ -31,33 +31,33 @@ pub struct Writer {
     lock: Arc<dyn StoreLock>,
     state: StateFile,
     journal: Journal,
-    /// `None` while there is no room for it, and once the writer has stopped.
+    /// `None` while there is no space for it, and once the writer has stopped.
     index: Option<Arc<dyn Index>>,
-    /// Why the index is to be built anew when there is room.
+    /// Why the index must be rebuilt once there is space.
     rebuild_reason: Option<String>,
-    /// It has failed or was closed.
+    /// The writer has failed or was closed.
     is_stopped: bool,
     reader: Reader,
     status: Status,
     digest: IndexDigest,
     group: Group,
     waiting: Vec<(Box<dyn WriteOperation>, Result<(), StoreError>)>,
-    /// Free bytes when the group was begun.
+    /// Free space in bytes when the group was started.
     free: u64,
     verifier: Option<IndexVerifier>,
-    /// Something could not be read, and the index is being verified for that.
+    /// A read was damaged, and the index is being verified.
     is_suspect: bool,
     unflushed: u64,
 }
 
-/// A group is full at this many operations, rows or bytes.
+/// Limits of a group: operations, rows, bytes.
 const FULL: (usize, usize, usize) = (512, 1000, 1 << 20);
 
 impl Writer {
-    /// Opens the store on a disk, creating it if it is missing.
+    /// Opens the store on a disk, creating it if missing.
     ///
     /// # Errors
-    /// See [`OpenError`]. Nothing that was acknowledged is dropped to get a store open.
+    /// See [`OpenError`]. Acknowledged writes are never dropped to open a store.
     pub fn open(
         disk: Arc<dyn Disk>,
         indexes: Arc<dyn IndexProvider>,
@@ -91,7 +91,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Returns the reading side.
+    /// Returns a reader.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
     }
@@ -104,12 +104,12 @@ impl Writer {
         Arc::clone(&self.lock)
     }
 
-    /// Whether it has failed or was closed.
+    /// Whether the writer has failed or was closed.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// Runs an operation and takes it into the group, to be answered by [`Writer::commit`].
+    /// Runs an operation and adds it to the group, to be answered by [`Writer::commit`].
     pub fn stage(&mut self, mut operation: Box<dyn WriteOperation>) {
         let Some(index) = self.index.clone() else {
             let error = if self.is_stopped { stopped() } else { StoreError::Full };
@@ -132,13 +132,13 @@ impl Writer {
         self.reader.track_damage(self.group.join(changes, index))
     }
 
-    /// Whether the group takes no more operations.
+    /// Whether the group accepts no more operations.
     pub fn is_full(&self) -> bool {
         let (operations, rows, bytes) = FULL;
         self.waiting.len() >= operations || self.group.rows() >= rows || self.group.bytes() >= bytes
     }
 
-    /// Rows the group changes so far.
+    /// Returns the number of rows changed by the group so far.
     pub(crate) fn rows(&self) -> usize {
         self.group.rows()
     }
@@ -148,7 +148,7 @@ impl Writer {
         !self.waiting.is_empty()
     }
 
-    /// Makes the group durable and readable, then answers its operations. After a failure nobody is answered.
+    /// Makes the group durable and visible, then answers its operations. After a failure none is answered.
     pub fn commit(&mut self) {
         let group = std::mem::take(&mut self.group);
         let waiting = std::mem::take(&mut self.waiting);
@@ -178,8 +178,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Applies what is durable. Without room that waits: it stays durable, and nobody reads an index that lacks it. An
-    /// index that is damaged is built anew from the journal, which has these changes.
+    /// Applies durable changes to the index. On a full disk that is postponed, and the index is taken from readers. A
+    /// damaged index is rebuilt from the journal, which includes these changes.
     fn apply(&mut self, changes: &[CellChange]) {
         let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
@@ -195,7 +195,7 @@ impl Writer {
         }
     }
 
-    /// Whether damage to the last frame could be taken for a write that was cut short.
+    /// Whether damage to the last frame could be mistaken for a torn write.
     pub fn is_unsealed(&self) -> bool {
         let last = self.journal.last();
         !self.is_stopped() && last.position.sequence > 0 && !last.is_seal
@@ -205,18 +205,18 @@ impl Writer {
     pub fn seal(&mut self) {
         let sealed = self.journal.seal(&mut self.state, self.digest);
         match sealed.map(|()| self.apply(&[])) {
-            // Without room for a segment there is none for a seal; what is durable stays so.
+            // Without space for a segment there is none for a seal; durable frames are safe.
             Ok(()) | Err(JournalError::NoSpace) => {}
             Err(error) => self.fail(&error.to_string()),
         }
     }
 
-    /// Bytes of the journal since the index was flushed.
+    /// Returns the bytes written to the journal since the last flush of the index.
     pub fn unflushed(&self) -> u64 {
         self.unflushed
     }
 
-    /// Flushes the index, so that a start after the death of the process replays little.
+    /// Flushes the index, so that a start after the death of the process has little to replay.
     pub fn flush(&mut self) {
         self.unflushed = 0;
         let Some(index) = &self.index else { return };
@@ -227,14 +227,14 @@ impl Writer {
         }
     }
 
-    /// Lets a side thread make the next segment when the current one is half full.
+    /// Preallocates the next segment in the background once the current one is half full.
     pub fn preallocate(&mut self) {
         if self.env.options.preallocate && self.journal.is_half_full() {
             self.journal.preallocate();
         }
     }
 
-    /// Whether the disk was too full to write when it was looked at last.
+    /// Whether the disk was too full for writes at the last check.
     pub fn is_low_on_space(&self) -> bool {
         self.index.is_none() || self.reader.is_out_of_space() || !self.has_space(WriteKind::Normal)
     }
@@ -247,22 +247,22 @@ impl Writer {
         }
     }
 
-    /// Ends all work: nobody is answered any more, and the next start repairs.
+    /// Stops after a failure: no operation is answered any more, and the next start repairs.
     fn fail(&mut self, why: &str) {
         (self.index, self.verifier, self.is_stopped) = (None, None, true);
         self.waiting.clear();
         self.state.trust = Trust::None;
-        // If this fails too, the next start decides by what it finds.
+        // If this fails too, the next start decides by the content of the disk.
         drop(self.state.write(&*self.env.disk));
         self.status.set(Health::Stopped(why.to_owned()));
         (self.env.options.on_fatal)(why);
     }
 
-    /// Stops cleanly: the next start believes the index without looking at the journal. One that is in doubt, or away for
-    /// want of room, is not trusted.
+    /// Stops cleanly: the next start trusts the index without reading the journal, unless the index is suspect, or
+    /// detached because the disk is full.
     ///
     /// # Errors
-    /// If something could not be made durable. Nothing acknowledged is lost; the next start repairs.
+    /// If something could not be made durable. Acknowledged writes are safe; the next start repairs.
     pub fn close(&mut self) -> Result<(), StoreError> {
         if self.is_unsealed() {
             self.seal();
@@ -282,13 +282,13 @@ impl Writer {
         self.record_clean_end()
     }
 
-    /// Stops as if the process died here: what is durable stays so, and nothing is said of the index.
+    /// Stops as if the process was killed: durable frames are safe, and the trust in the index is not recorded.
     pub fn abandon(&mut self) {
         drop(self.journal.stop());
         drop(self.end());
     }
 
-    /// Takes everything away from everybody.
+    /// Detaches the index from readers and stops.
     fn end(&mut self) -> Option<Arc<dyn Index>> {
         drop(self.reader.take());
         (self.verifier, self.is_stopped) = (None, true);
@@ -311,7 +311,7 @@ fn stopped() -> StoreError {
     StoreError::Unavailable("it has stopped".to_owned())
 }
 
-/// Waits until no reader uses the index any more; each needs it for moments only.
+/// Waits until no reader uses the index; reads are short.
 fn wait_until_unused(index: Arc<dyn Index>) -> Arc<dyn Index> {
     while Arc::strong_count(&index) > 1 {
         std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! What the writer does about an index that is damaged or has no room: verifies it, takes it away, brings it back.
+//! Recovery of an index that is damaged or has no space: verifies, detaches, rebuilds and reattaches it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Writer {
         self.verifier.is_some() && self.index.is_some()
     }
 
-    /// Proves the next rows of the index. An index that is found wrong is built anew before this returns.
+    /// Verifies the next rows of the index. A wrong index is rebuilt before this returns.
     pub fn verify(&mut self, rows: usize) {
         let (Some(verifier), Some(index)) = (&mut self.verifier, &self.index) else { return };
         match verifier.slice(&**index, rows) {
@@ -33,13 +33,13 @@ impl Writer {
                 self.reader.set_verified(true);
                 (self.env.report)(EngineEvent::Verified);
             }
-            Ok(Some(_)) => self.replace_index("the index does not hold what the journal says"),
+            Ok(Some(_)) => self.replace_index("the index does not match the journal"),
             Err(IndexError::NoSpace) => self.detach_full_index(),
             Err(error) => self.replace_index(&error.to_string()),
         }
     }
 
-    /// Builds the index anew while nobody can read.
+    /// Rebuilds the index; reads fail meanwhile.
     pub(crate) fn replace_index(&mut self, why: &str) {
         self.rebuild_reason = Some(why.to_owned());
         self.state.trust = Trust::None;
@@ -47,7 +47,7 @@ impl Writer {
         self.detach_index();
         match written {
             Ok(()) => self.reattach_index(),
-            // Known to this process alone, which writes it down when there is room.
+            // Only this process knows; it writes the mark once there is space.
             Err(OpenError::NoSpace) => {}
             Err(error) => self.fail(&error.to_string()),
         }
@@ -56,20 +56,20 @@ impl Writer {
         }
     }
 
-    /// The index has no room: it may be whole, but can be used no more before it is opened again.
+    /// Detaches an index that has no space: it may be intact, but is unusable until reopened.
     pub(super) fn detach_full_index(&mut self) {
         self.detach_index();
         (self.env.report)(EngineEvent::NoSpace);
     }
 
-    /// Lets nobody read until [`Writer::reattach_index`].
+    /// Detaches the index from readers until [`Writer::reattach_index`].
     fn detach_index(&mut self) {
         (self.verifier, self.index) = (None, None);
         drop(self.reader.take().map(wait_until_unused));
         self.status.set(Health::Full);
     }
 
-    /// Opens the index again, builds it anew if it must, and applies what it lacks. Without room for that it stays away.
+    /// Reopens or rebuilds the index and replays missing frames. Without space for that it stays detached.
     fn reattach_index(&mut self) {
         let status = self.status.clone();
         let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
@@ -85,7 +85,7 @@ impl Writer {
     }
 
     fn attach_index(&mut self, index: Arc<dyn Index>, applied: Applied) {
-        // One that was built anew needs no proof. Of any other sled may have lost what it had no room for.
+        // A rebuilt index needs no verification. Any other may lack changes that sled could not write.
         self.verifier =
             if self.rebuild_reason.take().is_some() { None } else { Some(IndexVerifier::default()) };
         self.is_suspect = false;
@@ -97,7 +97,7 @@ impl Writer {
         self.measure_free_space();
     }
 
-    /// Looks at the free space, and goes on where the index had no room and there may be some now.
+    /// Measures the free space, and reattaches the index if it had no space and there may be some now.
     pub fn check_free_space(&mut self) {
         if self.index.is_some() && self.reader.is_out_of_space() {
             self.detach_full_index();
@@ -109,7 +109,7 @@ impl Writer {
     }
 
     pub(super) fn measure_free_space(&mut self) {
-        // A file system that does not say how much is free is not taken for a full one.
+        // A file system that does not report free space counts as empty, not as full.
         self.free = self.env.disk.free_space().unwrap_or(u64::MAX);
         let is_short = self.is_low_on_space();
         if is_short && self.status.get() == Health::Ready {
