@@ -138,7 +138,7 @@ pub struct FormDetail {
     pub published_at: Option<Timestamp>,
 }
 
-/// Reads those settings that this version knows.
+/// Deserializes the settings that this version knows.
 fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut sent = serde_json::Map::deserialize(deserializer)?;
     sent.retain(|name, value| {
@@ -149,7 +149,7 @@ fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings
 }
 
 impl FormCreated {
-    /// The answer to having created `form`.
+    /// The response to the creation of `form`.
     pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
         Ok(Self {
             id: form.id,
@@ -174,7 +174,7 @@ impl FormCreated {
 impl FormEntry {
     /// `form` with its number of submissions, at the time `now`.
     pub fn new(form: &Form, response_count: u64, now: Timestamp) -> Self {
-        // That a draft takes no answers is what its status says.
+        // `status` already shows that a draft accepts no answers.
         let reason = accepting(form, response_count, now).err().filter(|why| *why != AcceptingReason::Draft);
         Self {
             id: form.id,

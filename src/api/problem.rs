@@ -1,4 +1,4 @@
-//! Problem documents (RFC 9457), and the one table of their codes.
+//! Problem documents (RFC 9457), and the table of their codes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ struct Row {
     name: &'static str,
     status: u16,
     title: &'static str,
-    /// What it means and what to do.
+    /// What the code means and what to do.
     meaning: &'static str,
 }
 
@@ -50,73 +50,73 @@ macro_rules! codes {
 
 codes! {
     MalformedJson "malformed_json" 400 "The body is not valid JSON"
-        "The body must be one JSON value in UTF-8. Keys that appear twice in one object, NUL characters, numbers beyond the range of a double and more than 16 levels of nesting are refused, since readers disagree on them. The detail names line and column.";
+        "The body must be one JSON value in UTF-8. Duplicate keys in one object, NUL characters, numbers outside the range of a double and more than 16 levels of nesting are refused, since parsers disagree on them. The detail shows line and column.";
     InvalidQuery "invalid_query" 400 "A query parameter is not valid"
-        "A parameter is unknown, its value is not valid, or a filter can match nothing: `filter[score][gte]=9` of a rating from 1 to 5. Each entry of `errors` points to one parameter, `/limit` or `/filter/score/gte`, and says what was expected.";
+        "A parameter is unknown, its value is not valid, or a filter can never match, such as `filter[score][gte]=9` for a rating from 1 to 5. Each entry of `errors` points to one parameter, such as `/limit` or `/filter/score/gte`, and shows what was expected.";
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
-        "A cursor continues the list that gave it, and no other. Begin again without a cursor.";
+        "A cursor is only valid for the list that returned it. Start again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
         "Malformed HTTP/1.1 request head, or a header that is not valid: the detail names it and what was expected. `Host` names a host; a header with a single value is given once; `Idempotency-Key` has 1 to 255 printable ASCII characters.";
     Unauthorized "unauthorized" 401 "The API key is missing or not valid"
-        "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys are answered alike.";
+        "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys get the same response.";
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"
-        "The detail names the scope that is needed. Use a key that has it.";
+        "The detail names the required scope. Use a key that has it.";
     FormNotFound "form_not_found" 404 "There is no such form"
-        "No form of this workspace has that id. It may be in the trash, be erased, or belong to another workspace. `forms list` shows those there are.";
+        "No form in this workspace has this id. It may be in the trash, erased, or in another workspace. `forms list` shows all forms.";
     SubmissionNotFound "submission_not_found" 404 "There is no such submission"
-        "No submission of this form has that id. `forms responses <form>` shows those there are.";
+        "No submission of this form has this id. `forms responses <form>` shows all submissions.";
     VersionNotFound "version_not_found" 404 "The form has no such version"
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"
-        "The path belongs to no operation. `GET /api/v1/openapi.json` lists them all.";
+        "The path does not belong to an operation. `GET /api/v1/openapi.json` lists them all.";
     MethodNotAllowed "method_not_allowed" 405 "This address does not take that method"
-        "The header `Allow` names the methods it takes.";
+        "The header `Allow` lists the supported methods.";
     NotAcceptable "not_acceptable" 406 "The answer cannot be given in that form"
-        "The header `Accept` excludes `application/json`, the only form this operation answers in.";
+        "The header `Accept` excludes `application/json`, the only media type of this operation.";
     RequestTimeout "request_timeout" 408 "The request came too slowly"
-        "The body did not arrive in time. `GET /api/v1/limits` shows how long it may take; send it again.";
+        "The body did not arrive in time. `GET /api/v1/limits` shows the time limit. Send the request again.";
     FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
     FormClosed "form_closed" 409 "The form is closed"
         "Its author has closed it; `closed_message`, if there is one, is the detail. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
     FormNotOpenYet "form_not_open_yet" 409 "The form does not take answers yet"
-        "`settings.opens_at` is the time from which it does.";
+        "`settings.opens_at` is the time when it opens.";
     FormExpired "form_expired" 409 "The form takes no more answers"
-        "The time in `settings.closes_at` has passed. A later one, or none, opens the form again.";
+        "The time in `settings.closes_at` has passed. A later time, or none, opens the form again.";
     FormFull "form_full" 409 "The form has reached its response limit"
-        "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. A restored submission counts, too.";
+        "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. Restored submissions count, too.";
     SlugTaken "slug_taken" 409 "Another form has this slug"
-        "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` names it. A form in the trash has none, and may meet this when it is restored.";
+        "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` is its id. A form in the trash does not keep its slug, so restoring it may fail with this code.";
     NotInTrash "not_in_trash" 409 "The form or submission is not in the trash"
-        "It was restored before, or never deleted. There is nothing to do.";
+        "It was already restored, or never deleted. No action is needed.";
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"
-        "`If-Match` names the revision that the change was made for, and the form or submission is at another. Get it again, look whether the change still holds, and send it with the new `ETag`.";
+        "The form or submission is not at the revision in `If-Match`. Read it again, check whether the change still applies, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
-        "`GET /api/v1/limits` shows how large it may be (`max_body`, `max_definition`).";
+        "`GET /api/v1/limits` shows the limits (`max_body`, `max_definition`).";
     UriTooLong "uri_too_long" 414 "The address is too long"
-        "`GET /api/v1/limits` shows how long it may be (`max_uri`).";
+        "`GET /api/v1/limits` shows the limit (`max_uri`).";
     UnsupportedMediaType "unsupported_media_type" 415 "The body is not declared as JSON"
         "Send the header `Content-Type: application/json` (PATCH also takes `application/merge-patch+json`), and no `Content-Encoding`.";
     ExpectationFailed "expectation_failed" 417 "The expectation cannot be met"
-        "The only `Expect` header the server knows is `100-continue`.";
+        "The only supported value of `Expect` is `100-continue`.";
     ValidationFailed "validation_failed" 422 "What was sent was not accepted"
-        "Each entry of `errors` names a place in the body by JSON pointer, a code and what would be right. All problems are listed, or the first 100; nothing was stored.";
+        "Each entry of `errors` has a JSON pointer into the body, a code and what was expected. All errors are listed, up to 100. Nothing was stored.";
     IdempotencyKeyReused "idempotency_key_reused" 422 "The idempotency key was used for another request"
-        "An `Idempotency-Key` belongs to one request for 24 hours, whose body must be the same byte for byte. Use a new key for a new request.";
+        "For 24 hours, an `Idempotency-Key` belongs to one request; a retry must have the same body, byte for byte. Use a new key for a new request.";
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
         "A form needs at least one question before it can be published.";
     RateLimited "rate_limited" 429 "Too many requests"
-        "Too many requests with keys that are not valid came from this address. `Retry-After` is the number of seconds to wait; a valid key still passes.";
+        "This address sent too many requests with keys that are not valid. `Retry-After` is the number of seconds to wait; a valid key still works.";
     HeadersTooLarge "headers_too_large" 431 "The request's headers are too large"
-        "`GET /api/v1/limits` shows how large and how many they may be (`max_head`, `max_headers`).";
+        "`GET /api/v1/limits` shows the limits (`max_head`, `max_headers`).";
     Internal "internal" 500 "Something went wrong in the server"
-        "The cause is in the server's log under the request id. Whether the operation has happened is not known: repeat it with the same `Idempotency-Key`, or look.";
+        "The cause is in the server's log under the request id. The operation may or may not have succeeded: repeat it with the same `Idempotency-Key`, or check.";
     StoreUnavailable "store_unavailable" 503 "The store is not available at the moment"
-        "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless an `Idempotency-Key` says otherwise on the retry. `Retry-After` is the number of seconds to wait.";
+        "It is starting, being rebuilt, very busy, or stopping. Nothing was stored, unless a retry with the same `Idempotency-Key` shows otherwise. `Retry-After` is the number of seconds to wait.";
     StorageFull "storage_full" 503 "The server's disk is full"
-        "Less is free on the server's disk than `--min-free` keeps (128 MiB by default). Nothing was stored. Reading still works; writing resumes by itself when there is room again.";
+        "The server's disk has less free space than `--min-free` (128 MiB by default). Nothing was stored. Reads still work; writes resume automatically once there is enough space.";
     Overloaded "overloaded" 503 "The server is overloaded"
-        "One of these is used up by other requests: the connections, the memory for large bodies, the memory for large answers, or the queue of long work such as searches. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read answers as they come: one key has at most a quarter of the memory for large bodies, and of that for large answers.";
+        "Other requests have used up one of these: the connections, the memory for large bodies, the memory for large responses, or the queue for long work such as searches. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read responses promptly: one key can use at most a quarter of the memory for large bodies, and of that for large responses.";
 }
 
 impl Code {
@@ -135,7 +135,7 @@ impl Code {
         self.row().title
     }
 
-    /// What it means and what to do.
+    /// What the code means and what to do.
     pub fn meaning(self) -> &'static str {
         self.row().meaning
     }
@@ -205,7 +205,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(schema_with = schema::violations)]
     pub errors: Vec<Violation>,
-    /// Members that a newer server has sent.
+    /// Unknown members sent by a newer server.
     #[serde(flatten)]
     #[schema(ignore)]
     pub others: BTreeMap<String, Value>,
@@ -247,7 +247,7 @@ impl Problem {
         }
     }
 
-    /// The same, with what is particular to this case.
+    /// Sets the detail, which explains this occurrence.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());

@@ -1,4 +1,4 @@
-//! What the server tells about itself and about the caller.
+//! Information about the server and the caller.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Submissions on the wire. The answers' own text goes out as it came in.
+//! Submissions on the wire. Answers are returned verbatim.
 
 use std::fmt::{self, Write};
 
@@ -94,14 +94,14 @@ pub struct HistoryList {
     pub history: Vec<ReplacedView>,
 }
 
-// The server writes these by hand: the answers' text was checked when it came in, a serializer would parse it anew to
-// believe it, and nothing else in them needs escaping.
+// The server writes this JSON by hand: the text of the answers was validated when it came in, a serializer would parse
+// it again, and nothing else needs escaping.
 
-/// Bytes that the other members take at most.
+/// Maximum bytes of the other members.
 const MEMBER_OVERHEAD: usize = 256;
 
 impl SubmissionBody {
-    /// The JSON of what storing `submission` answers.
+    /// The JSON of the response to the creation of `submission`.
     pub fn json(submission: &Submission) -> String {
         let mut text = String::with_capacity(submission.size() + MEMBER_OVERHEAD);
         push_members(&mut text, submission);
@@ -124,7 +124,7 @@ impl SubmissionBody {
 }
 
 impl SubmissionDetail {
-    /// The JSON of `submission`, whole.
+    /// The full JSON of `submission`.
     pub fn json(submission: &Submission) -> String {
         let mut text = String::with_capacity(submission.size() + MEMBER_OVERHEAD);
         push_detail(&mut text, submission);

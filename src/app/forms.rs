@@ -20,30 +20,30 @@ use crate::store::{
     FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
 };
 
-/// Which part of which list of forms.
+/// A request for a page of the list of forms.
 #[derive(Debug, Clone)]
 pub struct FormListRequest {
     pub filter: FormFilter,
-    /// Only those that do not accept answers for this reason.
+    /// Lists only forms that do not accept answers for this reason.
     pub accepting_reason: Option<AcceptingReason>,
     pub cursor: Option<String>,
-    /// How many at most.
+    /// Maximum number of items.
     pub limit: usize,
-    /// Whether to count all of the list.
+    /// Whether to count all items.
     pub count: bool,
 }
 
-/// A form as it is shown. Its questions are shown as they are written: nothing needs to be compiled for that.
+/// A form for output, with its questions as JSON, which need not be compiled.
 #[derive(Debug, Clone)]
 pub struct FormView {
     pub form: Arc<Form>,
     pub version: StoredVersion,
-    /// How many submissions it has.
+    /// Number of submissions.
     pub responses: u64,
 }
 
-/// How often a form or an edit is offered to the store. Edits of one form wait for each other, but one whose caller has
-/// left may still be written, and the form may go to the trash and come back.
+/// Maximum attempts to store a form or an edit. Edits of one form wait for each other, but one whose caller has
+/// disconnected may still be written, and the form may be deleted and restored meanwhile.
 const TRIES: usize = 3;
 
 /// A form after an edit, and its new questions as they are written.
@@ -69,7 +69,7 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    /// Makes a draft from the definition in the body. True if an earlier attempt had made it.
+    /// Creates a draft from the definition in the body; true if it was replayed.
     pub async fn create_form(
         &self,
         caller: &Caller,
@@ -97,7 +97,7 @@ impl App {
         Err(AppError::Overloaded)
     }
 
-    /// Makes a draft from the definition in the body, on the pool, and stores nothing.
+    /// Parses the definition in the body, on the pool, without storing it.
     async fn draft(&self, caller: &Caller, body: &str) -> Result<Draft, AppError> {
         let (id, workspace, now) = (FormId::draw(self.random()), caller.workspace, self.now());
         let read = move |value: &Value, limits: &Limits| {
@@ -108,7 +108,7 @@ impl App {
         self.read_definition(caller, body, read).await
     }
 
-    /// Checks the definition in the body as creating a form would, and makes nothing: the form as it would be.
+    /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require_scope(caller, Scope::Write)?;
         let (form, version, _) = self.draft(caller, body).await?;
@@ -287,7 +287,7 @@ impl App {
         into_result(step, Resource::Form(form.to_owned())).map(drop)
     }
 
-    /// Takes the form out of the trash again: the form and when that was. True if an earlier attempt had done it.
+    /// Restores the form from the trash: returns the form and the time; true if it was replayed.
     pub async fn restore_form(
         &self,
         caller: &Caller,
@@ -330,7 +330,7 @@ impl App {
         number: &str,
     ) -> Result<StoredVersion, AppError> {
         require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?; // In one spelling only: `+1` and `01` name nothing.
+        let id = self.form_id(caller, form).await?; // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
@@ -340,7 +340,7 @@ impl App {
     }
 }
 
-/// How many of `forms` are a page: `limit` at most, and at least one if there is any.
+/// Returns how many of `forms` fit on a page: at most `limit`, and at least one if there is any.
 fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
     let size = |form: &Form| form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
     let mut bytes = 0;
@@ -351,7 +351,7 @@ fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
     forms.iter().take_while(fits).count().clamp(1, limit).min(forms.len())
 }
 
-/// Whoever may answer a form may see what it asks.
+/// Requires `submit` or `read`: a key that may submit answers may read the questions.
 fn require_form_access(caller: &Caller) -> Result<(), AppError> {
     if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
 }

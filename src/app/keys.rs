@@ -1,4 +1,4 @@
-//! Proving keys, and the first one.
+//! Authentication of API keys, and creation of the operator key.
 
 use super::{App, AppError};
 use crate::clock::Timestamp;
@@ -8,7 +8,7 @@ use crate::secret::KeyText;
 use crate::store::{Store, StoreError};
 
 impl App {
-    /// Who sends a request with the credential `text`. A text whose checksum is wrong never reaches the store.
+    /// Authenticates the API key `text`. The checksum is verified before the store is queried.
     pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
         let given: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
         let known = self.store.find_key(given.id()).await?;
@@ -23,7 +23,7 @@ impl App {
     }
 }
 
-/// Makes the workspace `default` and its operator key `key` if the store is empty. False if it is not.
+/// Creates the workspace `default` with the operator key `key`, if the store is empty; false if it is not.
 pub async fn bootstrap(
     store: &dyn Store,
     key: &KeyText,
@@ -35,7 +35,7 @@ pub async fn bootstrap(
     store.bootstrap(workspace, key).await
 }
 
-/// Adds `key` as another operator key, of the oldest workspace. False if there is none.
+/// Adds the operator key `key` to the oldest workspace; false if there is no workspace.
 pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
     let workspaces = store.list_workspaces().await?;
     let Some(oldest) = workspaces.iter().min_by_key(|workspace| workspace.created_at) else {

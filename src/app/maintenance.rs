@@ -14,8 +14,8 @@ pub enum MaintenanceOutcome {
 }
 
 impl App {
-    /// Does what is due: at a start, and every hour from then on. Erases expired idempotency keys, and empties the trash of
-    /// what has lain there for more than `days`, unless the clock has jumped.
+    /// Runs maintenance, at the start and every hour: erases expired idempotency records, and objects that have been in the
+    /// trash for more than `days`, unless the clock has jumped.
     pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
@@ -26,7 +26,7 @@ impl App {
         }
     }
 
-    /// Erases the forms and the submissions that have lain in the trash for more than `days`: how many.
+    /// Erases the forms and submissions that have been in the trash for more than `days`; returns their number.
     pub async fn empty_trash(&self, days: u32) -> Result<usize, StoreError> {
         self.store.empty_trash(cutoff(self.now(), days)).await
     }

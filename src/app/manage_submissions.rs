@@ -1,4 +1,4 @@
-//! What becomes of a submission after it was stored: editing, deleting and restoring it, and what edits replaced.
+//! Editing, deleting and restoring submissions, and their history.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
 use crate::store::{CheckedEdit, IdempotentOperation, StepResult};
 
-/// How often an edit is checked. Nobody else edits meanwhile, but one who left in the middle may still be written, once.
+/// Maximum attempts to apply an edit. Edits are serialized, but one whose caller has disconnected may still be written.
 const TRIES: usize = 2;
 
 impl App {
@@ -71,7 +71,7 @@ impl App {
         Ok(step.map(|edited| (edited, dropped)))
     }
 
-    /// What `patch` makes of a submission that was checked against `version`.
+    /// Applies `patch` to a submission that was checked against `version`, on the pool if that may take long.
     async fn merged(
         &self,
         caller: &Caller,
@@ -129,7 +129,7 @@ impl App {
         into_result(step, Resource::Submission(id.to_owned())).map(drop)
     }
 
-    /// Takes a submission out of the trash again. True if an earlier attempt had done it.
+    /// Restores a submission from the trash; true if it was replayed.
     pub async fn restore_submission(
         &self,
         caller: &Caller,
@@ -145,7 +145,7 @@ impl App {
         into_result(step, Resource::Submission(id.to_owned()))
     }
 
-    /// The form and the submission that `form` and `id` name; the form is there, outside the trash.
+    /// Resolves the ids of a form, which must exist outside the trash, and a submission.
     async fn resolve_submission(
         &self,
         caller: &Caller,

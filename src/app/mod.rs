@@ -1,7 +1,7 @@
-//! Use cases: who may do it, is what was sent right, and one decision of the store.
+//! Use cases: authorization, validation, and one call to the store each.
 //!
-//! Knows nothing of HTTP and of how the store works. Every way in (the server, a command on a data directory) comes
-//! through here.
+//! Independent of HTTP and of the kind of store. Every caller (the server, a command on a data directory) goes through
+//! here.
 
 mod cursor;
 mod forms;
@@ -34,7 +34,7 @@ pub use keys::{add_operator_key, bootstrap};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, DryRunSubmission, SubmissionListRequest};
 
-/// Everything a use case needs.
+/// The use cases, with what they share.
 pub struct App {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -42,15 +42,15 @@ pub struct App {
     limits: Limits,
     pool: CpuPool,
     versions: VersionCache,
-    /// The jobs on the pool, by API key: one never keeps out all others.
+    /// Jobs on the pool, limited fairly by API key.
     jobs: FairSemaphore<KeyId>,
-    /// Edits are checked off the store's writer thread, which may take long, and written only if nothing has changed
-    /// since. Those of one form or submission are made one after the other: each succeeds at its first try.
+    /// Serializes the edits of one form. Edits are checked outside the store's writer thread and written only if nothing
+    /// has changed since; one after the other, each succeeds at its first try.
     form_edits: KeyedSemaphore<FormId>,
     submission_edits: KeyedSemaphore<SubmissionId>,
 }
 
-/// A form with its present questions.
+/// A form with the current version of its questions.
 #[derive(Debug, Clone)]
 pub struct Current {
     pub form: Arc<Form>,
@@ -61,37 +61,37 @@ pub struct Current {
 #[derive(Debug, Clone)]
 pub struct ListPage<T> {
     pub items: Vec<T>,
-    /// Where the next page begins; `None` at the end.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<String>,
-    /// How many items all pages have together, if that was asked for and counting them did not take too long.
+    /// Total number of items, if requested and counting did not take too long.
     pub total: Option<u64>,
 }
 
-/// Why a use case did not do what it was asked.
+/// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// No key, or one that opens nothing.
+    /// No API key, or one that is not valid.
     #[error("the API key is missing or not valid")]
     Unauthenticated,
-    /// The key may not do this.
+    /// The API key lacks a scope.
     #[error("the API key lacks the scope `{0}`")]
     Forbidden(Scope),
-    /// There is no such object in the caller's workspace.
+    /// The caller's workspace has no such object.
     #[error("no {0}")]
     NotFound(Resource),
-    /// The body is no JSON.
+    /// The body is not valid JSON.
     #[error("{0}")]
     Malformed(SyntaxError),
-    /// The domain said no.
+    /// A rule of the domain refused the request.
     #[error("refused")]
     Refused(Refusal),
-    /// The cursor is none of ours, or was given for another list.
+    /// The cursor is not valid, or belongs to another list.
     #[error("the cursor does not belong to this list")]
     InvalidCursor,
-    /// What a list is asked for can never be; this says what can.
+    /// The query of a list is not valid.
     #[error("the query is not valid")]
     InvalidQuery(Vec<Violation>),
-    /// Too much work is queued, or the form or submission kept changing; the same request may succeed in a moment.
+    /// Too much work is queued, or the form or submission kept changing; a retry may succeed.
     #[error("too much work is queued, or the form or submission is changing too fast")]
     Overloaded,
     /// The store failed.
@@ -99,7 +99,7 @@ pub enum AppError {
     Store(#[from] StoreError),
 }
 
-/// What was not found.
+/// An object that was not found, with its id as sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
     Form(String),
@@ -118,7 +118,7 @@ impl std::fmt::Display for Resource {
 }
 
 impl App {
-    /// The use cases on `store`. What takes long runs on `pool`.
+    /// Creates the use cases on `store`; long computations run on `pool`.
     pub fn new(
         store: Arc<dyn Store>,
         pool: CpuPool,
@@ -139,38 +139,38 @@ impl App {
         }
     }
 
-    /// Signs positions in `list`. The key is read anew each time: the store draws another one when positions given out
-    /// before would mislead.
+    /// Returns the cursors of `list`. The key is read each time: the store replaces it when earlier positions are no longer
+    /// valid.
     async fn cursors(&self, list: String) -> Result<Cursors, AppError> {
         Ok(Cursors::new(&self.store.signing_key().await?, list))
     }
 
-    /// The store, for what concerns it as a whole.
+    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Where work that takes long runs.
+    /// The pool for long computations.
     pub fn pool(&self) -> &CpuPool {
         &self.pool
     }
 
-    /// Bounds on what a definition or a set of answers may hold.
+    /// Limits on definitions and answers.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Random bytes.
+    /// The source of random bytes.
     pub fn random(&self) -> &dyn Random {
         &*self.random
     }
 
-    /// Runs `work` on the pool, as one of the caller's jobs.
+    /// Runs `work` on the pool as one of the caller's jobs.
     async fn run_job<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -180,25 +180,25 @@ impl App {
         self.pool.run(work).await?
     }
 
-    /// Waits until the caller may have one more job on the pool.
+    /// Waits for a permit for one more job of the caller.
     async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, AppError> {
         self.jobs.acquire(caller.id).await.ok_or(AppError::Overloaded)
     }
 
-    /// The form that `text` names, in the caller's workspace and outside the trash, with its questions.
+    /// Finds the form with the id or slug `text`, outside the trash, with its questions.
     async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
         let form = self.form(caller, text).await?;
         let version = self.present_version(&form).await?;
         Ok(Current { form, version })
     }
 
-    /// The form that `text` names, in the caller's workspace and outside the trash.
+    /// Finds the form with the id or slug `text`, outside the trash.
     async fn form(&self, caller: &Caller, text: &str) -> Result<Arc<Form>, AppError> {
         let id = self.form_id(caller, text).await?;
         self.store.find_form(caller.workspace, id).await?.ok_or_else(|| no_form(text))
     }
 
-    /// The id that `text` is, or that of the form which has it as its slug.
+    /// Parses `text` as an id, or finds the form with the slug `text`.
     async fn form_id(&self, caller: &Caller, text: &str) -> Result<FormId, AppError> {
         if let Ok(id) = text.parse() {
             return Ok(id);
@@ -220,7 +220,7 @@ impl From<PoolError> for AppError {
     }
 }
 
-/// A request that its sender may repeat: the value of `Idempotency-Key`, and the query and body as they came.
+/// A request that may be retried: the value of `Idempotency-Key`, the query and the body, as sent.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotentRequest<'a> {
     pub idempotency_key: Option<&'a str>,
@@ -229,7 +229,7 @@ pub struct IdempotentRequest<'a> {
 }
 
 impl IdempotentRequest<'_> {
-    /// What the store knows this attempt of `caller` at `operation` by; `None` if it has no idempotency key.
+    /// Returns the key under which the store records this request; `None` without an `Idempotency-Key`.
     fn idempotency_key(&self, caller: &Caller, operation: IdempotentOperation) -> Option<IdempotencyKey> {
         let key = xxhash_rust::xxh3::xxh3_128(self.idempotency_key?.as_bytes());
         let mut body = xxhash_rust::xxh3::Xxh3::new();
@@ -240,7 +240,7 @@ impl IdempotentRequest<'_> {
     }
 }
 
-/// What a step gave, and whether an earlier attempt had done it. `missing` is what there is not, if that is so.
+/// Converts the result of a step: its value, and whether it was replayed. `missing` names the object that was not found.
 fn into_result<T>(step: StepResult<T>, missing: Resource) -> Result<(T, bool), AppError> {
     match step {
         StepResult::Done(value) => Ok((value, false)),
@@ -251,7 +251,7 @@ fn into_result<T>(step: StepResult<T>, missing: Resource) -> Result<(T, bool), A
     }
 }
 
-/// The form that `text` names is not there.
+/// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
     AppError::NotFound(Resource::Form(text.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Taking in submissions and reading them.
+//! Creating and reading submissions.
 
 use std::sync::Arc;
 
@@ -17,35 +17,35 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
 use crate::store::{IdempotencyKey, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
-/// A submission that is stored.
+/// A stored submission.
 #[derive(Debug, Clone)]
 pub struct Accepted {
     pub submission: Submission,
-    /// Whether an earlier attempt had stored it.
+    /// Whether an earlier request stored it.
     pub replayed: bool,
-    /// Keys that are no question of the form, and were left out.
+    /// Unknown keys, which were dropped.
     pub dropped: Vec<String>,
 }
 
-/// A submission that would be stored.
+/// The result of a dry run.
 #[derive(Debug, Clone)]
 pub struct DryRunSubmission {
     pub form: FormId,
-    /// As it would be kept.
+    /// The submission that would be stored.
     pub sent: SubmittedAnswers,
-    /// Keys that are no question of the form, and would be left out.
+    /// Unknown keys, which would be dropped.
     pub dropped: Vec<String>,
 }
 
-/// Which part of which list of submissions.
+/// A request for a page of the list of submissions.
 #[derive(Debug, Clone)]
 pub struct SubmissionListRequest {
     pub query: SubmissionQuery,
     pub order: Order,
     pub cursor: Option<String>,
-    /// How many at most.
+    /// Maximum number of items.
     pub limit: usize,
-    /// Whether to count all of the list.
+    /// Whether to count all items.
     pub count: bool,
 }
 
@@ -88,7 +88,7 @@ impl App {
         Err(AppError::Overloaded)
     }
 
-    /// Checks the body as storing it would, and stores nothing.
+    /// Dry run of [`create_submission`](Self::create_submission).
     pub async fn try_submission(
         &self,
         caller: &Caller,
@@ -243,7 +243,7 @@ pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
     id.parse().map_err(|_unfit| AppError::NotFound(Resource::Submission(id.to_owned())))
 }
 
-/// Why a body cannot be read.
+/// Converts a [`BodyError`].
 pub(super) fn body_error(why: BodyError) -> AppError {
     match why {
         BodyError::Syntax(error) => AppError::Malformed(error),
@@ -251,7 +251,7 @@ pub(super) fn body_error(why: BodyError) -> AppError {
     }
 }
 
-/// Whether checking a body of so many bytes may take longer than a millisecond.
+/// Whether checking a body of `bytes` bytes may take longer than a millisecond.
 pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
     const LARGE_BODY: usize = 64 << 10;
     const SEARCHED_BODY: usize = 4 << 10;

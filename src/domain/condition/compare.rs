@@ -1,4 +1,4 @@
-//! How an answer compares with a value: numbers by value, dates and times in time, text by code point.
+//! Comparison of an answer with a value: numbers by value, dates and times chronologically, text by code point.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,42 +9,41 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::domain::json::{self, Value};
 
-/// What the texts of an answer stand for.
+/// How to interpret an answer that is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueType {
-    /// Themselves.
+    /// Plain text.
     Text,
-    /// Dates, `YYYY-MM-DD`, whose texts sort as they do.
+    /// A date, `YYYY-MM-DD`, whose texts sort chronologically.
     Date,
-    /// Times of day, `HH:MM` or `HH:MM:SS`.
+    /// A time of day, `HH:MM` or `HH:MM:SS`.
     Time,
-    /// Moments, in RFC 3339.
+    /// A date and time in RFC 3339.
     DateTime,
-    /// Themselves, where the value was typed for answers of any kind: it is the number or the boolean too that it is
-    /// written as.
+    /// Plain text; the value compared with is typed text, which also stands for the number or boolean that it spells.
     Untyped,
 }
 
-/// Bytes that a moment may have as it is written: an answer may be compared very often.
+/// Maximum bytes of a date and time: an answer may be compared very often.
 pub const MAX_DATETIME_LENGTH: usize = 64;
 
-/// An answer that counts as one: it is not empty.
+/// A nonempty answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub value: &'a Value,
     pub value_type: ValueType,
-    /// Characters up to which it is held against patterns: no longer text matches any.
+    /// Maximum characters to match against patterns; a longer text matches none.
     pub max_length: usize,
 }
 
 impl ValueType {
-    /// The number or the boolean that `value` stands for besides itself.
+    /// Returns the number or boolean that the text `value` spells, if untyped.
     pub(super) fn coerce(self, value: &Value) -> Option<Value> {
         let (Self::Untyped, Value::String(text)) = (self, value) else { return None };
         json::parse(text).ok().filter(|parsed| matches!(parsed, Value::Number(_) | Value::Bool(_)))
     }
 
-    /// Which of two texts comes first; `None` if either is not a valid value of this type.
+    /// Compares two texts; `None` if either is not a valid value of this type.
     pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
             Self::Text | Self::Untyped => Some(one.cmp(other)),
@@ -58,9 +57,9 @@ impl ValueType {
     }
 }
 
-/// A time of day with its seconds.
+/// Returns a time of day with seconds.
 fn with_seconds(text: &str) -> Option<[u8; 8]> {
-    // An answer that is refused may be very long, and compared very often.
+    // An invalid answer may be very long, and compared very often.
     if text.len() > 8 {
         return None;
     }
@@ -69,7 +68,7 @@ fn with_seconds(text: &str) -> Option<[u8; 8]> {
     Some([time, seconds].concat()).filter(|whole| has_form(whole, b"00:00:00"))?.try_into().ok()
 }
 
-/// Whether `text` has a digit for each `0` of `form`, and else the same.
+/// Whether `text` has a digit for each `0` in `form`, and otherwise equals it.
 fn has_form(text: &[u8], form: &[u8]) -> bool {
     let form_of = |byte: u8| if byte.is_ascii_digit() { b'0' } else { byte };
     text.len() == form.len() && iter::zip(text, form).all(|(byte, form)| form_of(*byte) == *form)
@@ -80,14 +79,14 @@ fn parse_datetime(text: &str) -> Option<OffsetDateTime> {
 }
 
 impl Answer<'_> {
-    /// The text that patterns are held against.
+    /// The text to match against patterns; `None` if too long.
     pub(super) fn matchable(&self) -> Option<&str> {
         let Value::String(text) = self.value else { return None };
         let is_short = text.len() <= self.max_length || text.chars().count() <= self.max_length;
         is_short.then_some(text)
     }
 
-    /// Whether it lies below, at or above `value`; `None` if the two have no order.
+    /// Compares the answer with `value`; `None` if the two have no order.
     pub(super) fn order(self, value: &Value) -> Option<Ordering> {
         match (self.value, &*self.coerce(value)) {
             (Value::Number(one), Value::Number(other)) => Some(one.order(other)),
@@ -100,7 +99,7 @@ impl Answer<'_> {
         self.order(value).map_or_else(|| *self.value == *self.coerce(value), Ordering::is_eq)
     }
 
-    /// What `value` stands for beside this answer.
+    /// Converts `value` to the type of this answer, if it is untyped text.
     fn coerce(self, value: &Value) -> Cow<'_, Value> {
         match self.value {
             Value::Number(_) | Value::Bool(_) => self.value_type.coerce(value).map(Cow::Owned),
@@ -109,7 +108,7 @@ impl Answer<'_> {
         .unwrap_or(Cow::Borrowed(value))
     }
 
-    /// Whether a list has the option `value`, a text the text.
+    /// Whether a list contains the item `value`, or a text contains the text `value`.
     pub(super) fn includes(self, value: &Value) -> bool {
         match (self.value, value) {
             (Value::Array(items), value) => items.contains(value),

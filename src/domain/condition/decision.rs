@@ -1,27 +1,27 @@
-//! What a condition comes to while some answers are refused, and will change: it holds, it does not, or that is open.
+//! The value of a condition, and whether it depends on an invalid answer, which has to change.
 
 use std::ops::Not;
 
-/// What a condition comes to.
+/// The value of a condition, and whether it is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision<'a> {
-    /// Whether it holds with the answers as they are.
+    /// Whether the condition holds with the current answers.
     pub holds: bool,
-    /// The question with a refused answer that it hangs on, if there is one: mended, it may come to something else.
+    /// A question with an invalid answer that the value depends on; a corrected answer may change the value.
     pub refused: Option<&'a str>,
 }
 
 impl Decision<'_> {
-    /// One that hangs on no refused answer.
-    pub fn sure(holds: bool) -> Self {
+    /// A decision that depends on no invalid answer.
+    pub fn certain(holds: bool) -> Self {
         Self { holds, refused: None }
     }
 
-    /// Whether all hold. One that surely does not settles it, wherever it stands among them.
+    /// The conjunction. A certain `false` decides it, at any position.
     pub fn all(decisions: impl IntoIterator<Item = Self>) -> Self {
-        let mut outcome = Self::sure(true);
+        let mut outcome = Self::certain(true);
         for decision in decisions {
-            if decision == Self::sure(false) {
+            if decision == Self::certain(false) {
                 return decision;
             }
             outcome.holds &= decision.holds;
@@ -30,7 +30,7 @@ impl Decision<'_> {
         outcome
     }
 
-    /// Whether one holds. One that surely does settles it.
+    /// The disjunction. A certain `true` decides it, at any position.
     pub fn any(decisions: impl IntoIterator<Item = Self>) -> Self {
         !Self::all(decisions.into_iter().map(Not::not))
     }

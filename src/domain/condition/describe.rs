@@ -1,16 +1,16 @@
-//! A condition in words: `score is 2 or less and colour is red or blue`.
+//! Descriptions of conditions in plain English: `score is 2 or less and colour is red or blue`.
 
 use crate::domain::condition::{Clause, Clauses, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
 
 impl Condition {
-    /// What must hold, as a person says it, with questions by their ids.
+    /// Describes the condition in plain English, with questions by their ids.
     pub fn describe(&self) -> String {
         all(&self.all).0
     }
 }
 
-/// What is phrases, and whether it needs brackets to stand beside something else.
+/// A phrase, and whether it needs brackets within a larger one.
 type Phrase = (String, bool);
 
 fn all(clauses: &Clauses) -> Phrase {
@@ -64,7 +64,7 @@ impl Test {
     }
 }
 
-/// Dates, times and other texts come before and after each other; numbers are less and more.
+/// Whether to say "before" and "after", as of dates and texts, rather than "less" and "more".
 fn is_text(value: &Value) -> bool {
     matches!(value, Value::String(_))
 }
@@ -86,7 +86,7 @@ mod tests {
     use crate::domain::validation::limits::Limits;
 
     #[test]
-    fn a_condition_is_said_in_words() {
+    fn a_condition_is_described() {
         for (written, expected) in [
             (r#"{"a":"red"}"#, "a is red"),
             (r#"{"a":["red","dark blue",1.10]}"#, "a is red, \"dark blue\" or 1.10"),

@@ -1,4 +1,4 @@
-//! A condition out of texts, as the filters of a list are sent: question, operator, value.
+//! Conditions built from the filter parameters of a list: question, operator and value as text.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,43 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
 use crate::domain::validation::violation::{Rule, Violation, join, shortened, unescape};
 
-/// The question and the operator of one test in a filter.
+/// The question and operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilterKey {
     pub question: String,
     pub operator: String,
 }
 
-/// Problems that are reported of one filter.
-const FEW: usize = 20;
+/// Maximum violations reported for one filter.
+const MAX_REPORTED: usize = 20;
 
-/// What the condition is called where it is read, and in the pointers to what is wrong: `/filter/score/gte`.
+/// Name of the condition in pointers: `/filter/score/gte`.
 const NAME: &str = "filter";
 
-/// Characters of all patterns in a filter: compiling them takes up to 50 ms.
+/// Maximum characters of all patterns in a filter: compiling them takes up to 50 ms.
 const MAX_PATTERN_TEXT: usize = 1_000;
 
 impl Condition {
-    /// The condition that holds where all `tests` do. Their values are read by the types of `questions`.
+    /// Builds the conjunction of `tests`. Their values are parsed according to the types of `questions`.
     ///
     /// # Errors
-    /// Everything that is wrong, and what would be right: too many tests or values, an unknown question or operator, a
-    /// value that does not fit or that no answer can have. Pointers lead into `{"filter": {"score": {"gte": …}}}`.
+    /// All violations: too many tests or values, an unknown question or operator, a value that is not valid or that no
+    /// answer can have. Pointers lead into `{"filter": {"score": {"gte": …}}}`.
     pub fn from_filter(
         tests: &BTreeMap<FilterKey, String>,
         questions: &[Question],
     ) -> Result<Self, Vec<Violation>> {
         refuse_many(tests)?;
         let (members, unknown) = write(tests, questions);
-        let mut errors: Vec<_> = unknown.iter().take(FEW).map(|id| unknown_question(id, questions)).collect();
+        let mut errors: Vec<_> =
+            unknown.iter().take(MAX_REPORTED).map(|id| unknown_question(id, questions)).collect();
         if members.is_empty() {
             return Err(errors);
         }
         let mut violations = Vec::new();
         let condition = read(members, questions, &mut violations);
         for error in violations.into_iter().map(|found| of_parameter(found, tests, questions)) {
-            if errors.len() < FEW && !errors.contains(&error) {
+            if errors.len() < MAX_REPORTED && !errors.contains(&error) {
                 errors.push(error);
             }
         }
@@ -71,7 +72,7 @@ fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), Vec<Violation>
     Ok(())
 }
 
-/// The condition that is written as `members`.
+/// Parses the condition `members`.
 fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
     let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
     let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
@@ -82,7 +83,7 @@ fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>
     Some(condition)
 }
 
-/// The tests as a condition is written, `{"q3": {"gte": 4}}`, and the ids that are of no question.
+/// Converts the tests to the JSON of a condition, `{"q3": {"gte": 4}}`; also returns the unknown ids.
 fn write<'a>(tests: &'a BTreeMap<FilterKey, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
     let (mut members, mut unknown) = (Object::new(), Vec::new());
     for (FilterKey { question: id, operator }, text) in tests {
@@ -101,20 +102,20 @@ fn write<'a>(tests: &'a BTreeMap<FilterKey, String>, questions: &[Question]) -> 
     (members, unknown)
 }
 
-/// The questions that take an answer.
+/// Returns the questions that take an answer.
 fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &dyn Rules)> {
     let rules = questions.iter().map(|question| (question.id.as_ref(), question.kind.rules()));
     rules.filter(|(_, rules)| rules.takes_answer())
 }
 
-/// The violation of a test of `id`, which is not one of the `questions`.
+/// Returns the violation for a test of `id`, which is not one of the `questions`.
 fn unknown_question(id: &str, questions: &[Question]) -> Violation {
     let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
     let ids = answered(questions).filter_map(|(id, _)| id.map(String::as_str));
     Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowed(id, ids)
 }
 
-/// What `text` stands for behind `operator`.
+/// Converts `text` to the operand of `operator`.
 fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     match (operator, text) {
         ("answered", "true") => true.into(),
@@ -127,12 +128,12 @@ fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     }
 }
 
-/// What an answer is to equal.
+/// Converts `text` to a value that answers are compared with.
 fn equal(rules: &dyn Rules, text: &str) -> Value {
     chosen(rules, rules.parse_text(text), text, value_error)
 }
 
-/// `value`, or `text` as other words than the options, where those are taken and `value` has a error.
+/// Returns `value`, or `text` as free text if `value` is not an option and free text is accepted.
 fn chosen(
     rules: &dyn Rules,
     value: Value,
@@ -144,7 +145,7 @@ fn chosen(
     is_other.then(other).filter(|other| error(rules, other).is_none()).unwrap_or(value)
 }
 
-/// `violation` of the condition as one of the parameter that it was read from: of `tests`, about `questions`.
+/// Converts a violation of the condition to one of the parameter in `tests` that it comes from.
 fn of_parameter(
     violation: Violation,
     tests: &BTreeMap<FilterKey, String>,
@@ -167,7 +168,7 @@ fn of_parameter(
         Some(text) if text.trim().is_empty() => {
             Some(format!("write `filter[{shown}][answered]=false` to ask for no answer"))
         }
-        // The help of a condition is JSON: of a list, that it includes what was asked for.
+        // The help for a condition suggests JSON; for a list, it suggests `includes`.
         _ if violation.help.is_some() && is_list(&key.question) => {
             Some(format!("write `filter[{shown}][includes]`"))
         }

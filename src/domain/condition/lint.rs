@@ -1,5 +1,5 @@
-//! Refuses tests that no answer can ever satisfy, or that every answer does, given the question they name: a slip would
-//! hide a question for good, or show it to all. Each test is looked at by itself.
+//! Refuses tests that no valid answer satisfies, or that every one does: such a mistake would hide a question for good, or
+//! always show it. Each test is examined by itself.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use crate::domain::question::{QuestionKind, Rules};
 use crate::domain::validation::fields::quoted;
 use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
-/// A question with its conditions, by the members they stand in.
+/// A question with its conditions and the names of their members.
 pub struct LintInput<'a> {
     pub id: Option<&'a str>,
-    /// `None` if its definition cannot be read. What is asked of it is then not judged.
+    /// `None` if the definition cannot be parsed; tests of the question are then skipped.
     pub kind: Option<&'a QuestionKind>,
     pub conditions: Vec<(&'static str, &'a Condition)>,
 }
 
-/// Reports what is wrong with the conditions of `questions`, the questions of a form in their order.
+/// Checks the conditions of `questions`, the questions of a form in order.
 ///
-/// Reported are references to anything but earlier questions, a `matches` about long texts, and tests that can never be
-/// true, or by a slip always are. Once there are more violations than are reported, no further ones are looked for.
+/// Reports references to anything but earlier questions, a `matches` on long texts, and tests that can never be true or
+/// are always true. Stops once there are more violations than are reported.
 pub fn lint_conditions<'a>(
     questions: impl IntoIterator<Item = LintInput<'a>>,
     violations: &mut Vec<Violation>,
@@ -34,7 +34,7 @@ pub fn lint_conditions<'a>(
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
         if let Some(id) = asked.id.filter(|_| takes_answer) {
-            // An id that is used twice is one name.
+            // A duplicate id is listed once.
             if earlier.insert(id, asked.kind).is_none() {
                 order.push(id);
             }
@@ -44,12 +44,12 @@ pub fn lint_conditions<'a>(
 
 struct Linter<'a, 'j> {
     earlier: &'j HashMap<&'a str, Option<&'a QuestionKind>>,
-    /// The ids of those questions in their order.
+    /// The ids of the earlier questions in order.
     order: &'j [&'a str],
-    /// References that were compared with them.
+    /// Number of unknown references that were compared with `order`.
     compared: &'j mut usize,
     root: String,
-    /// Characters that answers may have which a `matches` names.
+    /// Maximum characters of answers that a `matches` tests.
     matched: usize,
     violations: &'j mut Vec<Violation>,
 }
@@ -118,7 +118,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Reports a `matches` about answers of up to `longest` characters.
+    /// Reports a `matches` on answers of up to `max_length` characters.
     fn refuse_long(
         &mut self,
         QuestionClause { question, .. }: &QuestionClause,
@@ -135,7 +135,7 @@ impl Linter<'_, '_> {
     }
 }
 
-/// Why `test` says the same of every answer that `rules` accept, and which of its values is at error if it has several.
+/// Explains why `test` has the same result for every valid answer; with the index of the value in a list.
 fn test_errors(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
     let error = match test {
         Test::In(values) => {
@@ -158,7 +158,7 @@ fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 
-/// What other languages call `any` and `all`.
+/// The combinator that a common operator name stands for.
 fn combinator(id: &str) -> Option<&'static str> {
     match id {
         "or" => Some("any"),
@@ -167,11 +167,11 @@ fn combinator(id: &str) -> Option<&'static str> {
     }
 }
 
-/// Values of a list that are written out where something else was meant by it.
-const FEW: usize = 5;
+/// Maximum values of a list that is rewritten in a suggestion.
+const MAX_SUGGESTED: usize = 5;
 
-/// What was meant by `test` of the question `id`, or by its value `item`: an option where the answer is a list, each of
-/// several values, words besides the options.
+/// Suggests the condition that was probably meant by `test` of the question `id`, or by its value `item`: a list that
+/// includes an option, one of several values, or free text.
 fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
     let includes = |value: &Value| format!("{{\"{id}\": {{\"includes\": {value}}}}}");
     let fits = |value: &Value| value_error(rules, value).is_none();
@@ -185,11 +185,13 @@ fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> 
         option.or_else(|| words.last().filter(|other| fits(other)).map(equal))
     };
     match test {
-        Test::Includes(Value::Array(items)) if items.len() <= FEW && items.iter().all(is_option) => {
+        Test::Includes(Value::Array(items))
+            if items.len() <= MAX_SUGGESTED && items.iter().all(is_option) =>
+        {
             let items: Vec<_> = items.iter().map(includes).collect();
             Some(format!("{{\"any\": [{}]}}", items.join(", ")))
         }
-        Test::Ne(list @ Value::Array(items)) if items.len() <= FEW && items.iter().all(fits) => {
+        Test::Ne(list @ Value::Array(items)) if items.len() <= MAX_SUGGESTED && items.iter().all(fits) => {
             Some(format!("{{\"not\": {{\"{id}\": {list}}}}}"))
         }
         Test::Includes(value) => Some(other(value)).filter(is_option).map(|other| includes(&other)),
@@ -199,7 +201,7 @@ fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> 
     }
 }
 
-/// How the value of `test`, or its `item`, is written where the text of it is an answer.
+/// Suggests quotes if the value of `test`, or its `item`, would be a valid answer as text.
 fn quoting_help(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
     let value = match test {
         Test::Eq(value) | Test::Ne(value) => value,
@@ -210,12 +212,12 @@ fn quoting_help(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<S
     quoted(value).filter(|_| is_text_meant)
 }
 
-/// Why `value` is not accepted as an answer.
+/// Explains why `value` is not a valid answer.
 pub(super) fn value_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     rules.check(value, None).into_iter().next().map(|error| error.message)
 }
 
-/// Why no answer lies before or behind `value`. One that is out of range has its place among them all the same.
+/// Explains why `value` cannot be ordered among the answers. A value that is out of range can be.
 fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     let is_of_another_form = |rule| {
         matches!(rule, Rule::TypeMismatch | Rule::InvalidDate | Rule::InvalidTime | Rule::InvalidDatetime)
@@ -224,7 +226,7 @@ fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     errors.find(|error| is_of_another_form(error.rule)).map(|error| error.message)
 }
 
-/// Why no answer lies on that side of `value` which `test` asks for.
+/// Explains why no answer is on the side of `value` that `test` asks for.
 fn range_error(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
     let [least, greatest] = rules.range();
     let (bound, side) = match test {
@@ -234,16 +236,16 @@ fn range_error(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> 
         _ => (greatest?, ">="),
     };
     let answer = Answer { value: &bound, value_type: rules.value_type(), max_length: rules.max_length() };
-    // The bound is the answer nearest to that side: if it does not hold for that, it does for none.
+    // The bound is the answer most likely to satisfy the test: if it does not, none does.
     let holds = answer.order(value).is_none() || test.holds(Some(answer));
     (!holds).then(|| format!("its answer is {}, never {side} {value}", rules.expects()))
 }
 
-/// Why no answer includes `value`.
+/// Explains why no answer includes `value`.
 pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     match (rules.example(), value) {
         (Value::String(_), Value::String(_)) => None,
-        // Only what is wrong with the option itself: a list of one may be too short.
+        // Only errors of the item itself: a list of one item may be too short.
         (Value::Array(_), _) => {
             let errors = rules.check(&Value::Array(vec![value.clone()]), None);
             errors.into_iter().find(|error| !error.at.is_empty()).map(|error| error.message)

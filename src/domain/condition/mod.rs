@@ -1,7 +1,7 @@
-//! Conditions as data: whether a question is asked, or must be answered, for the answers given so far.
+//! Conditions as data: whether a question is asked, or must be answered, given the answers so far.
 //!
-//! This is the one evaluator. It knows nothing of forms: it is given answers by the ids of their questions. Evaluation
-//! takes time linear in the condition and the answers it looks at.
+//! The only evaluator of conditions. It is independent of forms: answers are looked up by question id. Evaluation takes
+//! time linear in the size of the condition and of the answers it tests.
 
 mod compare;
 mod decision;
@@ -20,19 +20,19 @@ pub use decision::Decision;
 pub use filter::FilterKey;
 pub use lint::{LintInput, lint_conditions};
 
-/// A condition, as its author wrote it and ready to be decided.
+/// A condition, as written and parsed.
 #[derive(Debug, Clone)]
 pub struct Condition {
     written: Value,
     all: Clauses,
-    /// Characters that the answers to a question may have which a `matches` names.
+    /// Maximum characters of answers that a `matches` tests.
     matched: usize,
 }
 
-/// Finds the answer to the question of an id: `None` if there is none, or if the question was not asked.
+/// Returns the answer to the question with an id; `None` if it has no answer or was not asked.
 pub type Lookup<'l, 'a> = &'l dyn Fn(&str) -> Option<Answer<'a>>;
 
-/// What must hold together.
+/// A conjunction.
 type Clauses = Vec<Clause>;
 
 #[derive(Debug, Clone)]
@@ -43,13 +43,13 @@ enum Clause {
     Question(QuestionClause),
 }
 
-/// What is asked of the answer to one question.
+/// Tests of the answer to one question.
 #[derive(Debug, Clone)]
 struct QuestionClause {
     question: String,
-    /// Where it stands, from the condition on: `/any/0/score`.
+    /// JSON pointer within the condition: `/any/0/score`.
     at: String,
-    /// A bare value or a list: its test has no member of its own.
+    /// Whether it is written as a bare value or list, without an operator.
     is_bare: bool,
     tests: Vec<Test>,
 }
@@ -69,13 +69,13 @@ enum Test {
 }
 
 impl Condition {
-    /// Whether it is true for the answers that `lookup` gives.
+    /// Evaluates the condition with the answers of `lookup`.
     pub fn holds(&self, lookup: Lookup<'_, '_>) -> bool {
         self.decide(lookup, &|_| None).holds
     }
 
-    /// The same, where what `lookup` gives for the id of a question may hang on a refused answer: `refused` gives the
-    /// id of that one's question.
+    /// Evaluates the condition if some answers depend on invalid ones: for a question id, `refused` returns the id of the
+    /// question whose invalid answer it depends on.
     pub fn decide<'a>(
         &self,
         lookup: Lookup<'_, '_>,
@@ -87,7 +87,7 @@ impl Condition {
         })
     }
 
-    /// Prepares the patterns of its own tests for very many answers; those of alternatives stay as they are.
+    /// Prepares the patterns of its top-level tests for very many answers.
     pub fn prepare(&mut self) {
         let tests = self.all.iter_mut().filter_map(|clause| match clause {
             Clause::Question(clause) => Some(&mut clause.tests),
@@ -100,7 +100,7 @@ impl Condition {
         }
     }
 
-    /// Calls `see` for each `includes`, with `None`, and each `matches`, with its pattern.
+    /// Calls `visit` for each text search: with `None` for an `includes`, with its pattern for a `matches`.
     pub fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
         for_each_text_search(&self.all, visit);
     }
@@ -138,7 +138,7 @@ impl QuestionClause {
 }
 
 impl Test {
-    /// The member under which it is written.
+    /// The name of the operator.
     fn name(&self) -> &'static str {
         match self {
             Self::Eq(_) => "eq",
@@ -171,7 +171,7 @@ impl Test {
     }
 }
 
-/// As it was written.
+/// Serializes the condition as written.
 impl Serialize for Condition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.written.serialize(serializer)

@@ -1,4 +1,4 @@
-//! Reads a condition and reports every problem at its place, as far as it can be seen without the questions.
+//! Parsing of conditions. Reports every violation that can be found without the questions.
 
 use crate::domain::condition::{Clause, Clauses, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
@@ -8,11 +8,11 @@ use crate::domain::validation::budget::{Budget, BudgetError, Counted};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
-/// The operators, as `unknown_field` proposes them.
+/// The operators, in the order of suggestions.
 const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
 
 impl Condition {
-    /// Reads the member `name`, if it is there, within `budget`, and reports every problem.
+    /// Parses the member `name`, if present, within `budget`, and reports every violation.
     pub fn read(fields: &mut Fields<'_, '_>, name: &'static str, budget: &mut Budget) -> Option<Self> {
         let written = fields.value(name)?;
         let mut reader = ConditionReader { budget, violations: Vec::new(), root: fields.pointer_to(name) };
@@ -26,12 +26,12 @@ impl Condition {
 struct ConditionReader<'b> {
     budget: &'b mut Budget,
     violations: Vec<Violation>,
-    /// The pointer to the condition; all others go on from there.
+    /// The pointer to the condition, a prefix of all others.
     root: String,
 }
 
 impl ConditionReader<'_> {
-    /// `result`, reported at `at` if it is refused.
+    /// Reports the error of `result` at `at`, and returns its value.
     fn within_budget<T>(&mut self, at: &str, result: Result<T, BudgetError>) -> Option<T> {
         result
             .map_err(|error| {
@@ -54,7 +54,7 @@ impl ConditionReader<'_> {
             return Clauses::new();
         };
         if members.is_empty() {
-            self.report(at, Rule::Empty, "a condition must name a question");
+            self.report(at, Rule::Empty, "a condition needs at least one question");
         }
         members.iter().map(|(key, value)| self.clause(key, value, &join(at, key))).collect()
     }
@@ -78,7 +78,7 @@ impl ConditionReader<'_> {
             "any" if items.is_empty() => {
                 self.report(at, Rule::ImpossibleCondition, "`any` needs at least one condition");
             }
-            _ if items.is_empty() => self.report(at, Rule::Empty, "`all` must name a condition"),
+            _ if items.is_empty() => self.report(at, Rule::Empty, "`all` needs at least one condition"),
             _ => {}
         }
         let places = items.iter().enumerate();
@@ -90,7 +90,7 @@ impl ConditionReader<'_> {
         let tests = match value {
             Value::Object(operators) => {
                 if operators.is_empty() {
-                    self.report(at, Rule::Empty, format!("`{question}` must be asked something"));
+                    self.report(at, Rule::Empty, format!("`{question}` needs at least one operator"));
                 }
                 let test = |(name, operand): &(String, Value)| self.test(name, operand, &join(at, name));
                 operators.iter().filter_map(test).collect()
@@ -144,7 +144,7 @@ impl ConditionReader<'_> {
 
     fn ordered(&mut self, operand: &Value, at: &str) -> Option<Value> {
         if !matches!(operand, Value::Number(_) | Value::String(_)) {
-            let message = format!("only numbers and texts have an order, not {}", operand.kind());
+            let message = format!("only a number or text can be compared, not {}", operand.kind());
             self.report(at, Rule::TypeMismatch, message);
             return None;
         }
@@ -157,7 +157,7 @@ impl ConditionReader<'_> {
             return None;
         };
         if items.is_empty() {
-            self.report(at, Rule::ImpossibleCondition, "no answer is one of no values");
+            self.report(at, Rule::ImpossibleCondition, "`in` needs at least one value");
         }
         let places = items.iter().enumerate();
         let values: Vec<_> =

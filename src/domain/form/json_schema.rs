@@ -71,7 +71,7 @@ fn describe_condition(condition: &Condition) -> String {
 fn describe_question(question: &Question, page_condition: Option<&str>) -> Option<String> {
     let own = question.show_if.as_ref().map(describe_condition);
     let shown =
-        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("LintInput only if {words}."));
+        page_condition.into_iter().chain(own.as_deref()).map(|words| format!("Asked only if {words}."));
     let needed = question.required_if.as_ref().filter(|_| !question.required);
     let needed = needed.map(|condition| format!("Required if {}.", describe_condition(condition)));
     let parts: Vec<_> = question.description.clone().into_iter().chain(shown).chain(needed).collect();

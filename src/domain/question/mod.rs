@@ -1,7 +1,7 @@
-//! Questions: what may be asked, with which settings, and which answers fit.
+//! Questions: their types, the settings of each, and the answers they accept.
 //!
-//! A kind of question is a file that implements [`Rules`], a row in the table of [`QuestionKind`]s, and its settings' places in
-//! the canonical order.
+//! To add a type of question: a file that implements [`Rules`], a row in the table of [`QuestionKind`]s, and its settings
+//! in the canonical order.
 
 mod boolean;
 mod calendar;
@@ -38,96 +38,96 @@ use crate::domain::pattern::Pattern;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
 use crate::domain::validation::violation::{Rule, join};
 
-/// What the kinds of question have in common.
+/// The rules of a type of question, with its settings applied.
 pub trait Rules: fmt::Debug + Send + Sync {
-    /// Reports all that is wrong with `answer`, which is not empty; nothing if it fits. `now` is for bounds such as
-    /// `today`; without it they are left out, and what remains is wrong on every day.
+    /// Checks `answer`, which is not empty, and returns all errors. `now` is for relative bounds such as `today`; without
+    /// it they are skipped, and the errors are those of every day.
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError>;
 
-    /// Whether `answer` counts as none.
+    /// Whether `answer` counts as no answer.
     fn is_empty(&self, answer: &Value) -> bool {
         is_empty(answer)
     }
 
-    /// Reports what is wrong with an `answer` that counts as none, where none is required.
+    /// Checks an empty `answer` to a question that is not required.
     fn check_empty(&self, _answer: &Value) -> Vec<AnswerError> {
         Vec::new()
     }
 
-    /// The JSON Schema (2020-12) of the answers that fit, as exact as it can say. It takes no empty ones.
+    /// The JSON Schema (2020-12) of valid answers, as exact as JSON Schema allows. Excludes empty answers.
     fn schema(&self) -> Value;
 
-    /// An answer that fits a question of this kind with only the settings it must have.
+    /// A valid answer, if only the required settings are set.
     fn example(&self) -> Value;
 
-    /// What a person is to enter, in a few words: `a whole number from 1 to 5`.
+    /// A short description of a valid answer: `a whole number from 1 to 5`.
     fn expects(&self) -> String;
 
-    /// The answer that `text` stands for where a person types it; the text itself if it stands for none, so that it is
-    /// told what is wrong with it.
+    /// Converts typed text to an answer; returns the text itself if it cannot be converted, for [`check`](Self::check) to
+    /// report.
     fn parse_text(&self, text: &str) -> Value {
         text.into()
     }
 
-    /// What the texts of its answers stand for, where conditions compare them.
+    /// How conditions compare answers that are texts.
     fn value_type(&self) -> ValueType {
         ValueType::Text
     }
 
-    /// Whether an answer may be text as well as what the text stands for, so that nobody knows how it will compare.
+    /// Whether an answer may be a text or the number or boolean that the text spells, which compare differently.
     fn is_untyped(&self) -> bool {
         false
     }
 
-    /// The least and the greatest that can be an answer, on every day, as far as there are such.
+    /// The smallest and the greatest valid answer, if fixed.
     fn range(&self) -> [Option<Value>; 2] {
         [None, None]
     }
 
-    /// The pattern that an answer must match.
+    /// The pattern that answers must match, if any.
     fn pattern(&self) -> Option<&Pattern> {
         None
     }
 
-    /// Characters up to which an answer is held against patterns: no longer text matches any.
+    /// Maximum characters of an answer that is matched against patterns; a longer one matches none.
     fn max_length(&self) -> usize {
         MAX_MATCHED
     }
 
-    /// Whether there can be an answer.
+    /// Whether the question takes an answer.
     fn takes_answer(&self) -> bool {
         true
     }
 
-    /// Whether people see it where it is asked.
+    /// Whether the question is visible to respondents.
     fn is_shown(&self) -> bool {
         true
     }
 
-    /// Whether it can be answered in words that are no option, `{"other":"text"}`.
+    /// Whether free text is accepted instead of an option, `{"other":"text"}`.
     fn takes_other(&self) -> bool {
         false
     }
 
-    /// The names that `rule`, broken by an answer, chooses from: options, or the rows of a matrix.
+    /// The values that are valid where an answer breaks `rule`: options, or the rows of a matrix.
     fn allowed_values(&self, _rule: Rule) -> Vec<&str> {
         Vec::new()
     }
 
-    /// The answer that is kept where none was sent.
+    /// The answer that is stored if none is sent.
     fn default_answer(&self) -> Option<&Value> {
         None
     }
 }
 
-/// Why one answer does not fit.
+/// One error in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerError {
-    /// JSON pointer (RFC 6901) from the answer to the part that is wrong; empty if it is the whole.
+    /// JSON pointer (RFC 6901) within the answer to the invalid part; empty for the whole answer.
     pub at: String,
     /// The broken rule.
     pub rule: Rule,
-    /// What would be right, for the person who answers.
+    /// What to enter instead, for the respondent.
     pub message: String,
 }
 
@@ -136,7 +136,7 @@ impl AnswerError {
         Self { at: String::new(), rule, message: message.into() }
     }
 
-    /// The same, about the member or item `key` of what it was about.
+    /// Moves the error to the member or item `key` of an enclosing value.
     fn within(self, key: &str) -> Self {
         Self { at: join("", key) + &self.at, ..self }
     }
@@ -145,30 +145,29 @@ impl AnswerError {
 /// One question of a form.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The key of its answers, unique in the form and never given to another question. `None` for a statement or a
-    /// page whose author gave none.
+    /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id.
     pub id: Option<String>,
-    /// What is asked for.
+    /// The type, with its settings.
     pub kind: QuestionKind,
     /// The text of the question.
     pub title: String,
-    /// More about it, in Markdown.
+    /// Description in Markdown.
     pub description: Option<String>,
-    /// Whether a submission must have an answer, where the question is asked.
+    /// Whether an answer is required, if the question is asked.
     pub required: bool,
-    /// Where it is asked, or, of a page, all up to the next page; everywhere if `None`.
+    /// When the question is asked; always if `None`. On a page, applies to all questions up to the next page.
     pub show_if: Option<Condition>,
-    /// Where it must have an answer even if it is not `required`.
+    /// When an answer is required even if `required` is false.
     pub required_if: Option<Condition>,
-    /// The settings that its kind has besides.
+    /// The settings specific to its type.
     pub settings: QuestionSettings,
 }
 
-/// The settings of a question that were set, by name in canonical order, each as its JSON is written.
+/// The settings of a question that are set, in canonical order, each as JSON text.
 pub type QuestionSettings = Vec<(&'static str, Box<RawValue>)>;
 
 impl Question {
-    /// Reports all that is wrong with `answer` at the time `now`: nothing if it fits, or is empty and not `required`.
+    /// Checks `answer` at the time `now` and returns all errors: none if it is valid, or empty and not `required`.
     pub fn check(
         &self,
         answer: Option<&Value>,
@@ -192,43 +191,44 @@ impl Question {
         rules.check(answer, Some(now))
     }
 
-    /// Its conditions, with what the judgement on them needs.
+    /// The input of [`lint_conditions`](crate::domain::condition::lint_conditions) for this question.
     pub fn lint_input(&self) -> LintInput<'_> {
         LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
     }
 
-    /// The setting `name`, if it was set.
+    /// The setting `name`, if set.
     pub fn setting(&self, name: &str) -> Option<Value> {
         let (_, written) = self.settings.iter().find(|(known, _)| *known == name)?;
         parse(written.get()).ok()
     }
 
-    /// Calls `see` for each `includes` of its conditions, with `None`, and for its own pattern and each `matches`.
+    /// Calls `visit` for each text search: with the pattern for its own `pattern` and each `matches` of its conditions, and
+    /// with `None` for each `includes`.
     pub(super) fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
         self.kind.rules().pattern().into_iter().for_each(|pattern| visit(Some(pattern)));
         self.conditions().for_each(|(_, condition)| condition.for_each_text_search(visit));
     }
 
-    /// Its conditions by the members they stand in.
+    /// Its conditions with the names of their members.
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Condition)> {
         let conditions = [("show_if", &self.show_if), ("required_if", &self.required_if)];
         conditions.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
     }
 }
 
-/// Why `answer` is not looked at any further, whatever is asked for.
+/// Returns an error if `answer` is too large for any question, and so is not checked further.
 pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> {
     let message = if size(answer) > limits.answer {
-        format!("An answer may have {} bytes at most", limits.answer)
+        format!("An answer must have at most {} bytes", limits.answer)
     } else if longest_number(answer) > MAX_NUMBER {
-        format!("A number may have {MAX_NUMBER} characters at most")
+        format!("A number must have at most {MAX_NUMBER} characters")
     } else {
         return None;
     };
     Some(AnswerError::new(Rule::TooLong, message))
 }
 
-/// Characters of the longest number in `answer`.
+/// Returns the characters of the longest number in `answer`.
 fn longest_number(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) | Value::String(_) => 0,
@@ -238,7 +238,7 @@ fn longest_number(answer: &Value) -> usize {
     }
 }
 
-/// How large an answer is: the bytes of its texts, names and numbers, and one for each item.
+/// Returns the size of an answer: the bytes of its texts, names and numbers, plus one for each item.
 fn size(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) => 0,
@@ -249,7 +249,7 @@ fn size(answer: &Value) -> usize {
     }
 }
 
-/// Whether `answer` counts as none: white space, `null`, `[]`, `{}`.
+/// Whether `answer` counts as no answer: white space, `null`, `[]` or `{}`.
 pub fn is_empty(answer: &Value) -> bool {
     match answer {
         Value::Null => true,
@@ -260,7 +260,7 @@ pub fn is_empty(answer: &Value) -> bool {
     }
 }
 
-/// In canonical form: `id`, `type`, `title`, `required` (as far as it has them), then only what was set.
+/// Serializes in canonical form: `id`, `type`, `title`, `required` (if present), then only members that are set.
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

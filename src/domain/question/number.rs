@@ -1,4 +1,4 @@
-//! `number`: any number, or one of those between two bounds and at certain steps.
+//! `number`: a number, optionally with bounds and a step.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// A number. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
+/// Rules of `number`, `rating` and `opinion_scale`. All comparisons are exact in decimal: 0.3 is three steps of 0.1.
 #[derive(Debug, Clone)]
 pub(super) struct Quantity {
     min: Option<Number>,
@@ -41,14 +41,14 @@ impl Quantity {
         Self { min, max, step, is_whole, example: 42 }
     }
 
-    /// A whole number within `range`.
+    /// Rules for a whole number within `range`.
     pub(super) fn whole(range: RangeInclusive<i64>) -> Self {
         let (min, max) = range.into_inner();
         Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min }
     }
 }
 
-/// Reads `step`, which counts from `min`, else from 0.
+/// Parses `step`, which counts from `min`, or from 0 without one.
 fn read_step(fields: &mut Fields<'_, '_>, min: Option<&Number>) -> Option<(Number, Steps)> {
     let step = fields.number("step")?;
     let start = min.cloned().unwrap_or_else(|| 0.into());

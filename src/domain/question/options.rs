@@ -1,4 +1,4 @@
-//! Lists of things that can be chosen: the options of a choice, the rows and columns of a matrix.
+//! Lists of options: those of a choice, and the rows and columns of a matrix.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use crate::domain::validation::fields::{Fields, read_text};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join};
 
-/// Characters of an option's value or label.
+/// Maximum characters of an option's value or label.
 const MAX_LENGTH: usize = 300;
 
-/// Things to choose from, each with a value of its own.
+/// A list of options with unique values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OptionList {
     values: Vec<String>,
-    /// The places of the values in their order: an answer may choose hundreds out of hundreds.
+    /// Indices into `values` in sorted order, for binary search: an answer may choose hundreds out of hundreds.
     sorted: Vec<usize>,
 }
 
 impl OptionList {
-    /// Reads the list `name`, which must be there, of texts and of objects with a `value` and a `label`.
+    /// Parses the required list `name` of texts and of objects with a `value` and a `label`.
     pub(super) fn read(fields: &mut Fields<'_, '_>, name: &'static str, limits: &Limits) -> Self {
         let Some(value) = fields.required(name) else { return Self::default() };
         let (rule, message) = match value {
@@ -69,7 +69,7 @@ impl OptionList {
         self.values.len()
     }
 
-    /// The value of the first, if the definition had no error.
+    /// The first value; empty only if the definition is not valid.
     pub(super) fn first(&self) -> &str {
         self.values().next().unwrap_or_default()
     }
@@ -78,13 +78,13 @@ impl OptionList {
         self.values.iter().map(String::as_str)
     }
 
-    /// The index of `value` in the list.
+    /// Returns the index of `value`.
     pub(super) fn position(&self, value: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|place| self.values[*place].as_str().cmp(value));
         found.ok().map(|found| self.sorted[found])
     }
 
-    /// Where in the list the option stands that `answer` names.
+    /// Returns the index of the option that `answer` names.
     pub(super) fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
         if let Value::String(text) = answer
             && let Some(place) = self.position(text)
@@ -95,22 +95,23 @@ impl OptionList {
         Err(AnswerError::new(Rule::NotAnOption, format!("Choose {}", self.describe())))
     }
 
-    /// A few of the values, for messages.
+    /// Lists the first few values, for messages.
     pub(super) fn describe(&self) -> String {
-        const FEW: usize = 10;
-        let named: Vec<_> = self.values().take(FEW).map(|value| Value::from(value).display_text()).collect();
-        let rest = if self.len() > FEW { ", …" } else { "" };
+        const MAX_LISTED: usize = 10;
+        let named: Vec<_> =
+            self.values().take(MAX_LISTED).map(|value| Value::from(value).display_text()).collect();
+        let rest = if self.len() > MAX_LISTED { ", …" } else { "" };
         format!("one of {}{rest}", named.join(", "))
     }
 
-    /// The schema of one of the values.
+    /// The schema of an answer that is one of the values.
     pub(super) fn schema(&self) -> Value {
         object([("enum", Some(self.values().collect()))])
     }
 }
 
-/// The value and the label, which people read instead, of an `item` of the list `name`. Without a label the value may
-/// stand alone.
+/// Parses an `item` of the list `name`: its value, and the label that is displayed instead. A text is a value without a
+/// label.
 fn read_item(
     name: &str,
     item: &Value,

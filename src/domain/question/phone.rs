@@ -12,10 +12,10 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// A phone number in international form, `+` first, or as it is dialled in the default country.
+/// Rules of `phone`: a number in international form, `+` first, or as dialled in the default country.
 ///
-/// Possible is what has a known calling code and as many digits as numbers there have. Whether a number is in use nobody
-/// can tell, and ranges are opened every week.
+/// A number is possible if it has a known calling code and as many digits as numbers of that country. Whether it is in
+/// use cannot be known, and new ranges are opened every week.
 #[derive(Debug, Clone)]
 pub(super) struct Phone {
     default_country: Option<String>,
@@ -40,13 +40,13 @@ impl Phone {
             None if number.starts_with('+') => PhoneNumber::try_parse(&number),
             None => return false,
         };
-        // In North America the crate knows which area codes are in use; that of tomorrow is possible too.
+        // For North America the crate knows the area codes in use; a new one is possible, too.
         matches!(parsed, Ok(_) | Err(ParseError::InvalidAreaCode | ParseError::InvalidExchange))
     }
 }
 
-/// The number in `text`; of a `tel` URI (RFC 3966), the number alone, behind the country code that its `phone-context`
-/// may have.
+/// Returns the number to dial: `text`, or the number of a `tel` URI (RFC 3966), prefixed with the country code of its
+/// `phone-context`, if any.
 fn dialled(text: &str) -> Cow<'_, str> {
     let Some((_, uri)) = text.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("tel")) else {
         return text.into();

@@ -1,4 +1,4 @@
-//! `rating` and `opinion_scale`: a whole number of a few, whose ends and steps between may have labels.
+//! `rating` and `opinion_scale`: a whole number from a small range, whose values may have labels.
 
 use std::ops::RangeInclusive;
 
@@ -7,14 +7,14 @@ use crate::domain::question::number::Quantity;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Reads a `rating`: from 1 to `max`, which is 5.
+/// Parses a `rating`: from 1 to `max`, 5 by default.
 pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Quantity {
     let max = fields.integer("max", 2..=10);
     labelled(fields, 1..=max.unwrap_or(5))
 }
 
-/// Reads an `opinion_scale`: from `min`, which is 0 or 1, to `max`, which is 10. `nps` asks for the scale of the net
-/// promoter score, 0 to 10.
+/// Parses an `opinion_scale`: from `min`, 0 or 1, to `max`, 10 by default. `nps` requires the scale of the net promoter
+/// score, 0 to 10.
 pub(super) fn read_opinion(fields: &mut Fields<'_, '_>) -> Quantity {
     let nps = fields.flag("nps");
     let min = fields.integer("min", 0..=1);

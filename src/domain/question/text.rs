@@ -1,4 +1,4 @@
-//! `short_text` and `long_text`: one line of text, or several.
+//! `short_text` and `long_text`: one line of text, or several lines.
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
@@ -11,7 +11,7 @@ use crate::domain::validation::fields::{Fields, forbidden_message, is_forbidden}
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::Rule;
 
-/// Text of bounded length, which may have to match a pattern.
+/// Rules of `short_text` and `long_text`: bounded length, and optionally a pattern.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     lines: Lines,
@@ -21,11 +21,11 @@ pub(super) struct Text {
     pattern_message: Option<String>,
 }
 
-/// Texts with a character that is no white space, as a regular expression of JSON Schema: its `\s` is another set.
+/// Pattern of texts that are not blank, for JSON Schema, whose `\s` is a different set of white space.
 pub(super) const NOT_BLANK: &str =
     r"[^\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
-/// How many lines a text may have.
+/// Whether a text may have line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
     One,
@@ -33,7 +33,7 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Characters an answer may have where the author set no `max_length`.
+    /// Default of `max_length`, in characters.
     fn max_length(self) -> i64 {
         match self {
             Self::One => 1_000,
@@ -45,7 +45,7 @@ impl Lines {
         !is_forbidden(character) && (self == Self::Many || !breaks_line(character))
     }
 
-    /// The same, as a regular expression of JSON Schema.
+    /// The pattern of allowed texts, for JSON Schema.
     pub(super) fn expression(self) -> &'static str {
         match self {
             Self::One => r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]*$(?!\n)",
@@ -75,8 +75,7 @@ impl Text {
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
         let matched = budget.limits().matched;
         if text.pattern.is_some() && text.max_length() > matched {
-            let message =
-                format!("`max_length` may be at most {matched} where there is a `pattern`, not {max}");
+            let message = format!("with a `pattern`, `max_length` must be at most {matched}, not {max}");
             fields.refuse("max_length", Rule::InvalidRange, message);
         }
         if min > max {
@@ -98,7 +97,7 @@ impl Text {
         if length > max {
             errors.push(AnswerError::new(
                 Rule::TooLong,
-                format!("Enter {max} characters at most, not {length}"),
+                format!("Enter at most {max} characters, not {length}"),
             ));
         }
     }
@@ -115,11 +114,11 @@ impl Text {
 
 impl Rules for Text {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        let Value::String(text) = answer else { return vec![no_text(answer)] };
+        let Value::String(text) = answer else { return vec![not_text(answer)] };
         let mut errors: Vec<_> = forbidden(text, self.lines).into_iter().collect();
         let length = text.chars().count();
         self.check_length(length, &mut errors);
-        // What a pattern costs is bounded by the length of the text.
+        // Matching takes time proportional to the length of the text.
         if length <= self.max_length().max(MAX_MATCHED) {
             self.check_pattern(text, &mut errors);
         }
@@ -160,7 +159,7 @@ impl Rules for Text {
     }
 }
 
-/// Checks an answer that is to be one line of text, and whose text is to pass `check`.
+/// Checks that an answer is one line of text that passes `check`.
 pub(super) fn check_line(
     answer: &Value,
     check: impl FnOnce(&str) -> Result<(), AnswerError>,
@@ -168,17 +167,17 @@ pub(super) fn check_line(
     one_line(answer).and_then(check).err().into_iter().collect()
 }
 
-/// The answer as one line of text without control characters.
+/// Returns the answer if it is one line of text without control characters.
 pub(super) fn one_line(answer: &Value) -> Result<&str, AnswerError> {
-    let Value::String(text) = answer else { return Err(no_text(answer)) };
+    let Value::String(text) = answer else { return Err(not_text(answer)) };
     forbidden(text, Lines::One).map_or(Ok(text), Err)
 }
 
-fn no_text(answer: &Value) -> AnswerError {
+fn not_text(answer: &Value) -> AnswerError {
     AnswerError::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind()))
 }
 
-/// Reports the first character that `text` must not have.
+/// Returns an error for the first forbidden character in `text`.
 fn forbidden(text: &str, lines: Lines) -> Option<AnswerError> {
     let found = text.chars().find(|character| !lines.allow(*character))?;
     let message = match lines {

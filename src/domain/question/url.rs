@@ -1,4 +1,4 @@
-//! `url`: an absolute address.
+//! `url`: an absolute URL.
 
 use ::url::Url as Parsed;
 
@@ -11,17 +11,17 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// The schemes that are taken where the author names none.
+/// Default of `schemes`.
 const WEB: [&str; 2] = ["http", "https"];
 
-/// Characters that no address has, for a class of JSON Schema: controls, white space, and what browsers mend.
+/// Characters that no URL contains, for a class of JSON Schema: controls, white space, and `\`, which browsers correct.
 const FOREIGN: &str = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\\";
 
-/// A port, for JSON Schema.
+/// Pattern of a port, for JSON Schema.
 const PORT: &str = "0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 
-/// An expression for addresses of the `scheme`. In those of the web it knows the host, which is left to the server
-/// otherwise, as is whether a host name is one.
+/// Returns a pattern for URLs with `scheme`. It covers the host of `http` and `https`; all other hosts, and whether a
+/// host name is valid, are checked by the server only.
 fn expression(scheme: &str) -> String {
     let rest = match WEB.contains(&&*scheme.to_ascii_lowercase()) {
         true => format!(
@@ -32,7 +32,7 @@ fn expression(scheme: &str) -> String {
     format!("{}:{rest}", case_insensitive(scheme))
 }
 
-/// An absolute address, of the web if the author names no other schemes.
+/// Rules of `url`: an absolute URL, `http` or `https` unless `schemes` is set.
 #[derive(Debug, Clone)]
 pub(super) struct Url {
     schemes: Option<Vec<String>>,
@@ -50,30 +50,29 @@ impl Url {
     }
 }
 
-/// RFC 3986 §3.1.
+/// Whether `text` is a valid scheme (RFC 3986 §3.1).
 fn is_scheme(text: &str) -> bool {
-    let fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(fit)
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_valid)
 }
 
-/// Schemes whose addresses have a host name (WHATWG URL, *special schemes*).
+/// Schemes whose URLs have a host name (WHATWG URL, *special schemes*).
 const WITH_HOST: [&str; 6] = ["http", "https", "ftp", "ws", "wss", "file"];
 
-/// Characters of what names the host: as many as a host name has. The time for one beyond ASCII is quadratic.
+/// Maximum characters of a host, as in the DNS: converting a non-ASCII name takes quadratic time.
 const MAX_HOST: usize = 253;
 
-/// The scheme of an absolute address that is one, in lower case.
+/// Returns the scheme of `text` in lower case, if it is a valid absolute URL.
 ///
-/// Browsers mend much, and so does the parser: what they would change in silence, white space, a `\`, missing slashes, is
-/// refused here.
+/// Browsers and the parser silently correct white space, `\` and missing slashes; such texts are refused here.
 fn scheme_of(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();
-    let mended = text.contains(|character: char| character.is_whitespace() || character == '\\');
+    let needs_correction = text.contains(|character: char| character.is_whitespace() || character == '\\');
     let host = rest.trim_start_matches('/').split(['/', '?', '#']).next().unwrap_or_default();
     let is_named = !WEB.contains(&&*scheme) || (rest.starts_with("//") && !rest.starts_with("///"));
     let is_short = !WITH_HOST.contains(&&*scheme) || host.chars().nth(MAX_HOST).is_none();
-    (!mended && is_named && is_short && Parsed::parse(text).is_ok()).then_some(scheme)
+    (!needs_correction && is_named && is_short && Parsed::parse(text).is_ok()).then_some(scheme)
 }
 
 impl Rules for Url {

@@ -1,5 +1,5 @@
-//! Holds answers against the questions of a form: which questions are asked, which answers fit, and what is kept
-//! besides them.
+//! Validation of answers against the questions of a form: which questions are asked, which answers are valid, and which
+//! defaults are added.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +14,14 @@ use crate::domain::validation::violation::{
     MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened, unescape,
 };
 
-/// Answers that were not sent and are kept all the same, by their questions' ids.
+/// Default answers by question id, stored if none is sent.
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
 impl Version {
-    /// Holds `answers`, the members of the object sent at the time `now`, against the questions and reports every
-    /// problem. Gives the defaults that are kept with them.
+    /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn check(
         &self,
         answers: &[(String, Value)],
@@ -29,7 +31,7 @@ impl Version {
         self.check_with_help(answers, limits, now, "leave it out")
     }
 
-    /// The same, where `remedy` is what helps against an answer to a question that is not asked.
+    /// Checks `answers`, with `remedy` as the help for an answer to a question that is not asked.
     pub(in crate::domain) fn check_with_help(
         &self,
         answers: &[(String, Value)],
@@ -43,14 +45,14 @@ impl Version {
         }
         let CheckedAnswers { known, defaults, mut violations } =
             self.check_questions(answers, limits, now, remedy);
-        // No key comes twice.
+        // Keys are unique, so the counts can be compared.
         if known < answers.len() {
             self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
         }
         if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
 
-    /// Goes through the questions, with the answers to them, up to more errors than are listed.
+    /// Checks the answers question by question, until there are more violations than are reported.
     fn check_questions(
         &self,
         answers: &[(String, Value)],
@@ -93,14 +95,13 @@ impl Version {
         checked
     }
 
-    /// The answers whose keys are ids of questions, and the other keys.
+    /// Splits `answers` into those to questions of this version, and the other keys.
     pub fn split_unknown(&self, answers: Answers) -> (Answers, Vec<String>) {
         let ids: HashSet<&str> = self.ids().collect();
         answers.retain(|key| ids.contains(key))
     }
 
-    /// Whether each question is asked with these answers, in the order of the questions; of statements and pages,
-    /// whether they are shown.
+    /// Returns for each question whether it is shown with these answers, in the order of the questions.
     pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
         let (sent, mut state) = (by_question(answers), ConditionState::new(&self.questions));
         let step = |question| {
@@ -117,7 +118,7 @@ impl Version {
         self.questions.iter().map(step).collect()
     }
 
-    /// Reports those of the `keys` of answers that are no ids of questions; of very many, more than are told.
+    /// Reports the `keys` of answers that are not ids of questions, up to one more than is reported.
     pub(in crate::domain) fn refuse_unknown<'a>(
         &self,
         keys: impl Iterator<Item = &'a str>,
@@ -136,20 +137,20 @@ impl Version {
     }
 }
 
-/// What came of the questions of a form.
+/// The result of checking the questions of a form.
 #[derive(Default)]
 struct CheckedAnswers<'a> {
-    /// Answers that are to one of them.
+    /// Number of answers to a question of the form.
     known: usize,
     defaults: Defaults<'a>,
     violations: Vec<Violation>,
 }
 
-/// The way through a form: what its conditions are decided by, question after question.
+/// The state that conditions are evaluated in, updated question by question.
 struct ConditionState<'a> {
-    /// Answers to the questions that were asked; kept only if there are conditions.
+    /// Answers to the questions asked so far; only recorded if there are conditions.
     answers: Option<HashMap<&'a str, Answer<'a>>>,
-    /// The refused answers that answers ones, or that there are none, hang on.
+    /// For a question, the question whose invalid answer its own answer, or lack of one, depends on.
     refused: HashMap<&'a str, &'a str>,
     page: Decision<'a>,
 }
@@ -158,12 +159,13 @@ impl<'a> ConditionState<'a> {
     fn new(questions: &[Question]) -> Self {
         let has_conditions = questions.iter().any(|question| question.conditions().next().is_some());
         let answers = has_conditions.then(HashMap::new);
-        Self { answers, refused: HashMap::new(), page: Decision::sure(true) }
+        Self { answers, refused: HashMap::new(), page: Decision::certain(true) }
     }
 
-    /// Whether `question` is asked. A page decides for all up to the next.
+    /// Whether `question` is asked. A page's condition applies to all questions up to the next page.
     fn visibility(&mut self, question: &Question) -> Decision<'a> {
-        let own = question.show_if.as_ref().map_or(Decision::sure(true), |condition| self.decide(condition));
+        let own =
+            question.show_if.as_ref().map_or(Decision::certain(true), |condition| self.decide(condition));
         if question.kind.begins_page() {
             self.page = own;
         }
@@ -173,7 +175,7 @@ impl<'a> ConditionState<'a> {
     fn requirement(&self, question: &Question) -> Decision<'a> {
         match &question.required_if {
             Some(condition) if !question.required => self.decide(condition),
-            _ => Decision::sure(question.required),
+            _ => Decision::certain(question.required),
         }
     }
 
@@ -182,14 +184,14 @@ impl<'a> ConditionState<'a> {
         condition.decide(&answers, &|id| self.refused.get(id).copied())
     }
 
-    /// What is answered to the question `id` hangs on this `refused` answer, if there is one.
+    /// Records that the answer to the question `id` depends on an invalid one, if `refused` is some.
     fn mark_dependent(&mut self, id: &'a str, refused: Option<&'a str>) {
         if self.answers.is_some() {
             self.refused.extend(refused.map(|refused| (id, refused)));
         }
     }
 
-    /// What was answered to `question`, which is asked.
+    /// Records the answer to `question`, which is asked.
     fn record_answer(&mut self, id: &'a str, question: &Question, answer: Option<&'a Value>) {
         let rules = question.kind.rules();
         let answer = answer.filter(|answer| !rules.is_empty(answer));
@@ -198,7 +200,7 @@ impl<'a> ConditionState<'a> {
     }
 }
 
-/// Whether conditions may look at `answer`: one that is refused may be far larger than any that is not.
+/// Whether conditions may test `answer`: an invalid one may be far larger than any valid one.
 fn is_bounded(answer: &Value, limits: &Limits) -> bool {
     let is_list_bounded = match answer {
         Value::Array(items) => items.len() <= limits.options.saturating_add(1),
@@ -223,7 +225,7 @@ fn not_visible(
     }
 }
 
-/// `error` of the question `id`. That there must be an answer may hang on a `refused` one.
+/// Converts `error` in the answer to the question `id`. Whether an answer is required may depend on a `refused` one.
 fn to_violation(id: &str, error: AnswerError, refused: Option<&str>) -> Violation {
     let violation = Violation::new(join("/answers", id) + &error.at, error.rule, error.message).question(id);
     match refused.filter(|_| error.rule == Rule::Required) {
@@ -234,7 +236,7 @@ fn to_violation(id: &str, error: AnswerError, refused: Option<&str>) -> Violatio
     }
 }
 
-/// The text in `answer` that `error` is about: a value, or the name of a row.
+/// Returns the text in `answer` that `error` is about: a value, or the name of a row.
 fn written_value(answer: Option<&Value>, error: &AnswerError) -> String {
     let value =
         answer.filter(|_| error.rule != Rule::UnknownRow).and_then(|answer| answer.pointer(&error.at));
@@ -244,7 +246,7 @@ fn written_value(answer: Option<&Value>, error: &AnswerError) -> String {
     }
 }
 
-/// Answers by the ids of their questions.
+/// Indexes answers by question id.
 fn by_question(answers: &[(String, Value)]) -> HashMap<&str, &Value> {
     answers.iter().map(|(key, value)| (key.as_str(), value)).collect()
 }

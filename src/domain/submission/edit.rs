@@ -1,7 +1,7 @@
 //! Editing a submission: a merge patch of its answers and its metadata.
 //!
-//! What comes of it is held against the questions that the submission was checked against, at the time it was sent:
-//! an old answer can be put right whatever the form has become since.
+//! The result is checked against the version of the questions, and the time, that the submission was first checked
+//! against: an old answer can be corrected even if the form has changed since.
 
 use crate::domain::form::Version;
 use crate::domain::json::{self, Value};
@@ -10,20 +10,20 @@ use crate::domain::submission::{Answers, BodyError, Submission, members, not_an_
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 
-/// Why the outcome of a merge can be read.
-const MERGED: &str = "what two texts of JSON merge to is one, no deeper than they are";
+/// Why parsing the result of a merge cannot fail.
+const MERGED: &str = "merging two JSON texts gives a JSON text, not nested deeper than they are";
 
-/// A merge patch (RFC 7396) of a submission, as it was sent.
+/// A merge patch (RFC 7396) of a submission, as sent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SubmissionPatch {
     answers: Option<Answers>,
     /// A JSON object or `null`.
     metadata: Option<Box<str>>,
-    /// What else it has, or has instead.
+    /// Violations outside the answers and metadata.
     violations: Vec<Violation>,
 }
 
-/// What a submission holds once it is edited.
+/// The content of a submission after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedContent {
     pub answers: Box<str>,
@@ -31,8 +31,8 @@ pub struct EditedContent {
 }
 
 impl SubmissionPatch {
-    /// Reads the body of an edit: an object with the members `answers` and `metadata`, or one of them, or none. What
-    /// else it has is told where it is applied, with whatever is wrong there.
+    /// Parses the body of an edit: an object with the optional members `answers` and `metadata`. Other members are reported
+    /// by [`apply`](Self::apply), together with all other violations.
     pub fn read(body: &str) -> Result<Self, BodyError> {
         let mut patch = Self::default();
         for (key, value, range) in members(body)? {
@@ -50,7 +50,7 @@ impl SubmissionPatch {
         Ok(patch)
     }
 
-    /// Takes the answers out whose keys are no ids of questions of `version`, and gives these keys.
+    /// Removes the answers whose keys are not questions of `version`, and returns these keys.
     pub fn split_unknown(&mut self, version: &Version) -> Vec<String> {
         let Some(answers) = self.answers.take() else { return Vec::new() };
         let (answers, dropped) = version.split_unknown(answers);
@@ -58,19 +58,21 @@ impl SubmissionPatch {
         dropped
     }
 
-    /// Whether answers are to be checked again.
+    /// Whether the patch has answers, which must be checked again.
     pub fn has_answers(&self) -> bool {
         self.answers.is_some()
     }
 
-    /// Bytes of its texts.
+    /// Bytes of the answers and metadata.
     pub fn size(&self) -> usize {
         let answers = self.answers.as_ref().map_or(0, |answers| answers.text().len());
         answers + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
 
-    /// What it makes of `submission`, which was checked against `version`; `None` if the submission is that way
-    /// already.
+    /// Applies the patch to `submission`, which was checked against `version`; `None` if nothing changes.
+    ///
+    /// # Errors
+    /// All violations.
     pub fn apply(
         &self,
         submission: &Submission,
@@ -96,15 +98,15 @@ impl SubmissionPatch {
         if violations.is_empty() { Ok(Some(EditedContent { answers, metadata })) } else { Err(violations) }
     }
 
-    /// Refuses to take away answers to what is no question of `version`: the merge would pass them over.
+    /// Reports `null` for an unknown question: the merge would ignore it.
     fn refuse_unknown_removals(&self, version: &Version, violations: &mut Vec<Violation>) {
         let members = self.answers.iter().flat_map(Answers::values);
-        let taken_away = members.filter(|(_, value)| *value == Value::Null);
-        version.refuse_unknown(taken_away.map(|(key, _)| key.as_str()), violations);
+        let removed = members.filter(|(_, value)| *value == Value::Null);
+        version.refuse_unknown(removed.map(|(key, _)| key.as_str()), violations);
     }
 }
 
-/// The answers `merged` as they are kept.
+/// Checks the answers `merged`, and returns them as stored.
 fn check_answers(
     merged: &str,
     submission: &Submission,
@@ -113,7 +115,7 @@ fn check_answers(
     violations: &mut Vec<Violation>,
 ) -> Box<str> {
     let answers = Answers::read(merged).expect(MERGED);
-    // Leaving an answer out keeps what there is.
+    // In a patch, leaving out an answer keeps the stored one.
     match version.check_with_help(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
         Ok(defaults) => answers.with_defaults(defaults).into_text(),
         Err(more) => {
@@ -123,7 +125,7 @@ fn check_answers(
     }
 }
 
-/// The metadata `merged` as it is kept: none, if it was taken away.
+/// Checks the metadata `merged`, and returns it as stored; `None` if it was removed.
 fn check_metadata(merged: String, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Box<str>> {
     let value = json::parse(&merged).expect(MERGED);
     if value == Value::Null {

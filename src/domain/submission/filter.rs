@@ -1,4 +1,4 @@
-//! Which submissions a list has.
+//! The filter of a list of submissions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::SubmissionId;
 
-/// In which order a list comes.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
@@ -22,21 +22,21 @@ pub enum Order {
     OldestFirst,
 }
 
-/// What is asked of every submission in a list, as it was sent.
+/// Criteria that every submission in a list satisfies, as sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubmissionQuery {
-    /// Those of this moment and later.
+    /// Accepted at this time or later.
     pub since: Option<Timestamp>,
-    /// Those before this moment.
+    /// Accepted before this time.
     pub until: Option<Timestamp>,
     pub status: Option<SubmissionStatus>,
-    /// Stands in a text of the answers, in capitals or not.
+    /// Text contained in an answer, ignoring case.
     pub text: Option<String>,
     /// Values, by question and operator.
     pub answers: BTreeMap<FilterKey, String>,
 }
 
-/// A [`SubmissionQuery`], ready to be decided for one submission after another.
+/// A compiled [`SubmissionQuery`].
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionFilter {
     since: Option<Timestamp>,
@@ -45,7 +45,7 @@ pub struct SubmissionFilter {
     answers: Option<FilterClause>,
 }
 
-/// A condition, and how the answers that it names are read.
+/// A condition, and the types of the answers that it tests.
 #[derive(Debug, Clone)]
 struct FilterClause {
     condition: Condition,
@@ -53,7 +53,7 @@ struct FilterClause {
     types: Vec<(String, AnswerType)>,
 }
 
-/// What matters of a question's kind once its answers are stored: not its options, of which there may be very many.
+/// The properties of a question type that evaluation needs: not its options, of which there may be very many.
 #[derive(Debug, Clone, Copy)]
 struct AnswerType {
     value_type: ValueType,
@@ -67,24 +67,24 @@ impl SubmissionFilter {
     /// # Errors
     /// Why no submission can match it, if that is so. Pointers lead into the query, an object of its parameters.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, Vec<Violation>> {
-        // There is one status, so whatever was asked for is what every submission has.
+        // There is only one status, so every submission has it.
         let SubmissionQuery { since, until, status: _, text, answers } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(case_insensitive).transpose()?;
         let answers = (!answers.is_empty()).then(|| FilterClause::new(answers, questions)).transpose()?;
         Ok(Self { since: *since, until: *until, text, answers })
     }
 
-    /// Whether it takes every submission.
+    /// Whether there are no criteria.
     pub fn matches_all(&self) -> bool {
         self.since.is_none() && self.until.is_none() && !self.reads_answers()
     }
 
-    /// Whether it has to look at answers, and not at ids alone.
+    /// Whether the filter tests answers, and not only ids.
     pub fn reads_answers(&self) -> bool {
         self.text.is_some() || self.answers.is_some()
     }
 
-    /// Between which ids all submissions lie that it takes: an id holds the moment.
+    /// The range of the ids of all matching submissions: an id contains the time.
     pub fn id_range(&self) -> (Bound<SubmissionId>, Bound<SubmissionId>) {
         let first = |moment: Timestamp| SubmissionId::first_of(moment.millis());
         (
@@ -93,13 +93,13 @@ impl SubmissionFilter {
         )
     }
 
-    /// Whether it takes a submission that lies between [`ids`](Self::id_range) and has these answers, a JSON object. Most
-    /// texts are not read as JSON for that.
+    /// Whether a submission within the [range of ids](Self::id_range) with these answers, a JSON object, matches. Most texts
+    /// are ruled out without parsing them.
     pub fn matches(&self, answers: &str) -> bool {
         if !self.reads_answers() {
             return true;
         }
-        // Only with escapes can a text be other than it is written.
+        // Without escapes, a text is contained verbatim.
         let may_have = |text: &Regex| text.is_match(answers) || answers.contains('\\');
         if !self.text.as_ref().is_none_or(may_have) {
             return false;
@@ -132,16 +132,16 @@ impl FilterClause {
 impl AnswerType {
     fn of(kind: &QuestionKind) -> Self {
         let rules = kind.rules();
-        // A filter is text: nothing tells whether a number was meant.
+        // Filter values are text, which may stand for a number.
         let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
         Self { value_type, takes_false: !rules.is_empty(&false.into()) }
     }
 
-    /// `value` as an answer, unless it counts as none.
+    /// Returns `value` as an answer, unless it counts as no answer.
     fn answer(self, value: &Value) -> Option<Answer<'_>> {
         let is_none = match value {
             Value::Bool(false) => !self.takes_false,
-            // That of a matrix, whose rows were known when it was stored.
+            // A matrix, whose rows were checked when it was stored.
             Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
             _ => is_empty(value),
         };
@@ -153,7 +153,7 @@ fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
     all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
 }
 
-/// A pattern that finds `text`, in capitals or not.
+/// Returns a pattern that finds `text`, ignoring case.
 fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
     let pattern = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
     pattern.map_err(|_too_big| {
@@ -162,7 +162,7 @@ fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
     })
 }
 
-/// Whether `text` stands in a text of `answer`.
+/// Whether a text within `answer` matches `text`.
 fn contains_text(answer: &Value, text: &Regex) -> bool {
     match answer {
         Value::String(found) => text.is_match(found),

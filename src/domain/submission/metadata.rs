@@ -1,17 +1,16 @@
-//! Metadata of a submission: what its sender keeps beside the answers, as names and texts that no question asks for.
+//! Metadata of a submission: names and texts that its sender stores with the answers.
 
 use crate::domain::json::Value;
 use crate::domain::validation::fields::control_character;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join};
 
-/// Names that the metadata of one submission has at most.
+/// Maximum members of the metadata of one submission.
 pub const MAX_METADATA: usize = 20;
 
-/// Reports whatever makes `value`, the member `metadata` of a submission, something else than a flat object of a few
-/// texts.
+/// Checks `value`, the member `metadata` of a submission: a flat object of at most [`MAX_METADATA`] texts.
 ///
-/// A name and a text may each be as long as an answer, and have no control characters but those of lines.
+/// Names and texts are each limited to the size of an answer, without control characters except tab and line breaks.
 pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     let Value::Object(members) = value else {
         let message = format!("`metadata` must be an object, not {}", value.kind());
@@ -35,7 +34,7 @@ pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
                 text.len().max(key.len())
             }
             other => {
-                let message = format!("metadata is text; this is {}", other.kind());
+                let message = format!("metadata must be text, not {}", other.kind());
                 violations.push(Violation::new(join("/metadata", key), Rule::TypeMismatch, message));
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Submissions: the answers that were sent, kept to the letter.
+//! Submissions: answers as sent, stored verbatim.
 
 pub mod answer_validation;
 pub mod edit;
@@ -15,7 +15,7 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::id::{FormId, SubmissionId};
 
-/// What became of a submission.
+/// The state of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubmissionStatus {
@@ -34,35 +34,35 @@ impl SubmissionStatus {
 /// One accepted set of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
-    /// Its millisecond is the moment of acceptance.
+    /// Contains the time of acceptance in milliseconds.
     pub id: SubmissionId,
     pub form: FormId,
-    /// The version of the questions it was checked against.
+    /// The version of the questions that the answers were checked against.
     pub form_version: u32,
     pub status: SubmissionStatus,
-    /// A JSON object, exactly as it was sent.
+    /// A JSON object, exactly as sent.
     pub answers: Box<str>,
-    /// The same, of what its sender keeps beside the answers.
+    /// A JSON object of the sender's metadata, exactly as sent.
     pub metadata: Option<Box<str>>,
-    /// What was done to it since, if anything.
+    /// The last edit, if any.
     pub edited: Option<EditInfo>,
-    /// When it went to the trash, if it is there.
+    /// When it was moved to the trash, if it is there.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// How a submission was edited.
+/// The time and number of a submission's edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EditInfo {
-    /// The last time.
+    /// Time of the last edit.
     pub at: Timestamp,
-    /// How often.
+    /// Number of edits.
     pub count: u32,
 }
 
-/// What a submission held before an edit replaced it.
+/// The content of a submission before an edit replaced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedState {
-    /// How many edits had come before; from 0.
+    /// Number of earlier edits; counts from 0.
     pub number: u32,
     pub answers: Box<str>,
     pub metadata: Option<Box<str>>,
@@ -70,28 +70,28 @@ pub struct ReplacedState {
 }
 
 impl Submission {
-    /// Bytes of its texts.
+    /// Bytes of the answers and metadata.
     pub fn size(&self) -> usize {
         self.answers.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
 
-    /// Counts its states, from 1.
+    /// The revision: counts from 1, incremented by each edit.
     pub fn revision(&self) -> u64 {
         1 + u64::from(self.edits())
     }
 
-    /// How often it was edited.
+    /// Number of edits.
     pub fn edits(&self) -> u32 {
         self.edited.map_or(0, |edited| edited.count)
     }
 
-    /// When it was accepted: the millisecond of its id.
+    /// The time of acceptance, from the id.
     pub fn submitted_at(&self) -> Timestamp {
         Timestamp::from_millis(self.id.millis())
     }
 }
 
-/// Answers as they were sent, with the text they came as.
+/// Parsed answers with their original text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answers {
     text: Box<str>,
@@ -99,19 +99,19 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// The answers `values`, which were read from `text`.
+    /// Creates answers from `values`, which were parsed from `text`.
     pub(in crate::domain) fn new(text: &str, values: Object) -> Self {
         Self { text: text.into(), values }
     }
 
-    /// The answers in `text`, a JSON object.
+    /// Parses `text`, a JSON object.
     pub(in crate::domain) fn read(text: &str) -> Result<Self, SyntaxError> {
         let members = json::parse_object(text)?;
         let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
         Ok(Self::new(text, values))
     }
 
-    /// The object exactly as it was sent.
+    /// The JSON object exactly as sent.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -121,11 +121,11 @@ impl Answers {
         &self.values
     }
 
-    /// The same with `more` at the end; the text that was sent stays as it is.
+    /// Appends `more`; the original text is kept.
     #[must_use]
     pub fn with_defaults<'a>(mut self, more: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
         for (id, value) in more {
-            let open = self.text.strip_suffix('}').expect("an object ends so");
+            let open = self.text.strip_suffix('}').expect("an object ends with a brace");
             let comma = if self.values.is_empty() { "" } else { "," };
             self.text = format!("{open}{comma}\"{id}\":{value}}}").into();
             self.values.push((id.to_owned(), value.clone()));
@@ -133,7 +133,7 @@ impl Answers {
         self
     }
 
-    /// Only those under the keys that `keeps` takes, cut out of the text as it was sent; and the other keys.
+    /// Keeps the answers whose key satisfies `keeps`, with their original text; also returns the other keys.
     #[must_use]
     pub fn retain(self, keeps: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
         if self.values.iter().all(|(key, _)| keeps(key)) {
@@ -141,7 +141,7 @@ impl Answers {
         }
         let (mut text, mut values, mut dropped) = (String::from("{"), Object::new(), Vec::new());
         let members = json::parse_object(&self.text).expect("answers are an object");
-        // What is within the braces, and how much of it was passed: a member goes up to the comma, and both with it.
+        // `passed` is the position after the last member and its comma; `end` that of the closing brace.
         let (mut passed, end) = (self.text.find('{').map_or(0, |brace| brace + 1), self.text.len() - 1);
         for (key, value, range) in members {
             let comma = self.text[range.end..end].find(',').map_or(end, |comma| range.end + comma);
@@ -158,32 +158,32 @@ impl Answers {
         (Self { text: text.into(), values }, dropped)
     }
 
-    /// The text alone, without a copy.
+    /// Returns the text without a copy.
     pub fn into_text(self) -> Box<str> {
         self.text
     }
 }
 
-/// Why a submission's body cannot be read.
+/// Why the body of a submission cannot be parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyError {
-    /// It is no JSON.
+    /// The body is not valid JSON.
     Syntax(SyntaxError),
-    /// It has the wrong shape.
+    /// The body does not have the expected members.
     Shape(Vec<Violation>),
 }
 
-/// A submission as it was sent.
+/// A submission as sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmittedAnswers {
     pub answers: Answers,
-    /// A JSON object that [`metadata`] takes, exactly as it was sent.
+    /// A JSON object accepted by [`metadata::check`], exactly as sent.
     pub metadata: Option<Box<str>>,
-    /// What is wrong around the answers. It is to be told with what is wrong with them.
+    /// Violations outside the answers, to be reported together with those of the answers.
     pub violations: Vec<Violation>,
 }
 
-/// Reads the body of a submission: an object with the member `answers`, and `metadata` if there is any.
+/// Parses the body of a submission: an object with `answers` and, optionally, `metadata`.
 pub fn read(body: &str, limits: &Limits) -> Result<SubmittedAnswers, BodyError> {
     let mut violations = Vec::new();
     let (mut answers, mut metadata) = (None, None);
@@ -210,7 +210,7 @@ pub fn read(body: &str, limits: &Limits) -> Result<SubmittedAnswers, BodyError> 
     }
 }
 
-/// The members of the object `body`, and where the value of each stands in it.
+/// Parses the object `body` into its members, each with the range of its value.
 pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, BodyError> {
     if body.trim_start().starts_with('{') {
         return json::parse_object(body).map_err(BodyError::Syntax);
@@ -220,13 +220,13 @@ pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range
     Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
 }
 
-/// The member `name` of a body is `value`, which is no object.
+/// Returns the violation for the member `name`, whose `value` is not an object.
 pub(in crate::domain) fn not_an_object(name: &str, value: &Value) -> Violation {
     let message = format!("`{name}` must be an object, not {}", value.kind());
     Violation::new(join("", name), Rule::TypeMismatch, message)
 }
 
-/// A body has a member that no submission has.
+/// Returns the violation for the unknown member `name` of a body.
 pub(in crate::domain) fn unknown_field(name: &str) -> Violation {
     let message = format!("unknown field `{}`", shortened(name));
     Violation::new(join("", name), Rule::UnknownField, message).allowed(name, ["answers", "metadata"])

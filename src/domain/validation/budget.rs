@@ -1,15 +1,15 @@
-//! The limits for a definition, and how much of what its questions share is left while they are read.
+//! The limits that the questions of a form share, counted down while its definition is parsed.
 //!
-//! Nothing is compiled beyond a budget: hundreds of large patterns would take seconds, and hundreds of megabytes.
+//! Nothing is compiled beyond the budget: hundreds of large patterns would take seconds and hundreds of megabytes.
 
 use crate::domain::pattern::{Anchor, Pattern, PatternError};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Rule;
 
-/// Bytes that any pattern may compile to: far beyond what was ever accepted, so that no text takes all memory.
+/// Maximum bytes of any compiled pattern, even without limits: far more than was ever accepted, but bounded.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// The budget that is left for the questions of a form that are still to be read.
+/// The remaining budget for the questions of a form.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
@@ -30,7 +30,7 @@ struct Largest {
     cost: usize,
 }
 
-/// An element of conditions that is counted over a whole form.
+/// An element of conditions that is counted across a form.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::domain) enum Counted {
     /// Tests with `matches`.
@@ -41,7 +41,7 @@ pub(in crate::domain) enum Counted {
     Values,
 }
 
-/// Why the budget does not allow something.
+/// The budget is exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetError {
     /// An earlier question exceeded the limit, and was reported.
@@ -50,7 +50,7 @@ pub enum BudgetError {
     Exceeded(Rule, String),
 }
 
-/// An amount that is left; `None` once more was asked for, which is reported once.
+/// A remaining amount; `None` once it was exceeded, which is reported only once.
 #[derive(Debug, Clone, Copy)]
 struct Remaining(Option<usize>);
 
@@ -77,7 +77,7 @@ impl Budget {
         }
     }
 
-    /// The limits, where questions do not share them.
+    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -116,7 +116,7 @@ impl Budget {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost());
                 if self.largest.as_ref().is_none_or(|largest| largest.cost < pattern.cost()) {
-                    self.largest = Some(Largest { text: short(text), cost: pattern.cost() });
+                    self.largest = Some(Largest { text: abbreviated(text), cost: pattern.cost() });
                 }
                 Ok(pattern)
             }
@@ -129,8 +129,7 @@ impl Budget {
         }
     }
 
-    /// Describes a pattern that does not compile to the bytes `left`. One that is too large by itself leaves them to
-    /// others.
+    /// Describes a pattern that exceeds the remaining bytes `left`. One that is too large by itself does not use them up.
     fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
         let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
         let advice = advice(text);
@@ -147,7 +146,7 @@ impl Budget {
     }
 }
 
-/// Elements of patterns that compile to much, and ASCII ones that compile to little.
+/// Unicode elements that compile to large automata, and their small ASCII equivalents.
 const UNICODE: [(&str, &str); 6] = [
     (r"\w", "[A-Za-z0-9_]"),
     (r"\d", "[0-9]"),
@@ -157,7 +156,7 @@ const UNICODE: [(&str, &str); 6] = [
     (r"\b", r"(?-u:\b)"),
 ];
 
-/// How to make the pattern `text` smaller.
+/// Suggests how to make the pattern `text` smaller.
 fn advice(text: &str) -> String {
     let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
     let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();
@@ -170,7 +169,7 @@ fn advice(text: &str) -> String {
     if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
 }
 
-/// Enough of `text` to know it again.
-fn short(text: &str) -> String {
+/// Abbreviates `text` for a message.
+fn abbreviated(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! Reads an object member by member and reports everything that is wrong with it, not only the first thing.
+//! Parsing of an object member by member, which reports every violation, not only the first.
 
 use std::ops::RangeInclusive;
 
@@ -7,21 +7,21 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::domain::json::{Number, Object, Value};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
-/// An object that is being read. A member that nobody asks for is an error when reading ends.
+/// An object that is being parsed. [`close`](Self::close) reports every member that was not read.
 ///
-/// `null` stands for a member that is not there.
+/// `null` counts as a missing member.
 pub struct Fields<'a, 'v> {
     members: &'a Object,
     pointer: String,
     known: Vec<&'static str>,
-    /// Members whose canonical form is another than what was sent.
+    /// Members whose canonical form differs from what was sent.
     normalized: Vec<(&'static str, Value)>,
     violations: &'v mut Vec<Violation>,
 }
 
 impl<'a, 'v> Fields<'a, 'v> {
-    /// Begins to read `value`, which stands at `pointer` and is called `what` in messages. Reports a
-    /// `type_mismatch` and gives `None` if it is no object.
+    /// Starts parsing `value`, which is at `pointer` and called `what` in messages. Reports a `type_mismatch` and returns
+    /// `None` if it is not an object.
     pub fn open(
         value: &'a Value,
         pointer: impl Into<String>,
@@ -45,22 +45,22 @@ impl<'a, 'v> Fields<'a, 'v> {
         join(&self.pointer, name)
     }
 
-    /// Takes members called `names` as asked for.
+    /// Marks the members `names` as known.
     pub fn expect_members(&mut self, names: &[&'static str]) {
         self.known.extend(names);
     }
 
-    /// The names of all members asked for so far.
+    /// The names of all known members.
     pub fn expected(&self) -> &[&'static str] {
         &self.known
     }
 
-    /// Notes that the member `name` means the same as `value`, which is its canonical form.
+    /// Sets the canonical form of the member `name`.
     pub fn normalize(&mut self, name: &'static str, value: Value) {
         self.normalized.push((name, value));
     }
 
-    /// The member `name` as it is kept: in [canonical form](Self::normalize), else as it was sent.
+    /// Returns the member `name` as stored: in [canonical form](Self::normalize), or as sent if it has none.
     pub fn canonical(&self, name: &str) -> Option<Box<RawValue>> {
         let normalized = self.normalized.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
         let sent = self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value);
@@ -74,17 +74,17 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.violations.push(Violation::new(pointer, rule, message));
     }
 
-    /// Reports a violation that was found elsewhere.
+    /// Reports `violation`.
     pub fn report(&mut self, violation: Violation) {
         self.violations.push(violation);
     }
 
-    /// Where to report what is found in a member that is read elsewhere.
+    /// The violations so far, to report those found by another parser.
     pub fn violations(&mut self) -> &mut Vec<Violation> {
         self.violations
     }
 
-    /// The member `name` as it stands, `null` included.
+    /// Returns the member `name`, including `null`.
     pub fn raw(&mut self, name: &'static str) -> Option<&'a Value> {
         if !self.known.contains(&name) {
             self.known.push(name);
@@ -92,12 +92,12 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The member `name`, unless it is `null`.
+    /// Returns the member `name`, unless it is `null`.
     pub fn value(&mut self, name: &'static str) -> Option<&'a Value> {
         self.raw(name).filter(|value| **value != Value::Null)
     }
 
-    /// The member `name`, which must be there.
+    /// Returns the required member `name`.
     pub fn required(&mut self, name: &'static str) -> Option<&'a Value> {
         let value = self.value(name);
         if value.is_none() {
@@ -106,14 +106,14 @@ impl<'a, 'v> Fields<'a, 'v> {
         value
     }
 
-    /// A text of 1 to `max` characters that is not only white space. One with [control
-    /// characters](control_character) is reported and given all the same: there are stores that hold such.
+    /// Returns a text of 1 to `max` characters that is not blank. One with [control characters](control_character) is
+    /// reported, but returned: existing stores contain some.
     pub fn text(&mut self, name: &'static str, max: usize) -> Option<String> {
         let value = self.value(name)?;
         self.as_text(name, value, max)
     }
 
-    /// The same, of a member that must be there.
+    /// Returns the text of a required member; see [`text`](Self::text).
     pub fn required_text(&mut self, name: &'static str, max: usize) -> Option<String> {
         let value = self.required(name)?;
         self.as_text(name, value, max)
@@ -124,7 +124,8 @@ impl<'a, 'v> Fields<'a, 'v> {
         read_text(value, &pointer, name, max, self.violations)
     }
 
-    /// Reads the member `name` by `read`; reports a `type_mismatch` that names what is `wanted` where that returns `None`.
+    /// Converts the member `name` with `read`; reports a `type_mismatch`, with `wanted` as the expected type, if that returns
+    /// `None`.
     pub fn typed<T>(
         &mut self,
         name: &'static str,
@@ -134,7 +135,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.typed_or(name, wanted, read, |_| None)
     }
 
-    /// The same; `help` says how what was meant by another value is written.
+    /// Converts the member `name` with `read`; `help` suggests a correction of a value of another type.
     fn typed_or<T>(
         &mut self,
         name: &'static str,
@@ -152,22 +153,22 @@ impl<'a, 'v> Fields<'a, 'v> {
         found
     }
 
-    /// A text that may have any length.
+    /// Returns a text of any length.
     pub fn string(&mut self, name: &'static str) -> Option<&'a str> {
         self.typed_or(name, "text", Value::as_str, quoted)
     }
 
-    /// `true` or `false`.
+    /// Returns a boolean.
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
         self.typed_or(name, "true or false", Value::as_bool, boolean)
     }
 
-    /// A number.
+    /// Returns a number.
     pub fn number(&mut self, name: &'static str) -> Option<Number> {
         self.typed(name, "a number", Value::as_number).cloned()
     }
 
-    /// A whole number within `range`.
+    /// Returns a whole number within `range`.
     pub fn integer(&mut self, name: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
         let number = self.typed(name, "a whole number", Value::as_number)?;
         let integer = number.integer().filter(|integer| range.contains(integer));
@@ -180,7 +181,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         integer.inspect(|integer| self.normalize(name, (*integer).into()))
     }
 
-    /// A list of texts of 1 to `max` characters each.
+    /// Returns a list of texts of 1 to `max` characters each.
     pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
         let items = self.typed(name, "a list", Value::as_array)?;
         if items.is_empty() {
@@ -191,12 +192,12 @@ impl<'a, 'v> Fields<'a, 'v> {
         let mut item = |(place, item): (usize, &Value)| {
             read_text(item, &join(&pointer, &place.to_string()), name, max, self.violations)
         };
-        // Each item is looked at, so that every problem is told.
+        // Collected first, so that every item is checked.
         let texts: Vec<_> = items.iter().enumerate().map(&mut item).collect();
         texts.into_iter().collect()
     }
 
-    /// Ends reading: members in `read_only` are reported as such, all others nobody asked for as unknown.
+    /// Reports members that were not read: those in `read_only` as such, all others as unknown.
     pub fn close(self, read_only: &[&str]) {
         for (key, _) in self.members {
             if self.known.contains(&key.as_str()) {
@@ -221,17 +222,17 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 }
 
-/// Whether no text may have `character`: C0, DEL and C1, but for tab, line feed and carriage return.
+/// Whether `character` is forbidden in any text: C0, DEL and C1, except tab, line feed and carriage return.
 pub(in crate::domain) fn is_forbidden(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
-/// What is said of the control character `found`.
+/// The message for the forbidden character `found`.
 pub(in crate::domain) fn forbidden_message(found: char) -> String {
     format!("The control character U+{:04X} is not allowed", u32::from(found))
 }
 
-/// The violation of `text`, at `pointer` and called `what`, if it has a control character that [is refused](is_forbidden).
+/// Returns a violation if `text`, at `pointer` and called `what`, has a [forbidden](is_forbidden) character.
 pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
     let found = text.chars().find(|character| is_forbidden(*character))?;
     let message =
@@ -239,10 +240,10 @@ pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str
     Some(Violation::new(pointer, Rule::InvalidCharacter, message))
 }
 
-/// How a new form is published, whose author has set its status.
+/// Help for a definition that sets the status.
 const PUBLISH: &str = "leave it out: a new form is a draft, and `forms publish` or PATCH with `{\"status\":\"published\"}` publishes it";
 
-/// How `value` is written where a text is asked for.
+/// Suggests quotes for `value` where text is expected.
 pub(in crate::domain) fn quoted(value: &Value) -> Option<String> {
     match value {
         Value::Bool(_) | Value::Number(_) => Some(format!("quote it: \"{value}\"")),
@@ -250,7 +251,7 @@ pub(in crate::domain) fn quoted(value: &Value) -> Option<String> {
     }
 }
 
-/// How `value` is written where `true` or `false` is asked for.
+/// Suggests `true` or `false` for a text such as `yes`.
 fn boolean(value: &Value) -> Option<String> {
     let meant = match value.as_str()?.to_lowercase().as_str() {
         "true" | "yes" | "on" => true,
@@ -260,7 +261,7 @@ fn boolean(value: &Value) -> Option<String> {
     Some(format!("write `{meant}`"))
 }
 
-/// `value`, which is called `name`, as a text of 1 to `max` characters that is not only white space.
+/// Parses `value`, called `name`, as a text of 1 to `max` characters that is not blank.
 pub(in crate::domain) fn read_text(
     value: &Value,
     pointer: &str,

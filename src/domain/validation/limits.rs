@@ -1,24 +1,24 @@
-//! How large a definition or a set of answers may be.
+//! Limits on the size of definitions and answers.
 
-/// Ids of removed questions that a form remembers, so that none is given again: ten times what a form may ask.
+/// Maximum ids of removed questions that a form keeps, so that none is reused: ten times the maximum number of questions.
 pub const MAX_RETIRED_IDS: usize = 5_000;
 
-/// Characters of an answer that a pattern is held against: time is the product of both sizes.
+/// Maximum characters of an answer that is matched against a pattern: matching takes time by the product of both sizes.
 pub const MAX_MATCHED: usize = 1_000;
 
-/// Characters of a number in an answer: conditions compare it to the last digit, perhaps 10,000 times.
+/// Maximum characters of a number in an answer: conditions compare it to the last digit, perhaps 10,000 times.
 pub const MAX_NUMBER: usize = 400;
 
-/// Tests in one filter of a list.
+/// Maximum tests in one filter of a list.
 pub const MAX_FILTER_TESTS: usize = 10;
 
-/// Values in one filter of a list.
+/// Maximum values in one filter of a list.
 pub const MAX_FILTER_VALUES: usize = 100;
 
 /// Bounds on what a client may send, beyond the size of the body itself. The first five are flags of `serve`.
 ///
-/// The others see to it that checking the costliest body against the costliest form takes less than 100 ms of one core;
-/// `cargo bench --bench check` measures that.
+/// The others ensure that checking the most expensive body against the most expensive form takes less than 100 ms of one
+/// core, as measured by `cargo bench --bench check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Questions in a form, pages and statements included.
@@ -33,10 +33,9 @@ pub struct Limits {
     pub answers: usize,
     /// Bytes that all patterns of a form compile to, those of `matches` included.
     pub patterns: usize,
-    /// Characters of all patterns of a form as they are written: to compile `(?i)\w`, which may come to nothing, takes
-    /// 0.2 ms.
+    /// Characters of all patterns of a form: compiling takes time even if the result is small, 0.2 ms for `(?i)\w`.
     pub pattern_text: usize,
-    /// Characters that an answer may have where a pattern is held against it.
+    /// Characters of an answer that is matched against a pattern.
     pub matched: usize,
     /// Tests with `matches` in the conditions of a form.
     pub matches: usize,
@@ -47,7 +46,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No bounds: for definitions that were accepted before, and where the server decides.
+    /// No limits: for definitions that were accepted before, and where the server checks them.
     pub const UNLIMITED: Self = Self {
         questions: usize::MAX,
         options: usize::MAX,

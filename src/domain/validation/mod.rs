@@ -1,4 +1,4 @@
-//! Reading what was sent: each member of an object, within limits, and all that is wrong with it.
+//! Validation of what clients send: members of objects, limits, and violations.
 
 pub mod budget;
 pub mod fields;

@@ -1,21 +1,21 @@
-//! Misspelt names: which of the names that exist was meant.
+//! Suggestions for misspelt names.
 
-/// Characters of the longest text that is compared with names. Comparing takes time by the square of it.
+/// Maximum characters of a text that is compared with names: comparing takes quadratic time.
 const MAX_CHARACTERS: usize = 40;
 
-/// Names that are proposed in place of one that is wrong.
+/// Maximum names that are suggested.
 pub const MAX_ALLOWED: usize = 20;
 
-/// The name most like `written`, if one is near: at most one slip, and one more for every four characters, but most of
-/// what is written as it is meant.
+/// Returns the name most similar to `written`: at an edit distance of at most 1, plus 1 for every four characters, and
+/// less than half of its length.
 pub fn similar<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = written.chars().count();
     let distances = names.into_iter().filter_map(|name| Some((distance(written, length, name)?, name)));
     distances.min().map(|(_, name)| name)
 }
 
-/// At most [`MAX_ALLOWED`] of `names`: those that are [`similar`] to `written`, the most alike first, then the others in
-/// their order.
+/// Returns at most [`MAX_ALLOWED`] of `names`: those [`similar`] to `written`, most similar first, then the others in
+/// order.
 pub fn nearest_first<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let length = written.chars().count();
     let distances =
@@ -25,10 +25,10 @@ pub fn nearest_first<'a>(written: &str, names: impl IntoIterator<Item = &'a str>
     names.into_iter().take(MAX_ALLOWED).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// How many slips lie between `written`, which has `length` characters, and `name`; `None` if those are too many.
+/// Returns the edit distance between `written`, which has `length` characters, and `name`; `None` if they are not similar.
 fn distance(written: &str, length: usize, name: &str) -> Option<usize> {
     let is_near = |distance: usize| distance <= 1 + length / 4 && distance * 2 < length;
-    // The difference in length costs nothing to find, and there are never fewer slips.
+    // The difference in length is cheap to compute, and a lower bound of the distance.
     if length > MAX_CHARACTERS || !is_near(name.chars().count().abs_diff(length)) {
         return None;
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::{MAX_ALLOWED, nearest_first};
 
     #[test]
-    fn a_slip_is_forgiven_and_another_word_is_not() {
+    fn a_typo_is_similar_and_another_word_is_not() {
         let names = ["title", "type", "email", "rating", "time", "d"];
         for (written, expected) in [
             ("titel", Some("title")),

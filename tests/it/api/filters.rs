@@ -198,7 +198,7 @@ async fn what_can_never_be_is_refused_and_told() {
         (filter("score.matches=4"), "this can never be true of `score`"),
         (filter("score.answered=yes"), "`filter[score][answered]`: `answered` is true or false, not text"),
         (filter("score="), "`filter[score][eq]`: no answer is ever empty"),
-        (filter("yes.gt=true"), "only numbers and texts have an order, not a boolean"),
+        (filter("yes.gt=true"), "only a number or text can be compared, not a boolean"),
         (filter("grid=c"), "this can never be true of `grid`: Enter"),
         (
             filter("many=a"),
