@@ -1,42 +1,42 @@
-//! The environment variables the command line knows, read once: the one table of them.
+//! Environment variables used by the command line, read once.
 
 use std::collections::HashMap;
 use std::env;
 
-/// Every variable and what it does, as `forms help environment` prints it.
+/// All variables and their meanings, as `forms help environment` prints them.
 pub const VARIABLES: [(&str, &str); 17] = [
-    ("FORMS_URL", "address of the server, as --url"),
+    ("FORMS_URL", "server address, same as --url"),
     ("FORMS_API_KEY", "API key"),
-    ("FORMS_API_KEY_FILE", "file that holds the API key, as --key-file"),
-    ("FORMS_DATA", "data directory, as --data: work on the store without a server"),
-    ("FORMS_NO_INPUT", "set: never ask anything, as --no-input"),
-    ("CI", "set: never ask anything"),
-    ("NO_COLOR", "set: no colours; wins over the next two"),
-    ("FORCE_COLOR", "set and not 0: colours also where there is no terminal"),
-    ("CLICOLOR_FORCE", "as FORCE_COLOR"),
-    ("TERM", "`dumb`: no colours, and nothing is asked"),
+    ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
+    ("FORMS_DATA", "data directory, same as --data: work on the store without a server"),
+    ("FORMS_NO_INPUT", "if set, never prompt, same as --no-input"),
+    ("CI", "if set, never prompt"),
+    ("NO_COLOR", "if set, no colours; overrides the next two"),
+    ("FORCE_COLOR", "if set and not 0, colours even without a terminal"),
+    ("CLICOLOR_FORCE", "same as FORCE_COLOR"),
+    ("TERM", "if `dumb`, no colours and no prompts"),
     ("XDG_RUNTIME_DIR", "folder where a running server announces itself to your commands"),
-    ("XDG_STATE_HOME", "the same, where XDG_RUNTIME_DIR is not set"),
-    ("FORMS_LOG", "what `serve` logs: error, warn, info (default), debug"),
-    ("VISUAL", "the editor of `forms edit`, with its arguments; without it EDITOR, then vi"),
-    ("EDITOR", "the same, where VISUAL is not set"),
-    ("TMPDIR", "where the text lies that is being edited; /tmp by default"),
-    ("HOME", "the user's folder"),
+    ("XDG_STATE_HOME", "used instead if XDG_RUNTIME_DIR is not set"),
+    ("FORMS_LOG", "log level of `serve`: error, warn, info (default), debug"),
+    ("VISUAL", "editor of `forms edit`, with its arguments; default: EDITOR, then vi"),
+    ("EDITOR", "used instead if VISUAL is not set"),
+    ("TMPDIR", "folder for the text being edited; default: /tmp"),
+    ("HOME", "your home folder"),
 ];
 
-/// What the variables of [`VARIABLES`] are set to. An empty one counts as not set.
+/// Values of the [`VARIABLES`]. An empty one counts as not set.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<String, String>);
 
 impl Environment {
-    /// The process's environment.
+    /// Reads the environment of the process.
     pub fn of_process() -> Self {
         let read = |(name, _): &(&str, _)| Some(((*name).to_owned(), env::var(name).ok()?));
         Self(VARIABLES.iter().filter_map(read).collect())
     }
 
-    /// The first variable that decides where a command works and is not valid UTF-8: if it counted as not set, the
-    /// command would work elsewhere than it was told to.
+    /// Returns the first variable that selects the target and is not valid UTF-8. Treating it as not set would use another
+    /// target than intended.
     pub fn unreadable_variable() -> Option<&'static str> {
         let decides = |name: &&str| {
             ["FORMS_", "XDG_"].iter().any(|prefix| name.starts_with(prefix))
@@ -46,13 +46,13 @@ impl Environment {
         VARIABLES.iter().map(|(name, _)| *name).filter(decides).find(is_unreadable)
     }
 
-    /// An environment with these variables only.
+    /// Creates an environment with only these variables.
     pub fn of(variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Self(variables.iter().map(owned).collect())
     }
 
-    /// The value of `name`, unless it is empty.
+    /// Returns the value of `name`, unless it is empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }

@@ -1,8 +1,8 @@
-//! The command line: parse, dispatch, print, and end with the exit code.
+//! The command line: parses arguments, runs a command, and returns the exit code.
 //!
 //! `commands/` has a file or folder for each command. They share `input/` (form files, answers, the editor, prompts),
-//! `output/` (tables, JSON, diagnostics, exit codes) and `connection/` (which server, which key), none of which knows a
-//! command. None of the commands prints, asks or ends the process by itself.
+//! `output/` (tables, JSON, diagnostics, exit codes) and `connection/` (server, key), none of which depends on a command.
+//! Commands never print, prompt or exit directly.
 
 pub mod commands;
 pub mod connection;
@@ -24,7 +24,7 @@ use output::{Colour, Format, Output, columns};
 
 pub use commands::command;
 
-/// Runs the command line `arguments`, the program's name first, and says how it ended.
+/// Runs the command line `arguments`, the program's name first, and returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
@@ -35,7 +35,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         },
         Err(error) => explain_usage(&early, &error),
     };
-    // Nothing of a command is used after it has panicked.
+    // No state of a command is used after it has panicked.
     catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
 }
 
@@ -47,11 +47,11 @@ fn bug() -> CliError {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut matches = help::brief(command()).try_get_matches_from(arguments)?;
+    let mut matches = help::hide_globals(command()).try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 
-/// Help and version are results; everything else that clap says is a mistake in the command line.
+/// Prints what clap reports: help and version are results, all else is a usage error.
 fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
     let is_mistake = error.use_stderr();
     let text = error.render();
@@ -65,7 +65,7 @@ fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
     }
 }
 
-/// A mistake in the command line as a failure: clap says it in its first paragraph, and in a tip what would be right.
+/// Converts clap's message to a usage error: the first paragraph is the message, a tip is the help.
 fn usage(text: &str) -> CliError {
     let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let message = what.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -93,16 +93,16 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
 }
 
 fn end(output: &Output, error: &CliError) -> Exit {
-    output.fail(error);
+    output.report_error(error);
     error.exit()
 }
 
-/// `-o` as far as it can be known before the command line is understood: its mistakes are told in that format.
+/// Parses `-o` before the command line is, so that usage errors have that format too.
 fn early_format(arguments: &[OsString]) -> Option<Format> {
     early(arguments, Some('o'), "--output")
 }
 
-/// `--color` likewise.
+/// Parses `--color` before the command line is.
 fn early_colour(arguments: &[OsString]) -> Colour {
     early(arguments, None, "--color").unwrap_or_default()
 }
@@ -110,7 +110,7 @@ fn early_colour(arguments: &[OsString]) -> Colour {
 fn early<T: clap::ValueEnum>(arguments: &[OsString], short: Option<char>, long: &str) -> Option<T> {
     let arguments: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let found = arguments.iter().enumerate().find_map(|(place, argument)| {
-        // Flags without a value may stand before one that has one: `-qo json`.
+        // Short flags without a value may precede it: `-qo json`.
         let flags = || argument.strip_prefix('-').map(|flags| flags.trim_start_matches(['q', 'v', 'y']));
         let value = argument.strip_prefix(long).or_else(|| flags()?.strip_prefix(short?))?;
         match value.trim_start_matches('=') {

@@ -1,42 +1,44 @@
-//! Commands on several items: they are worked on one by one, and told together.
+//! Running a command on several items, one after the other.
 //!
-//! One item's result is its object, and its failure the command's. Of several, programs read one document with all
-//! that was done and one line with all that was not.
+//! A single item prints its object, or fails with its error. Of several, `-o json` prints one document with all results,
+//! and one line with all failures.
 
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::render_error;
 
-/// The work on several items.
-pub(super) struct Several<'a> {
+/// A command's progress over several items.
+pub(super) struct Batch<'a> {
     session: &'a Session,
-    of: usize,
+    total: usize,
     done: usize,
     exits: Vec<Exit>,
-    /// What was said to do about those that failed: once is enough.
+    /// Help texts printed so far: each is printed once.
     helps: Vec<String>,
 }
 
-impl<'a> Several<'a> {
-    /// Begins the work on `of` items.
-    pub(super) fn begin(session: &'a Session, of: usize) -> Self {
-        if of > 1 {
-            session.output.begin_series();
+impl<'a> Batch<'a> {
+    /// Starts a command on `total` items.
+    pub(super) fn begin(session: &'a Session, total: usize) -> Self {
+        if total > 1 {
+            session.output.begin_batch();
         }
-        Self { session, of, done: 0, exits: Vec::new(), helps: Vec::new() }
+        Self { session, total, done: 0, exits: Vec::new(), helps: Vec::new() }
     }
 
-    /// Takes note of how the work on `item` ended.
+    /// Records the result for `item`.
     ///
     /// # Errors
-    /// If nothing more is to be done: it was the only item, or the person or the reader has gone.
-    pub(super) fn note(&mut self, item: &str, ended: Result<(), CliError>) -> Result<(), CliError> {
+    /// If the command should stop: there is only one item, or it was interrupted, or the reader closed stdout.
+    pub(super) fn record(&mut self, item: &str, ended: Result<(), CliError>) -> Result<(), CliError> {
         match ended {
-            Err(error) if self.of > 1 && !matches!(error, CliError::ClosedPipe | CliError::Interrupted) => {
+            Err(error)
+                if self.total > 1 && !matches!(error, CliError::ClosedPipe | CliError::Interrupted) =>
+            {
                 let error = self.session.annotate(error);
                 self.exits.push(error.exit());
-                let help = render_error::tell(&error).help.filter(|help| !self.helps.contains(help));
-                self.session.output.fail_item(item, &error, help.as_deref());
+                let help = render_error::to_diagnostic(&error).help.filter(|help| !self.helps.contains(help));
+                self.session.output.report_item_error(item, &error, help.as_deref());
                 self.helps.extend(help);
                 Ok(())
             }
@@ -48,45 +50,44 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// How the command ends.
+    /// Returns the result of the whole command.
     ///
     /// # Errors
-    /// If an item failed. Where none was done and all failed alike, doing it
-    /// again is as good or as bad as for one: the exit is theirs.
-    pub(super) fn end(self) -> Result<(), CliError> {
-        let (failed, of) = (self.of - self.done, self.of);
+    /// If an item failed. If all failed with the same exit code, that is the exit code; otherwise it is "partial".
+    pub(super) fn finish(self) -> Result<(), CliError> {
+        let (failed, total) = (self.total - self.done, self.total);
         let Some(first) = self.exits.first().copied() else { return Ok(()) };
         let is_partial = self.done > 0 || self.exits.iter().any(|exit| *exit != first);
         let exit = if is_partial { Exit::Partial } else { first };
-        Err(CliError::Partial { failed, of, exit })
+        Err(CliError::Partial { failed, of: total, exit })
     }
 
-    /// How the command ends where what was done does not help what failed: as the worst failure.
+    /// Returns the result of a command whose items are independent: the exit code is the worst one.
     ///
     /// # Errors
     /// If an item failed.
-    pub(super) fn end_as_worst(self) -> Result<(), CliError> {
+    pub(super) fn finish_with_worst(self) -> Result<(), CliError> {
         match self.exits.iter().max_by_key(|exit| exit.code()) {
-            Some(worst) => Err(CliError::Partial { failed: self.exits.len(), of: self.of, exit: *worst }),
+            Some(worst) => Err(CliError::Partial { failed: self.exits.len(), of: self.total, exit: *worst }),
             None => Ok(()),
         }
     }
 }
 
-/// Does the same to each form; one that fails does not keep the others.
-pub(super) async fn each(
+/// Calls `act` for each form; a failure does not stop the others.
+pub(super) async fn for_each(
     session: &Session,
     forms: &[String],
     act: impl AsyncFn(&str) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let mut several = Several::begin(session, forms.len());
+    let mut batch = Batch::begin(session, forms.len());
     for form in forms {
         let ended = match act(form).await {
-            // One alone fails as the command does, which suggests for itself.
+            // With one form, the command's own error handling adds the suggestion.
             Err(error) if forms.len() > 1 => Err(session.suggest(error).await),
             ended => ended,
         };
-        several.note(form, ended)?;
+        batch.record(form, ended)?;
     }
-    several.end()
+    batch.finish()
 }

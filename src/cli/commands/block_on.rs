@@ -1,4 +1,4 @@
-//! Runs an asynchronous command until it ends or a signal ends it.
+//! Runs an asynchronous command until it ends or a signal arrives.
 
 use std::future::pending;
 use std::io;
@@ -8,11 +8,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 
-/// Runs a command that talks to a server, until it ends or a signal ends it: then it is dropped, and what it holds is
-/// restored or kept.
+/// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep
+/// drafts.
 pub(super) fn block_on(
     session: &Session,
-    talk: impl Future<Output = Result<(), CliError>>,
+    command: impl Future<Output = Result<(), CliError>>,
 ) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -20,44 +20,44 @@ pub(super) fn block_on(
         .map_err(|error| CliError::io("cannot start", error))?;
     let ended = runtime.block_on(async {
         let ended = tokio::select! {
-            // Signals first: they are listened for before anything is sent, and while the terminal is lent it is known
-            // whose a Ctrl-C was.
+            // Signals first: handlers are installed before anything is sent, and while another program has the terminal,
+            // its Ctrl-C must not end the command.
             biased;
-            ended = signalled(session) => Err(match ended {
+            ended = wait_for_signal(session) => Err(match ended {
                 Ok(()) => CliError::Interrupted,
                 Err(error) => CliError::io("cannot listen for signals", error),
             }),
-            ended = suggesting(session, talk) => ended,
+            ended = with_suggestion(session, command) => ended,
         };
         let closed = session.close().await;
         ended.and(closed)
     });
-    // A question that nobody will answer must not keep the process.
+    // A prompt that nobody will answer must not keep the process alive.
     runtime.shutdown_background();
     ended
 }
 
-/// What `talk` comes to, its failure with what may have been meant.
-async fn suggesting(
+/// Runs `command`, and adds a suggestion to its error.
+async fn with_suggestion(
     session: &Session,
-    talk: impl Future<Output = Result<(), CliError>>,
+    command: impl Future<Output = Result<(), CliError>>,
 ) -> Result<(), CliError> {
-    match talk.await {
+    match command.await {
         Err(error) => Err(session.suggest(error).await),
         done => done,
     }
 }
 
-/// Waits for a signal that ends the command: a Ctrl-C that is meant for it, SIGTERM or SIGHUP. The latter two are left
-/// alone where nobody can be asked: there is nothing to restore or to keep, and `nohup` must work.
-async fn signalled(session: &Session) -> io::Result<()> {
+/// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. The latter two keep their default action when not
+/// interactive: there is nothing to restore, and `nohup` must work.
+async fn wait_for_signal(session: &Session) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let interrupted = async {
         while interrupt.recv().await.is_some() && session.has_lent_terminal() {}
         Ok(())
     };
     let ended = async {
-        if !session.may_ask() {
+        if !session.can_prompt() {
             return pending().await;
         }
         let (mut terminate, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);

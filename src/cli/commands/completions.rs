@@ -29,25 +29,25 @@ impl Run for Completions {
 }
 
 impl Completions {
-    /// Prints the script. Rendered first: clap writes straight to a stream and panics where that is closed.
+    /// Prints the script. It is rendered to memory first, because clap panics if the output stream is closed.
     fn execute(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
-        let mut command = cli::command().mut_args(hinted).mut_subcommands(with_hints);
+        let mut command = cli::command().mut_args(with_value_hint).mut_subcommands(with_hints);
         clap_complete::generate(self.shell, &mut command, "forms", &mut script);
         let script = String::from_utf8_lossy(&script);
         match self.shell {
-            Shell::Bash => session.output.write(&bash(&script)),
+            Shell::Bash => session.output.write(&patch_bash(&script)),
             _ => session.output.write(&script),
         }
     }
 }
 
 fn with_hints(command: clap::Command) -> clap::Command {
-    command.mut_args(hinted).mut_subcommands(with_hints)
+    command.mut_args(with_value_hint).mut_subcommands(with_hints)
 }
 
-/// The argument with what its value names: files only where it takes some.
-fn hinted(argument: Arg) -> Arg {
+/// Sets what the argument's value is: files are completed only where a file is expected.
+fn with_value_hint(argument: Arg) -> Arg {
     let name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     let hint = match name.as_deref() {
         Some("FILE" | "PATH") => ValueHint::FilePath,
@@ -57,9 +57,9 @@ fn hinted(argument: Arg) -> Arg {
     if argument.get_action().takes_values() { argument.value_hint(hint) } else { argument }
 }
 
-/// What the script for bash does in place of offering flags and commands alike, and files where there are neither.
-const BASH_OFFER: &str = "\
-# Flags are offered where one has been begun, commands elsewhere, and files to the command that takes some.
+/// Helper for the bash script: clap's script offers flags and commands mixed, and files where there are neither.
+const BASH_HELPER: &str = "\
+# Completes flags after a dash, otherwise commands, and files for the command that takes them.
 _forms_offer() {
     local word words=\"\"
     for word in $2; do
@@ -74,9 +74,9 @@ _forms_offer() {
 
 ";
 
-/// clap's script for bash with offers in a better order.
-fn bash(script: &str) -> String {
+/// Changes clap's bash script to offer completions by context.
+fn patch_bash(script: &str) -> String {
     let offer = r#"_forms_offer "${cmd}" "${opts}" "${cur}""#;
     let script = script.replace(r#"COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )"#, offer);
-    BASH_OFFER.to_owned() + &script.replace(" -o bashdefault -o default forms", " forms")
+    BASH_HELPER.to_owned() + &script.replace(" -o bashdefault -o default forms", " forms")
 }

@@ -8,7 +8,7 @@ use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
-use crate::cli::output::{Format, value_of, wrapped};
+use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::Rule;
 use clap::Args;
@@ -24,7 +24,7 @@ Examples:
   forms explain unknown_field
   forms explain form_not_published")]
 pub struct Explain {
-    /// The code that stands in brackets after `error`
+    /// The code in brackets after `error`
     code: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Run for Explain {
     const SUMMARY: &'static str = "explain an error code";
 
     fn columns(&self) -> Columns {
-        Columns::Of(&["code", "status", "meaning"])
+        Columns::Fixed(&["code", "status", "meaning"])
     }
 
     fn run(self, session: &Session) -> Result<(), CliError> {
@@ -44,7 +44,7 @@ impl Run for Explain {
 impl Explain {
     /// Prints what the code means and what to do.
     fn execute(self, session: &Session) -> Result<(), CliError> {
-        let Some(code) = &self.code else { return index(session) };
+        let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);
         let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
         let Some(meaning) = api::explain(code).or_else(own) else {
@@ -56,13 +56,13 @@ impl Explain {
             return Err(CliError::usage_with_help(message, help));
         };
         let status = Code::parse(code).map(Code::status);
-        let text = || format!("{}\n", wrapped(meaning, 80));
+        let text = || format!("{}\n", wrap(meaning, 80));
         session.output.object(&json!({"code": code, "status": status, "meaning": meaning}), text)
     }
 }
 
-/// Lists all codes, each with the first sentence of what it means.
-fn index(session: &Session) -> Result<(), CliError> {
+/// Lists all codes, each with the first sentence of its meaning.
+fn list_codes(session: &Session) -> Result<(), CliError> {
     let entry = |code: &'static str| {
         let status = Code::parse(code).map(Code::status);
         let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
@@ -76,7 +76,7 @@ fn index(session: &Session) -> Result<(), CliError> {
     let line = |entry: &Value| {
         let meaning = entry["meaning"].as_str().unwrap_or_default();
         let first = meaning.split_inclusive(". ").next().unwrap_or_default().trim_end();
-        let lines = wrapped(first, 74).replace('\n', "\n      ");
+        let lines = wrap(first, 74).replace('\n', "\n      ");
         format!("  {}\n      {lines}\n", entry["code"].as_str().unwrap_or_default())
     };
     session.output.object(&json!({"codes": codes}), || codes.iter().map(line).collect())
@@ -87,7 +87,7 @@ fn all_codes() -> impl Iterator<Item = &'static str> {
     codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name))
 }
 
-/// The codes of the command line's own failures, and what they mean.
+/// Returns the codes that only the command line uses, with their meanings.
 fn own_codes() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     FILE_CODES.iter().chain(&render_error::CODES)
 }

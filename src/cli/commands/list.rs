@@ -9,7 +9,7 @@ use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{Listing, Want};
+use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::render_error;
 use crate::cli::output::table::Cell;
 use crate::client::{ClientError, FormQuery, Received};
@@ -26,9 +26,9 @@ use crate::domain::validation::violation::Violation;
     after_long_help = "\
 Newest first. The columns are id, status, response_count, updated_at and title,
 on a terminal also slug; --columns can choose slug, created_at and
-accepting_reason too: why a published form takes no answers now. A terminal
-shows it as the status, and --status takes it. Of forms in the trash the time
-is deleted_at.
+accepting_reason too: why a published form does not accept answers now. A
+terminal shows it as the status, and --status accepts it. For forms in the
+trash the time is deleted_at.
 
 Examples:
   forms list
@@ -45,23 +45,22 @@ pub struct List {
     #[arg(long)]
     all: bool,
     /// Only those with this status: draft, published, closed, full, expired, not-open-yet
-    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| Wanted::parse(&text)))]
-    status: Option<Wanted>,
+    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| StatusFilter::parse(&text)))]
+    status: Option<StatusFilter>,
     /// Those in the trash
     #[arg(long)]
     trashed: bool,
 }
 
-/// A status as the list shows it: one by which the server lists forms, perhaps only a newer one, or the reason why a
-/// published form takes no answers.
+/// A status to list by: one that the server knows, or the reason why a published form does not accept answers.
 #[derive(Debug, Clone)]
-struct Wanted(String);
+struct StatusFilter(String);
 
 const STATUSES: [FormStatus; 2] = [FormStatus::Draft, FormStatus::Published];
 const REASONS: [AcceptingReason; 4] =
     [AcceptingReason::Closed, AcceptingReason::Full, AcceptingReason::Expired, AcceptingReason::NotOpenYet];
 
-impl Wanted {
+impl StatusFilter {
     fn parse(text: &str) -> Self {
         Self(text.trim().to_lowercase().replace([' ', '-'], "_"))
     }
@@ -70,7 +69,7 @@ impl Wanted {
         REASONS.into_iter().find(|reason| reason.name() == self.0)
     }
 
-    /// The parameters `status` and `accepting_reason` of such a list.
+    /// Returns the query parameters `status` and `accepting_reason`.
     fn parameters(&self) -> (Option<&str>, Option<&str>) {
         match self.reason() {
             Some(reason) => (None, Some(reason.name())),
@@ -78,8 +77,8 @@ impl Wanted {
         }
     }
 
-    /// The failure; if the server does not know the status, a wrong argument, with those that exist.
-    fn refused(&self, error: CliError) -> CliError {
+    /// Turns the server's refusal of the status into a usage error that lists the valid ones.
+    fn explain_refusal(&self, error: CliError) -> CliError {
         let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
         let is_status = |violation: &&Violation| violation.pointer == "/status";
         let Some(refused) = problem.errors.iter().find(is_status) else { return error };
@@ -97,7 +96,7 @@ impl Run for List {
     const SUMMARY: &'static str = "list forms";
 
     fn columns(&self) -> Columns {
-        Columns::OfList
+        Columns::Dynamic
     }
 
     fn run(self, session: &Session) -> Result<(), CliError> {
@@ -110,29 +109,31 @@ impl List {
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
-        let want = Want::of(self.limit, self.all);
-        let (status, accepting_reason) = self.status.as_ref().map(Wanted::parameters).unwrap_or_default();
-        let count = want.may_be_cut(output.format);
+        let list_limit = ListLimit::from_flags(self.limit, self.all);
+        let (status, accepting_reason) =
+            self.status.as_ref().map(StatusFilter::parameters).unwrap_or_default();
+        let count = list_limit.may_truncate(output.format);
         let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
-        let mut pages = client.list_forms(&query, want.page(output.format));
+        let mut pages = client.list_forms(&query, list_limit.page_size(output.format));
         let now = session.now();
-        // The others are only for those who choose them.
-        let count = if output.columns.is_empty() { USUAL } else { COLUMNS.len() };
+        // The other columns are only shown if chosen.
+        let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
         let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
         let moment = if self.trashed { "deleted_at" } else { "updated_at" };
         let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
         let headers = COLUMNS.iter().take(count).map(name).collect();
         let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
         let (optional, none) = ("slug", self.none(session));
-        let listing = Listing { output, want, raw: false, headers, optional, none, row: &row, body: &body };
+        let listing =
+            Listing { output, list_limit, raw: false, headers, optional, none, row: &row, body: &body };
         let shown = listing.show(&mut pages).await.map_err(|error| match &self.status {
-            Some(wanted) => wanted.refused(error),
+            Some(wanted) => wanted.explain_refusal(error),
             None => error,
         })?;
         if let Some(shown) = shown {
             let of = pages.total().map(|total| format!(" of {}", render_error::grouped(total)));
             let of = of.unwrap_or_default();
-            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
+            output.status(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         Ok(())
     }
@@ -143,25 +144,27 @@ impl List {
         match self.status {
             Some(_) => "no forms match".to_owned(),
             None if self.trashed => "no forms in the trash".to_owned(),
-            None => format!("no forms yet: {} create", session.again()),
+            None => format!("no forms yet: {} create", session.command_prefix()),
         }
     }
 }
 
-/// The columns there are, by the names that the API has for them.
+/// All columns, by their API names.
 const COLUMNS: [&str; 8] =
     ["id", "status", "response_count", "updated_at", "title", "slug", "created_at", "accepting_reason"];
 
-/// How many of them are shown unless others are chosen.
-const USUAL: usize = 6;
+/// Number of columns shown unless others are chosen.
+const DEFAULT_COLUMNS: usize = 6;
 
-/// A cell for each of the columns.
+/// Returns one cell per column.
 fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let shut = form.accepting_reason.as_ref().map(ToString::to_string);
     let status = form.status.to_string();
     [
         Cell::text(form.id.to_string()),
-        Cell::text(&*status).shown(shut.as_ref().unwrap_or(&status).replace('_', " ")).coloured(colour(form)),
+        Cell::text(&*status)
+            .with_display(shut.as_ref().unwrap_or(&status).replace('_', " "))
+            .with_colour(colour(form)),
         Cell::number(form.response_count),
         Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
         Cell::text(&*form.title),
@@ -171,7 +174,7 @@ fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     ]
 }
 
-/// Green for a form that takes answers, yellow for a draft, red for one that takes none any more or yet.
+/// Returns green for a form that accepts answers, yellow for a draft, red for a published form that does not.
 fn colour(form: &FormEntry) -> u8 {
     match (form.status.known(), &form.accepting_reason) {
         (Some(FormStatus::Published), None) => 32,

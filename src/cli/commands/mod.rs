@@ -1,7 +1,6 @@
-//! The commands, one file or folder each, as a user types them.
+//! The commands, one file or folder each.
 //!
-//! A command declares beside its arguments what the rest of the command line must know of it, see [`Run`]; its line in
-//! `commands!` adds it to the parser and to the help.
+//! A command implements [`Run`] beside its arguments; an entry in `commands!` adds it to the parser and to the help.
 
 mod batch;
 mod block_on;
@@ -30,20 +29,20 @@ use crate::cli::output::Format;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
-/// What the rest of the command line must know of a command, declared beside its arguments.
+/// A command of the command line.
 pub trait Run {
-    /// Where the list of commands has it.
+    /// Group in the list of commands.
     const GROUP: Group;
 
-    /// What it does, for the list of commands, in at most 23 characters.
+    /// Summary in the list of commands, at most 23 characters.
     const SUMMARY: &'static str;
 
-    /// The columns that `--columns` can choose.
+    /// Returns the columns that `--columns` can choose.
     fn columns(&self) -> Columns {
         Columns::None
     }
 
-    /// The output format that a flag of the command itself asks for.
+    /// Returns the output format that one of the command's own flags selects.
     fn format(&self) -> Option<Format> {
         None
     }
@@ -73,12 +72,12 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// The columns that `--columns` can choose.
+            /// Returns the columns that `--columns` can choose.
             pub fn columns(&self) -> Columns {
                 match self { $(Self::$name(command) => command.columns(),)* }
             }
 
-            /// The output format that a flag of the command itself asks for.
+            /// Returns the output format that one of the command's own flags selects.
             pub fn format(&self) -> Option<Format> {
                 match self { $(Self::$name(command) => command.format(),)* }
             }
@@ -132,7 +131,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The definition of the command line.
+/// Returns the definition of the command line.
 pub fn command() -> clap::Command {
     help::with_common(Cli::command())
 }

@@ -1,10 +1,10 @@
-//! Whether a form takes answers: `forms publish`, `unpublish` and `close`.
+//! `forms publish`, `unpublish` and `close`: whether a form accepts answers.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
-use crate::cli::commands::batch::each;
+use crate::cli::commands::batch::for_each;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
@@ -16,7 +16,7 @@ use crate::domain::form::FormStatus;
 /// Open forms for answers
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. One that is published already stays so.
+Prints the id of each form. A form that is already open is not changed.
 
 Examples:
   forms publish frm_7k2m9q4x1abz")]
@@ -29,11 +29,10 @@ pub struct Publish {
     dry_run: bool,
 }
 
-/// Take forms back to draft: they take no more answers
+/// Take forms back to draft, so that they accept no answers
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. Its answers stay. One that is a draft already
-stays so.
+Prints the id of each form. Answers are kept. A draft is not changed.
 
 Examples:
   forms unpublish frm_7k2m9q4x1abz")]
@@ -46,11 +45,11 @@ pub struct Unpublish {
     dry_run: bool,
 }
 
-/// Close published forms: they take no more answers
+/// Close published forms, so that they accept no answers
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. It stays published, its answers stay, and `forms
-publish` opens it again. One that is closed already stays so.
+Prints the id of each form. A closed form stays published and keeps its
+answers; `forms publish` opens it again.
 
 Examples:
   forms close frm_7k2m9q4x1abz")]
@@ -77,7 +76,7 @@ impl Run for Publish {
 }
 
 impl Publish {
-    /// Publishes the forms, those too that were closed.
+    /// Publishes the forms, and reopens closed ones.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
         change(session, &self.forms, &patch, self.dry_run).await
@@ -124,7 +123,7 @@ impl Close {
     }
 }
 
-/// Changes each form alike, and says what it has come to.
+/// Applies `patch` to each form and reports its state.
 async fn change(
     session: &Session,
     forms: &[String],
@@ -132,20 +131,24 @@ async fn change(
     dry_run: bool,
 ) -> Result<(), CliError> {
     let client = session.client().await?;
-    each(session, forms, async |form| {
+    for_each(session, forms, async |form| {
         let changed = client.update_form(form, &patch.to_string(), None, dry_run).await?;
         if dry_run {
             session.output.object(&changed, || "(dry run)\n".to_owned())?;
             session
                 .output
-                .say(&format!("\"{}\": the server would take it; nothing was stored", changed.title));
+                .status(&format!("\"{}\": the server would accept it; nothing was stored", changed.title));
             return Ok(());
         }
         session.output.object(&changed, || format!("{}\n", changed.id))?;
-        session.output.done(&format!("\"{}\" {}", changed.title, form_state::state(&changed)));
-        let ids = answers::ids(&answers::questions(&changed.questions));
+        session.output.success(&format!("\"{}\" {}", changed.title, form_state::describe(&changed)));
+        let ids = answers::answerable_ids(&answers::parse_questions(&changed.questions));
         if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
-            session.output.say(&format!("next: {} submit {} {id}=VALUE", session.again(), changed.id));
+            session.output.status(&format!(
+                "next: {} submit {} {id}=VALUE",
+                session.command_prefix(),
+                changed.id
+            ));
         }
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! `forms serve`: flags into settings, logs, signals, and the one line that says where the server is.
+//! `forms serve`: settings from flags, logging, signals, and the announcement of the server's address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
 
-/// What to do where another process holds the data directory.
+/// Help if another process holds the data directory.
 const IF_IN_USE: &str = "stop it, or name another directory";
 
 /// Run the server
@@ -32,12 +32,12 @@ const IF_IN_USE: &str = "stop it, or name another directory";
 #[command(
     override_usage = "forms serve --data <DIR> [OPTIONS]",
     after_long_help = "\
-Prints one line, the server's address, once it takes requests; everything else
-is logged to stderr: as text on a terminal, else as lines of JSON. Stops at
-Ctrl-C or SIGTERM after the requests under way; a second Ctrl-C does not wait
-for them.
+Prints the server's address on one line once it accepts requests; everything
+else is logged to stderr: as text on a terminal, else as lines of JSON. Ctrl-C
+or SIGTERM stops it after the requests in progress; a second Ctrl-C does not
+wait for them.
 
-Commands of the same user find the server and its key by themselves.
+Commands of the same user find the server and its key automatically.
 
 Examples:
   forms serve --data ./store
@@ -45,83 +45,83 @@ Examples:
   FORMS_LOG=debug forms serve --data ./store"
 )]
 pub struct Serve {
-    /// Address to listen at; port 0 is any free one
+    /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Refuse writes when less than this is free on the disk
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "0", "1024GiB"), default_value = "128MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "0", "1024GiB"), default_value = "128MiB")]
     min_free: u64,
     /// Memory for the store's cache
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1MiB", "1024GiB"))]
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1MiB", "1024GiB"))]
     cache_size: Option<u64>,
     /// Days that deleted forms and submissions can be restored
-    #[arg(long, value_name = "N", value_parser = within(days, "0", "36500"), default_value_t = 30)]
+    #[arg(long, value_name = "N", value_parser = in_range(days, "0", "36500"), default_value_t = 30)]
     trash_days: u32,
     #[command(flatten)]
     limits: LimitFlags,
 }
 
-/// Every limit; `GET /api/v1/limits` reports them. The short help leaves them out.
+/// Limit flags. The short help hides them; `GET /api/v1/limits` reports their values.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
-    /// Size of a request's body
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
+    /// Maximum size of a request body
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
     max_body: u64,
-    /// Size of a body that defines a form
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
+    /// Maximum size of a form definition
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
     max_definition: u64,
-    /// Questions in a form
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
+    /// Maximum number of questions in a form
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_questions: usize,
-    /// Options of a question
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
+    /// Maximum number of options of a question
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_options: usize,
-    /// Characters in a title
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "10000"), default_value_t = 300, hide_short_help = true)]
+    /// Maximum number of characters in a title
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 300, hide_short_help = true)]
     max_title: usize,
-    /// Size of one answer
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
+    /// Maximum size of one answer
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
     max_answer: u64,
-    /// Answers in a submission
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "100000"), default_value_t = 1_000, hide_short_help = true)]
+    /// Maximum number of answers in a submission
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "100000"), default_value_t = 1_000, hide_short_help = true)]
     max_answers: usize,
-    /// Length of an address
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
+    /// Maximum length of a request URI
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
     max_uri: u64,
-    /// Size of a request's headers
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
+    /// Maximum size of all request headers
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
     max_head: u64,
-    /// Number of a request's headers
-    #[arg(long, value_name = "N", value_parser = within(count, "8", "1000"), default_value_t = 64, hide_short_help = true)]
+    /// Maximum number of request headers
+    #[arg(long, value_name = "N", value_parser = in_range(count, "8", "1000"), default_value_t = 64, hide_short_help = true)]
     max_headers: usize,
-    /// Time to send the headers
-    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "5s", hide_short_help = true)]
+    /// Maximum time to receive the headers
+    #[arg(long, value_name = "TIME", value_parser = in_range(duration, "100ms", "1h"), default_value = "5s", hide_short_help = true)]
     head_timeout: Duration,
-    /// Time from a connection to its first byte
-    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "10s", hide_short_help = true)]
+    /// Maximum time from connecting to the first byte
+    #[arg(long, value_name = "TIME", value_parser = in_range(duration, "100ms", "1h"), default_value = "10s", hide_short_help = true)]
     first_byte_timeout: Duration,
-    /// Time to send a body
-    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "1h"), default_value = "15s", hide_short_help = true)]
+    /// Maximum time to receive a body
+    #[arg(long, value_name = "TIME", value_parser = in_range(duration, "100ms", "1h"), default_value = "15s", hide_short_help = true)]
     body_timeout: Duration,
-    /// Bytes a second that prolong it
-    #[arg(long, value_name = "SIZE", value_parser = within(size, "1", "1GiB"), default_value = "1KiB", hide_short_help = true)]
+    /// Bytes per second that extend --body-timeout
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1", "1GiB"), default_value = "1KiB", hide_short_help = true)]
     min_body_rate: u64,
-    /// How long a connection may rest
-    #[arg(long, value_name = "TIME", value_parser = within(duration, "100ms", "24h"), default_value = "60s", hide_short_help = true)]
+    /// Maximum time a connection may be idle
+    #[arg(long, value_name = "TIME", value_parser = in_range(duration, "100ms", "24h"), default_value = "60s", hide_short_help = true)]
     idle_timeout: Duration,
-    /// Connections at once; for more, the one idle longest is closed
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), default_value_t = 1_024, hide_short_help = true)]
+    /// Maximum number of connections; beyond it, the one idle longest is closed
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "1000000"), default_value_t = 1_024, hide_short_help = true)]
     max_connections: usize,
-    /// Connections of one address at once [default: a quarter of all; loopback: all]
-    #[arg(long, value_name = "N", value_parser = within(count, "1", "1000000"), hide_short_help = true)]
+    /// Maximum number of connections per address [default: a quarter of all; loopback: all]
+    #[arg(long, value_name = "N", value_parser = in_range(count, "1", "1000000"), hide_short_help = true)]
     max_connections_per_address: Option<usize>,
-    /// Failed authentications from one address, such as 10/min, or off
+    /// Maximum rate of failed authentications per address, such as 10/min, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
     auth_failures: RateFlag,
 }
 
-/// A rate, or none.
+/// A rate, or `None` for `off`.
 #[derive(Debug, Clone, Copy)]
 struct RateFlag(Option<Rate>);
 
@@ -132,8 +132,8 @@ fn rate(text: &str) -> Result<RateFlag, String> {
     }
 }
 
-/// Returns a parser of values from `least` to `most`, which are written as on the command line and read by `read`.
-fn within<T: PartialOrd + Clone + Send + Sync + 'static>(
+/// Returns a parser that accepts values from `least` to `most`, both in the syntax of `read`.
+fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
     read: fn(&str) -> Result<T, String>,
     least: &'static str,
     most: &'static str,
@@ -159,7 +159,7 @@ impl Run for Serve {
 }
 
 impl Serve {
-    /// Serves until a signal says otherwise.
+    /// Serves until a signal arrives.
     fn execute(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
@@ -167,7 +167,7 @@ impl Serve {
         };
         let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
         session.refuse_if_served(&data, IF_IN_USE)?;
-        log(session, level);
+        init_logging(session, level);
         let mut config = self.config(data.clone(), session.global.insecure_http);
         if config.http.fit_open_files(raise_open_files()) {
             let max_connections = config.http.max_connections;
@@ -178,7 +178,7 @@ impl Serve {
             .build()
             .map_err(|error| CliError::io("cannot start", error))?;
         let ended = runtime.block_on(serve(session, config));
-        // After a second Ctrl-C nothing is waited for.
+        // A second Ctrl-C does not wait for running tasks.
         runtime.shutdown_background();
         ended
     }
@@ -226,7 +226,7 @@ fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// Serves until the first signal, and then until the requests under way are done or a second signal comes.
+/// Serves until the first signal, then until the requests in progress finish or a second signal arrives.
 async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let data = config.data.clone();
     let mut announcement = None;
@@ -234,7 +234,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let mut signals = Signals::new()?;
     let signals = async {
         signals.next().await;
-        tracing::info!("stopping after the requests under way; a second signal does not wait for them");
+        tracing::info!("stopping after the requests in progress; a second signal does not wait for them");
         let _over_already = stop.send(());
         signals.next().await;
     };
@@ -242,7 +242,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
         ended = server::run(config, stopped, ready) => {
-            ended.map_err(|error| named(session, local_store::failed(&data, error, IF_IN_USE)))
+            ended.map_err(|error| with_holder(session, local_store::open_error(&data, error, IF_IN_USE)))
         }
         () = signals => Err(CliError::Interrupted),
     };
@@ -250,12 +250,12 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     ended
 }
 
-/// `error`; if another server of this user has the address, with which.
-fn named(session: &Session, error: CliError) -> CliError {
+/// Adds to the error which server of this user holds the address.
+fn with_holder(session: &Session, error: CliError) -> CliError {
     let CliError::AddressInUse { address, .. } = error else { return error };
     let url = Url::parse(&format!("http://{address}")).ok();
-    let live = session.live();
-    let server = url.and_then(|url| live.into_iter().find(|server| server.may_be_at(&url)));
+    let running = session.running_servers();
+    let server = url.and_then(|url| running.into_iter().find(|server| server.may_be_at(&url)));
     CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
 }
 
@@ -278,19 +278,19 @@ impl Signals {
     }
 }
 
-/// Tells where the server is: scripts by the one line on stdout, this user's commands by the runtime file, and a
-/// person who watches in words.
+/// Announces the address: on stdout for scripts, in the runtime file for this user's commands, and as a status line on a
+/// terminal.
 fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<running_servers::Announcement> {
     let url = &serving.local_url;
     let announcement = write_runtime_file(session, serving, data);
-    if session.output.talk_is_terminal() {
-        session.output.say(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+    if session.output.stderr_is_terminal() {
+        session.output.status(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
     } else {
         tracing::info!(url, data = %data.display(), "ready");
     }
-    // A reader that has gone does not need the address.
-    if let Err(error @ CliError::Io { .. }) = session.output.line(url) {
-        session.output.fail(&error);
+    // A reader that closed stdout does not need the address.
+    if let Err(error @ CliError::Io { .. }) = session.output.write_line(url) {
+        session.output.report_error(&error);
     }
     announcement
 }
@@ -313,7 +313,7 @@ fn write_runtime_file(
     }
 }
 
-/// The least weighty lines to log.
+/// Parses the log level.
 fn level(text: &str) -> Result<LevelFilter, CliError> {
     text.parse().map_err(|_no_level| {
         let message = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{text}`");
@@ -321,14 +321,14 @@ fn level(text: &str) -> Result<LevelFilter, CliError> {
     })
 }
 
-/// Logs to stderr: text where a person reads, else JSON lines.
-fn log(session: &Session, level: LevelFilter) {
+/// Logs to stderr: as text on a terminal, else as lines of JSON.
+fn init_logging(session: &Session, level: LevelFilter) {
     let lines = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
         .log_internal_errors(false)
         .with_target(false);
-    let installed = if session.output.talk_is_terminal() {
+    let installed = if session.output.stderr_is_terminal() {
         lines.with_ansi(false).try_init()
     } else {
         lines.json().flatten_event(true).with_current_span(false).try_init()

@@ -1,18 +1,18 @@
-//! Into the trash and out of it: `forms delete` and `forms restore`.
+//! `forms delete` and `forms restore`.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::Code;
-use crate::cli::commands::batch::each;
+use crate::cli::commands::batch::for_each;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
-use crate::cli::input::prompt::Confirmation;
+use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, DELETED, FORM};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::counted;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::humanize::count_noun;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::visible;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
@@ -22,8 +22,8 @@ use crate::id::FormId;
 #[command(
     visible_alias = "rm",
     after_long_help = "\
-Asks first; where nobody can be asked, --yes is needed. Prints the id of each
-form.
+Asks for confirmation; without a terminal, --yes is required. Prints the id of
+each form.
 
 Examples:
   forms delete frm_7k2m9q4x1abz
@@ -37,10 +37,10 @@ pub struct Delete {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-    /// Erase at once and for ever, answers included
+    /// Erase permanently, answers included
     #[arg(long)]
     purge: bool,
-    /// Only say what would be deleted
+    /// Only show what would be deleted
     #[arg(long)]
     dry_run: bool,
 }
@@ -62,14 +62,14 @@ impl Delete {
     /// Deletes the forms.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
+        for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
     }
 
     async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         if self.dry_run {
-            let Doomed { id, name, .. } = self.find(client, id).await?;
+            let DeleteTarget { id, name, .. } = self.find(client, id).await?;
             session.output.object(&json!({"id": id, "deleted": false}), || format!("{id}\n"))?;
-            session.output.say(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
+            session.output.status(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
             return Ok(());
         }
         let id = &if self.yes && id.parse::<FormId>().is_ok() {
@@ -80,15 +80,15 @@ impl Delete {
         client.delete_form(id, self.purge).await?;
         session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
         if self.purge {
-            session.output.done("erased");
+            session.output.success("erased");
         } else {
-            let restore = format!("{} restore {}", session.again(), visible(id));
-            session.output.done(&format!("moved to the trash; {restore} takes it out"));
+            let restore = format!("{} restore {}", session.command_prefix(), visible(id));
+            session.output.success(&format!("moved to the trash; {restore} takes it out"));
         }
         Ok(())
     }
 
-    /// The id of the form that is to go, once that was confirmed.
+    /// Returns the id of the form to delete, after confirmation.
     async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
         let form = self.find(client, form).await?;
         if !self.yes {
@@ -97,10 +97,12 @@ impl Delete {
         Ok(form.id.to_string())
     }
 
-    /// The form called `name`. One that is to be erased may be in the trash, where only its id is its own.
-    async fn find(&self, client: &Client, name: &str) -> Result<Doomed, CliError> {
+    /// Finds the form `name`. With `--purge` it may be in the trash, where it only has its id.
+    async fn find(&self, client: &Client, name: &str) -> Result<DeleteTarget, CliError> {
         let missing = match client.get_form(name).await {
-            Ok(form) => return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count)),
+            Ok(form) => {
+                return Ok(DeleteTarget::new(form.id, form.slug.clone(), &form.title, form.response_count));
+            }
             Err(error) => error,
         };
         let is_missing = missing.problem().is_some_and(|problem| problem.status == 404);
@@ -110,35 +112,34 @@ impl Delete {
         let mut pages = client.list_forms(&query, MAX_PAGE);
         while let Some(page) = pages.next().await? {
             if let Some(form) = page.into_iter().find(|form| form.id == id) {
-                return Ok(Doomed::new(form.id, form.slug.clone(), &form.title, form.response_count));
+                return Ok(DeleteTarget::new(form.id, form.slug.clone(), &form.title, form.response_count));
             }
         }
         Err(missing.into())
     }
 
-    /// A form with answers asks for its slug to be typed, or its id where it has none; one without for a y. The question
-    /// names the target.
-    async fn ask(&self, session: &Session, form: &Doomed) -> Result<(), CliError> {
+    /// Asks for confirmation, naming the target: by typing the slug or id if the form has answers, else by y.
+    async fn ask(&self, session: &Session, form: &DeleteTarget) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {} on {}?", form.name, session.target_name()?);
         let how = match form.response_count {
-            0 => Confirmation::Yes,
-            _ => Confirmation::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
+            0 => ConfirmBy::Yes,
+            _ => ConfirmBy::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
         };
         session.confirm(&format!("deleting {}", form.name), question, how).await
     }
 }
 
-/// A form that is to go, in the trash or not.
-struct Doomed {
+/// A form to delete, in the trash or not.
+struct DeleteTarget {
     id: FormId,
     slug: Option<String>,
-    /// With its number of responses.
+    /// Title and number of responses.
     name: String,
     response_count: u64,
 }
 
-impl Doomed {
+impl DeleteTarget {
     fn new(id: FormId, slug: Option<String>, title: &str, response_count: u64) -> Self {
         Self { id, slug, name: named(title, response_count), response_count }
     }
@@ -148,8 +149,8 @@ impl Doomed {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Prints the id of each form: in the trash it has no slug. `forms list --trashed`
-shows what can be restored; what has lain there for longer than the server
-keeps it is erased.
+shows what can be restored. Forms are erased after the number of days that the
+server is set to keep them.
 
 Examples:
   forms restore frm_7k2m9q4x1abz
@@ -162,7 +163,7 @@ pub struct Restore {
 
 impl Run for Restore {
     const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "take it out again";
+    const SUMMARY: &'static str = "take it out of trash";
 
     fn columns(&self) -> Columns {
         FORM
@@ -177,33 +178,35 @@ impl Restore {
     /// Restores the forms.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        each(session, &self.forms, async |form| {
+        for_each(session, &self.forms, async |form| {
             let restored = client
                 .restore_form(form)
                 .await
-                .map_err(|error| not_restored(error, form, &session.again()))?;
+                .map_err(|error| not_restored(error, form, &session.command_prefix()))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
-            session.output.done(&format!("{} is back", named(&restored.title, restored.response_count)));
+            session.output.success(&format!("{} is back", named(&restored.title, restored.response_count)));
             Ok(())
         })
         .await
     }
 }
 
-fn not_restored(error: ClientError, form: &str, again: &str) -> CliError {
+fn not_restored(error: ClientError, form: &str, prefix: &str) -> CliError {
     let Some(problem) = error.problem() else { return error.into() };
     let help = match problem.code.known() {
-        Some(Code::NotInTrash) => format!("{again} show {}", quoted(form)),
+        Some(Code::NotInTrash) => format!("{prefix} show {}", shell_quote(form)),
         Some(Code::SlugTaken) => problem.form_id.as_ref().map_or_else(
             || "forms explain slug_taken".to_owned(),
-            |holder| format!("to take the slug from the form that has it: {again} edit {holder} --slug ''"),
+            |holder| format!("to take the slug from the form that has it: {prefix} edit {holder} --slug ''"),
         ),
-        Some(Code::FormNotFound) => format!("in the trash a form is known by its id: {again} list --trashed"),
+        Some(Code::FormNotFound) => {
+            format!("in the trash a form is known by its id: {prefix} list --trashed")
+        }
         _ => return error.into(),
     };
-    CliError::of_client(error, help)
+    CliError::client_with_help(error, help)
 }
 
 fn named(title: &str, response_count: u64) -> String {
-    format!("\"{title}\" ({})", counted(response_count, "response"))
+    format!("\"{title}\" ({})", count_noun(response_count, "response"))
 }

@@ -1,6 +1,6 @@
 //! `forms whoami`.
 
-use crate::api::Whoami as Answer;
+use crate::api::Whoami as WhoamiResponse;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Key, Sourced, Target};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Show server, key and workspace, and where each was found
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Shows what was found also if no server answers there, and then fails with 7.
+If the server does not respond, still shows what was found, and exits with 7.
 
 Examples:
   forms whoami
@@ -26,7 +26,7 @@ impl Run for Whoami {
     const SUMMARY: &'static str = "show server, key, workspace";
 
     fn columns(&self) -> Columns {
-        Columns::Of(&["url", "data", "key", "workspace"])
+        Columns::Fixed(&["url", "data", "key", "workspace"])
     }
 
     fn run(self, session: &Session) -> Result<(), CliError> {
@@ -35,7 +35,8 @@ impl Run for Whoami {
 }
 
 impl Whoami {
-    /// Asks the server who the key belongs to, and adds who named both: that much is known without an answer.
+    /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
+    /// a response.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let asked = match session.client().await {
             Ok(client) => client.whoami().await.map_err(CliError::from),
@@ -46,14 +47,14 @@ impl Whoami {
         let (view, text) = (view(target, answer), || text(target, answer));
         match asked {
             Ok(_) => session.output.object(&view, text),
-            Err(_) => session.output.found(view, text),
+            Err(_) => session.output.partial_result(view, text),
         }?;
         asked.map(drop)
     }
 }
 
-fn view(target: &Target, answer: Option<&Answer>) -> Value {
-    let scopes = |answer: &Answer| json!(answer.key.scopes);
+fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
+    let scopes = |answer: &WhoamiResponse| json!(answer.key.scopes);
     let key = |source: Value| {
         json!({
             "id": answer.map(|answer| &answer.key.id),
@@ -75,7 +76,7 @@ fn view(target: &Target, answer: Option<&Answer>) -> Value {
     }
 }
 
-fn text(target: &Target, answer: Option<&Answer>) -> String {
+fn text(target: &Target, answer: Option<&WhoamiResponse>) -> String {
     let view = view(target, answer);
     let source = |name: &str| view[name]["source"].as_str().unwrap_or_default().to_owned();
     let (name, place, key) = match target {
@@ -83,7 +84,7 @@ fn text(target: &Target, answer: Option<&Answer>) -> String {
         Target::Data(data) => ("data", data.value.display().to_string(), None),
     };
     let (key, workspace) = match answer {
-        Some(Answer { key, workspace, .. }) => {
+        Some(WhoamiResponse { key, workspace, .. }) => {
             let scopes: Vec<_> = key.scopes.iter().map(ToString::to_string).collect();
             let key = format!(
                 "{} \"{}\" {}  ({})",

@@ -1,4 +1,4 @@
-//! The flags that every command takes.
+//! The global flags.
 #![expect(clippy::doc_markdown, reason = "these comments are the help that people read")]
 
 use std::path::PathBuf;
@@ -22,14 +22,14 @@ pub struct Global {
     /// Work on a data directory, no server [env: FORMS_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Format of the result
+    /// Output format
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
-    #[arg(help = "Format of the result: table, json, jsonl, csv, yaml")]
+    #[arg(help = "Output format: table, json, jsonl, csv, yaml")]
     pub output: Option<Format>,
     /// Columns of tables and CSV, in this order: id,title
     #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Log each request to stderr; -vv also logs bodies
@@ -39,13 +39,13 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub color: Colour,
-    /// Never ask anything [env: FORMS_NO_INPUT]
+    /// Never prompt [env: FORMS_NO_INPUT]
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
-    /// Time limit, retries included: 2m, 500ms
+    /// Time limit including retries: 2m, 500ms
     #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s", hide_short_help = true)]
     pub timeout: Duration,
-    /// How often to try again
+    /// Maximum number of retries
     #[arg(long, global = true, value_name = "N", default_value_t = 2, hide_short_help = true)]
     pub retries: u32,
     /// Allow unencrypted HTTP beyond this machine

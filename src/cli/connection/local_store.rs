@@ -1,4 +1,4 @@
-//! The server's side of the command line: what can go wrong when this process opens a store itself.
+//! Errors from opening a store in this process.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::error::Error;
@@ -7,14 +7,13 @@ use std::path::Path;
 
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::process::free_space;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
 
-/// Why the store in `data` cannot be served, as the command line tells it; `if_in_use` is the help if another process
-/// holds it.
-pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
+/// Converts a server error to a command-line error; `if_in_use` is the help if another process holds the store.
+pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
     match error {
         ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -25,7 +24,7 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
             CliError::InUse { data: data.to_owned(), holder, help: if_in_use }
         }
         ServerError::Open(OpenError::Io { source, .. }) if is_mistake(source.kind()) => {
-            no_folder(data, &source)
+            not_a_directory(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
         ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
@@ -35,29 +34,29 @@ pub fn failed(data: &Path, error: ServerError, if_in_use: &'static str) -> CliEr
     }
 }
 
-/// Refuses a data directory without a store, which only a command that makes one may be given.
+/// Fails if the data directory has no store. Commands that create one do not call this.
 pub fn expect_store(data: &Path) -> Result<(), CliError> {
     let shown = data.display();
     match holds_store(data) {
         Ok(true) => Ok(()),
-        Err(error) if is_mistake(error.kind()) => Err(no_folder(data, &error)),
+        Err(error) if is_mistake(error.kind()) => Err(not_a_directory(data, &error)),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(CliError::io(format!("cannot open the store in {shown}"), error))
         }
         Ok(false) | Err(_) => {
-            let word = quoted(&shown.to_string());
+            let word = shell_quote(&shown.to_string());
             let help = format!("forms serve --data {word}, or forms create --data {word} -f FILE, makes one");
             Err(CliError::usage_with_help(format!("there is no store in {shown}"), help))
         }
     }
 }
 
-/// Whether what was named cannot be a data directory, whatever this machine is asked to do.
+/// Whether the path cannot be a data directory at all.
 fn is_mistake(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::NotADirectory | io::ErrorKind::DirectoryNotEmpty)
 }
 
-fn no_folder(data: &Path, error: &io::Error) -> CliError {
+fn not_a_directory(data: &Path, error: &io::Error) -> CliError {
     let shown = data.display();
     let is_folder = error.kind() == io::ErrorKind::DirectoryNotEmpty;
     CliError::usage(if is_folder {

@@ -1,4 +1,4 @@
-//! Where a command works: which server, with which key, or which data directory, and the client for it.
+//! Where a command works: the server and key, or the data directory, and the client for it.
 
 pub mod global_flags;
 pub mod local_store;

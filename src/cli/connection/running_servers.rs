@@ -1,7 +1,6 @@
-//! How a running server tells the commands of the same user where it is: a file with its address and key.
+//! Discovery of running servers by files with their address and key.
 //!
-//! A file is believed only if it and the process it names belong to the user, the process lives, and the store it names is
-//! held.
+//! A file is trusted only if it and its process belong to the user, the process is running, and its store is locked.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,43 +17,43 @@ use crate::client::Url;
 use crate::process::has_ended;
 use crate::secret::Secret;
 
-/// A server of this user that is running.
+/// A running server of this user.
 #[derive(Debug, Clone)]
-pub struct Live {
+pub struct RunningServer {
     pub url: String,
     pub key: Secret<String>,
     pub pid: u32,
     /// Its data directory, absolute.
     pub data: PathBuf,
-    /// The file that told.
+    /// The file that announced it.
     pub file: PathBuf,
 }
 
-/// What stands in the file.
+/// Content of the file.
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct ServerFile {
     url: String,
     key: String,
     pid: u32,
     data: PathBuf,
 }
 
-/// Takes the file away when the server ends.
+/// Removes the file when dropped.
 #[derive(Debug)]
 pub struct Announcement(PathBuf);
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // Left behind it does no harm: its process does not live.
+        // A stale file does no harm: its process is not running.
         let _gone = fs::remove_file(&self.0);
     }
 }
 
-/// Returns the folders of the files: a server writes to the first, commands look in all of them.
+/// Returns the folders of the files: a server writes to the first, commands read all of them.
 ///
-/// The first is in the user's runtime folder, or in the state folder where `XDG_RUNTIME_DIR` is not set. A server and a
-/// command can be started with different environments, by a login shell and by cron: so the others are looked in too, and
-/// the place where systemd makes runtime folders.
+/// The first is in the user's runtime folder, or in the state folder if `XDG_RUNTIME_DIR` is not set. Server and command
+/// may have different environments, from a login shell and from cron, so commands also read the others and systemd's
+/// default runtime folder.
 pub fn folders(environment: &Environment) -> Vec<PathBuf> {
     let runtime = environment.get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let state = directories::ProjectDirs::from("", "", "forms")
@@ -70,10 +69,10 @@ pub fn folders(environment: &Environment) -> Vec<PathBuf> {
     folders
 }
 
-/// Tells this user's commands of the server at `url`, until the announcement is dropped.
+/// Announces the server at `url` to this user's commands, until the announcement is dropped.
 ///
 /// # Errors
-/// If the folder or the file cannot be made, or the folder belongs to someone else.
+/// If the folder or the file cannot be created, or the folder belongs to someone else.
 pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<Announcement> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let metadata = fs::metadata(folder)?;
@@ -82,13 +81,13 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
     }
     let host = url.host_str().unwrap_or_default().replace(['[', ']', ':'], "_");
     let path = folder.join(format!("{host}-{}.json", url.port_or_known_default().unwrap_or_default()));
-    let content = Content {
+    let content = ServerFile {
         url: url.as_str().trim_end_matches('/').to_owned(),
         key: key.to_owned(),
         pid: std::process::id(),
         data: fs::canonicalize(data)?,
     };
-    // Renamed into place, so that nobody reads half of it.
+    // Renamed into place, so that readers never see a partial file.
     let draft = path.with_extension(format!("{}.tmp", content.pid));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     file.write_all(&serde_json::to_vec(&content)?)?;
@@ -96,11 +95,11 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
     Ok(Announcement(path))
 }
 
-/// The servers of this user that are running and have a file in one of the `folders`.
-pub fn live_in(folders: &[PathBuf]) -> Vec<Live> {
-    let mut servers: Vec<Live> = Vec::new();
-    for server in folders.iter().flat_map(|folder| live(folder)) {
-        // Two folders are one where a link leads from one to the other.
+/// Returns the running servers of this user with a file in one of the `folders`.
+pub fn running_in(folders: &[PathBuf]) -> Vec<RunningServer> {
+    let mut servers: Vec<RunningServer> = Vec::new();
+    for server in folders.iter().flat_map(|folder| running_in_folder(folder)) {
+        // A link can make two folders the same.
         if !servers.iter().any(|known| (known.pid, &known.url) == (server.pid, &server.url)) {
             servers.push(server);
         }
@@ -108,8 +107,8 @@ pub fn live_in(folders: &[PathBuf]) -> Vec<Live> {
     servers
 }
 
-/// The servers of this user that are running. Files of those that are not are taken away.
-pub fn live(folder: &Path) -> Vec<Live> {
+/// Returns the running servers of this user. Removes files of others that have ended.
+pub fn running_in_folder(folder: &Path) -> Vec<RunningServer> {
     let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
     let paths = listing.filter_map(|found| Some(found.ok()?.path()));
     let mut paths: Vec<_> =
@@ -118,43 +117,43 @@ pub fn live(folder: &Path) -> Vec<Live> {
     paths.into_iter().filter_map(read).collect()
 }
 
-fn read(path: PathBuf) -> Option<Live> {
-    // Opening a pipe would wait for its writer, and a link may lead anywhere.
+fn read(path: PathBuf) -> Option<RunningServer> {
+    // Opening a FIFO would block, and a link may lead anywhere.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path).ok()?;
     let metadata = file.metadata().ok()?;
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 || !metadata.is_file() {
         return None;
     }
-    let Content { url, key, pid, data } = serde_json::from_reader(file).ok()?;
-    if !lives(pid) || !is_held(&data) {
+    let ServerFile { url, key, pid, data } = serde_json::from_reader(file).ok()?;
+    if !is_running(pid) || !is_held(&data) {
         let _stale = fs::remove_file(&path);
         return None;
     }
-    Some(Live { url, key: Secret::new(key), pid, data, file: path })
+    Some(RunningServer { url, key: Secret::new(key), pid, data, file: path })
 }
 
-/// Whether somebody holds the store in `data`, as its server does from before it tells of itself until it ends. The
-/// process of a file's number may be another by now.
+/// Whether the store in `data` is locked, as it is while its server is announced. The process id alone may have been
+/// reused.
 fn is_held(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)))
 }
 
-/// Whether the process lives and belongs to this user.
-fn lives(pid: u32) -> bool {
+/// Whether the process is running and belongs to this user.
+fn is_running(pid: u32) -> bool {
     let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     if test_kill_process(known).is_err() || has_ended(pid) {
         return false;
     }
-    // Only the superuser may signal the processes of others: there the signal proves nothing.
+    // The superuser may signal any process, so the signal alone proves nothing.
     match fs::metadata(format!("/proc/{pid}")) {
         Ok(process) => process.uid() == getuid().as_raw(),
         Err(_) => !Path::new("/proc/self").exists(),
     }
 }
 
-impl Live {
+impl RunningServer {
     /// Whether this server listens at `url`.
     pub fn is_at(&self, url: &Url) -> bool {
         Url::parse(&self.url).is_ok_and(|own| {
@@ -164,7 +163,7 @@ impl Live {
         })
     }
 
-    /// Whether `url` may be another name of this server: the same port of this machine.
+    /// Whether `url` may be another name of this server: the same port on this machine.
     pub fn may_be_at(&self, url: &Url) -> bool {
         Url::parse(&self.url).is_ok_and(|own| {
             is_loopback(&own)

@@ -1,4 +1,4 @@
-//! What a command works with: the flags, the output, and the connection, which is made when it is first needed.
+//! State of one run: flags, output, and the connection, opened on first use.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{self, IsTerminal};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use crate::api::Code;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::local_store;
-use crate::cli::connection::running_servers::{self, Live};
-use crate::cli::connection::target::{self, Key, Source, Sourced, Surroundings, Target};
+use crate::cli::connection::running_servers::{self, RunningServer};
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target, TargetSources};
 use crate::cli::environment::Environment;
-use crate::cli::input::prompt::{self, Confirmation};
+use crate::cli::input::prompt::{self, ConfirmBy};
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::form::slug::is_slug;
@@ -23,14 +23,14 @@ use crate::domain::validation::similar::similar;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
 
-/// How long a server that was started a moment ago may take until it is known.
-const STARTING: Duration = Duration::from_secs(2);
+/// Maximum wait for a server that was just started.
+const STARTUP_WAIT: Duration = Duration::from_secs(2);
 
-/// How often to look for it.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// Interval at which to look for it.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// How long a failure waits for what was meant.
-const SUGGESTING: Duration = Duration::from_secs(1);
+/// Maximum time spent on a suggestion after a failure.
+const SUGGEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One run of the command line.
 pub struct Session {
@@ -40,50 +40,50 @@ pub struct Session {
     target: OnceCell<Target>,
     /// The store, if this process has opened it.
     local: RefCell<Option<Local>>,
-    /// Whether another program has the terminal: its Ctrl-C is not ours.
+    /// Whether another program has the terminal, so that Ctrl-C is meant for it.
     lent: Cell<bool>,
 }
 
 impl Session {
-    /// A run with these flags in this environment.
+    /// Creates a session with these flags and this environment.
     pub fn new(global: Global, environment: Environment, output: Output) -> Self {
         let (target, local, lent) = (OnceCell::new(), RefCell::new(None), Cell::new(false));
         Self { global, environment, output: Rc::new(output), target, local, lent }
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         SystemClock.now()
     }
 
-    /// Where the command works.
+    /// Returns the server or data directory to use.
     pub fn target(&self) -> Result<&Target, CliError> {
         if let Some(target) = self.target.get() {
             return Ok(target);
         }
-        let target = self.look_around()?;
+        let target = self.resolve_target()?;
         Ok(self.target.get_or_init(|| target))
     }
 
-    fn look_around(&self) -> Result<Target, CliError> {
-        let surroundings = Surroundings {
+    fn resolve_target(&self) -> Result<Target, CliError> {
+        let sources = TargetSources {
             environment: &self.environment,
-            live: &|| self.live(),
+            running: &|| self.running_servers(),
             warn: &|text| self.output.warn(text),
         };
-        target::resolve(&self.global, &surroundings)
+        target::resolve(&self.global, &sources)
     }
 
-    /// The same; waits a little for a server of this user, where nothing says which server and none is known: one
-    /// that was started a moment ago, as in `forms serve & forms list`, is still opening its store.
-    async fn awaited_target(&self) -> Result<&Target, CliError> {
+    /// Returns the target. If it is the default and no server is known, waits briefly: one that was just started, as in
+    /// `forms serve & forms list`, may still be opening its store.
+    async fn wait_for_target(&self) -> Result<&Target, CliError> {
         let begun = Instant::now();
         while self.target.get().is_none() {
-            let target = self.look_around()?;
+            let target = self.resolve_target()?;
             let is_nowhere =
                 matches!(&target, Target::Server { url, key: None } if url.source == Source::Default);
-            if is_nowhere && self.global.retries > 0 && begun.elapsed() < STARTING {
-                tokio::time::sleep(LOOK_AGAIN).await;
+            if is_nowhere && self.global.retries > 0 && begun.elapsed() < STARTUP_WAIT {
+                tokio::time::sleep(POLL_INTERVAL).await;
             } else {
                 drop(self.target.set(target));
             }
@@ -91,8 +91,8 @@ impl Session {
         self.target()
     }
 
-    /// How a command begins that is to work where this one does: with the flags that say so.
-    pub fn again(&self) -> String {
+    /// Returns `forms` with the flags that select the same target, for commands shown in help texts.
+    pub fn command_prefix(&self) -> String {
         let Global { url, key_file, data, insecure_http, .. } = &self.global;
         let path = |path: &PathBuf| path.display().to_string();
         let flags = [
@@ -100,27 +100,27 @@ impl Session {
             ("--key-file", key_file.as_ref().map(path)),
             ("--data", data.as_ref().map(path)),
         ];
-        let flag = |(name, value): (&str, Option<String>)| Some(format!(" {name} {}", quoted(&value?)));
+        let flag = |(name, value): (&str, Option<String>)| Some(format!(" {name} {}", shell_quote(&value?)));
         let insecure = if *insecure_http { " --insecure-http" } else { "" };
         format!("forms{}{insecure}", flags.into_iter().filter_map(flag).collect::<String>())
     }
 
-    /// The running servers of this user.
-    pub fn live(&self) -> Vec<Live> {
-        running_servers::live_in(&running_servers::folders(&self.environment))
+    /// Returns the running servers of this user.
+    pub fn running_servers(&self) -> Vec<RunningServer> {
+        running_servers::running_in(&running_servers::folders(&self.environment))
     }
 
-    /// A client for where the command works. A data directory must have a store.
+    /// Returns a client for the target. A data directory must have a store.
     pub async fn client(&self) -> Result<Client, CliError> {
-        if let Target::Data(data) = self.awaited_target().await? {
+        if let Target::Data(data) = self.wait_for_target().await? {
             local_store::expect_store(&data.value)?;
         }
         self.connect().await
     }
 
-    /// The same; in a data directory without a store it makes one.
+    /// Returns a client for the target; creates the store if a data directory has none.
     pub async fn connect(&self) -> Result<Client, CliError> {
-        let (transport, key) = match self.awaited_target().await? {
+        let (transport, key) = match self.wait_for_target().await? {
             Target::Server { url, key } => {
                 target::refuse_in_the_clear(&url.value, self.global.insecure_http)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
@@ -134,10 +134,10 @@ impl Session {
         Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
     }
 
-    /// Fails if the server does not answer, or the store cannot be used. A data directory without a store is fine, and
-    /// stays without.
+    /// Fails if the server does not respond, or the store cannot be used. A data directory without a store is accepted,
+    /// and none is created.
     pub async fn probe(&self) -> Result<(), CliError> {
-        if let Target::Data(data) = self.awaited_target().await?
+        if let Target::Data(data) = self.wait_for_target().await?
             && !data.value.exists()
         {
             return Ok(());
@@ -146,9 +146,9 @@ impl Session {
         self.close().await
     }
 
-    /// Fails at once if a server of this user is known to hold the store: waiting for it would be in vain.
+    /// Fails if a known server of this user holds the store, instead of waiting for its lock.
     pub fn refuse_if_served(&self, data: &Path, help: &'static str) -> Result<(), CliError> {
-        match self.live().into_iter().find(|server| server.holds(data)) {
+        match self.running_servers().into_iter().find(|server| server.holds(data)) {
             Some(server) => {
                 let holder = Some((server.pid, Some(server.url)));
                 Err(CliError::InUse { data: data.to_owned(), holder, help })
@@ -158,12 +158,12 @@ impl Session {
     }
 
     async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
-        let (data, help) = (&data.value, if_in_use(data.source));
+        let (data, help) = (&data.value, in_use_hint(data.source));
         let opened = match self.local.take() {
             Some(opened) => opened,
             None => {
                 self.refuse_if_served(data, help)?;
-                server::open_local(data).await.map_err(|error| local_store::failed(data, error, help))?
+                server::open_local(data).await.map_err(|error| local_store::open_error(data, error, help))?
             }
         };
         let router = opened.api.clone().into_router();
@@ -172,8 +172,7 @@ impl Session {
         Ok((Transport::InProcess(router), key))
     }
 
-    /// The failure, with the slug that was meant where a form's is misspelt: one more request, which may fail but not
-    /// keep anybody waiting.
+    /// Adds a similar slug to a `form_not_found` error. This costs one request, which may fail and is limited in time.
     pub async fn suggest(&self, error: CliError) -> CliError {
         let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
             return error;
@@ -181,12 +180,12 @@ impl Session {
         let path = problem.instance.as_deref().filter(|_| problem.code == Code::FormNotFound);
         let word = path.and_then(form_of_path).filter(|word| is_slug(word));
         let near = match word {
-            Some(word) => tokio::time::timeout(SUGGESTING, self.similar_slug(word)).await.ok().flatten(),
+            Some(word) => tokio::time::timeout(SUGGEST_TIMEOUT, self.similar_slug(word)).await.ok().flatten(),
             None => None,
         };
         let help = match near {
             Some(slug) => Some(format!("a form with a similar slug exists: {slug}")),
-            None => (problem.code == Code::FormNotFound).then(|| format!("{} list", self.again())),
+            None => (problem.code == Code::FormNotFound).then(|| format!("{} list", self.command_prefix())),
         };
         CliError::Client { error: ClientError::Problem(problem), notes, help }
     }
@@ -201,10 +200,13 @@ impl Session {
     pub async fn close(&self) -> Result<(), CliError> {
         let Some(local) = self.local.take() else { return Ok(()) };
         let Target::Data(data) = self.target()? else { return Ok(()) };
-        local.close().await.map_err(|error| local_store::failed(&data.value, error, if_in_use(data.source)))
+        local
+            .close()
+            .await
+            .map_err(|error| local_store::open_error(&data.value, error, in_use_hint(data.source)))
     }
 
-    /// Where the command works, for a person.
+    /// Returns the target as text.
     pub fn target_name(&self) -> Result<String, CliError> {
         Ok(match self.target()? {
             Target::Server { url, .. } => url.value.as_str().trim_end_matches('/').to_owned(),
@@ -212,50 +214,49 @@ impl Session {
         })
     }
 
-    /// Says that the command waits for the person, if `path` is `-` and stdin a terminal.
+    /// Tells the user that the command reads from the terminal, if `path` is `-`.
     pub fn warn_of_terminal(&self, path: &Path) {
         if path == Path::new("-") && io::stdin().is_terminal() {
-            self.output.say("reading from the terminal, end with Ctrl-D");
+            self.output.status("reading from the terminal, end with Ctrl-D");
         }
     }
 
-    /// Whether a question may be asked.
-    pub fn may_ask(&self) -> bool {
-        prompt::may_ask(self.global.no_input, &self.environment)
+    /// Whether the user can be prompted.
+    pub fn can_prompt(&self) -> bool {
+        prompt::can_prompt(self.global.no_input, &self.environment)
     }
 
-    /// Waits for a program that has the terminal meanwhile.
+    /// Runs a program that uses the terminal.
     pub async fn lend_terminal<T>(&self, program: impl Future<Output = T>) -> T {
         self.lent.set(true);
-        let ended = program.await;
-        // A Ctrl-C that was meant for the program may have come, and not been seen yet.
+        let ended = program.await; // A Ctrl-C for the program may have arrived without being handled yet.
         tokio::task::yield_now().await;
         self.lent.set(false);
         ended
     }
 
-    /// Whether a program has the terminal.
+    /// Whether another program has the terminal.
     pub fn has_lent_terminal(&self) -> bool {
         self.lent.get()
     }
 
-    /// Asks for a yes. Where nobody can be asked: says that `what` needs one.
-    pub async fn confirm(&self, what: &str, question: String, how: Confirmation) -> Result<(), CliError> {
-        if let Some(obstacle) = prompt::obstacle(self.global.no_input, &self.environment) {
+    /// Asks for confirmation of `what`; fails if the user cannot be prompted.
+    pub async fn confirm(&self, what: &str, question: String, how: ConfirmBy) -> Result<(), CliError> {
+        if let Some(obstacle) = prompt::prompt_obstacle(self.global.no_input, &self.environment) {
             let message = format!("{what} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
         prompt::dialogue(&self.output, "cancelled, nothing was done", prompt::confirm(question, how)).await
     }
 
-    /// Adds to a failure what only this run knows: who named the server and the key.
+    /// Adds to an error where the server's address and the key came from.
     pub fn annotate(&self, error: CliError) -> CliError {
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {
             (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, .. })) => {
-                notes.push(format!("address from: {}", origin(url.source)));
-                let way_out = if *was_sent { IF_UNANSWERED.to_owned() } else { if_unreachable(url) };
+                notes.push(format!("address from: {}", url_origin(url.source)));
+                let way_out = if *was_sent { UNANSWERED_HINT.to_owned() } else { unreachable_hint(url) };
                 help = help.or(Some(way_out));
             }
             (ClientError::Problem(problem), Some(Target::Server { url, key }))
@@ -266,11 +267,11 @@ impl Session {
                     Some(key) => (
                         format!("{shown} refused the API key {}", key.redacted()),
                         format!("key from: {}", key.origin),
-                        another_key(key),
+                        key_hint(key),
                     ),
                     None => (
                         format!("{shown} asks for an API key"),
-                        self.why_no_key(&url.value),
+                        self.missing_key_note(&url.value),
                         "set FORMS_API_KEY, or add --key-file PATH".to_owned(),
                     ),
                 };
@@ -279,16 +280,17 @@ impl Session {
                 help = help.or(Some(way_out));
             }
             (ClientError::MaybeApplied { path, .. }, _) => {
-                help = help.or_else(|| Some(inspection(&self.again(), path)));
+                help = help.or_else(|| Some(inspection_command(&self.command_prefix(), path)));
             }
             _ => {}
         }
         CliError::Client { error, notes, help }
     }
 
-    /// A server's key goes to the very address it told of: under another name, another server may answer.
-    fn why_no_key(&self, url: &Url) -> String {
-        match self.live().iter().find(|server| server.may_be_at(url)) {
+    /// Explains why no key was sent. A server's key is only sent to the exact address it announced: under another name,
+    /// another server may respond.
+    fn missing_key_note(&self, url: &Url) -> String {
+        match self.running_servers().iter().find(|server| server.may_be_at(url)) {
             Some(server) => {
                 format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
             }
@@ -299,28 +301,28 @@ impl Session {
     }
 }
 
-/// The command that shows what a request to `path` would have changed.
-fn inspection(again: &str, path: &str) -> String {
+/// Returns the command that shows what a request to `path` may have changed.
+fn inspection_command(prefix: &str, path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
     let mut names = path.trim_start_matches("/api/v1/forms").split('/').skip(1);
     match (names.next(), names.next(), names.next()) {
-        (None, ..) => format!("{again} list"),
-        (Some(form), Some("submissions"), None) => format!("{again} responses {form}"),
-        (Some(form), Some("submissions"), Some(id)) => format!("{again} responses show {form} {id}"),
-        (Some(form), ..) => format!("{again} show {form}"),
+        (None, ..) => format!("{prefix} list"),
+        (Some(form), Some("submissions"), None) => format!("{prefix} responses {form}"),
+        (Some(form), Some("submissions"), Some(id)) => format!("{prefix} responses show {form} {id}"),
+        (Some(form), ..) => format!("{prefix} show {form}"),
     }
 }
 
-/// What the form is called that a request to `path` asked for.
+/// Returns the form in the path of a request.
 fn form_of_path(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
 }
 
-/// What can be done where a request was sent and no answer came.
-const IF_UNANSWERED: &str = "try again later, or check the address; -v shows each request";
+/// Help if a request was sent and no response came.
+const UNANSWERED_HINT: &str = "try again later, or check the address; -v shows each request";
 
-/// What can be done where nothing answers at `url`: a server is started on this machine alone.
-fn if_unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
+/// Help if nothing responds at `url`; suggests starting a server only if that is this machine.
+fn unreachable_hint(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
     if !target::is_loopback(url) {
         return "check the address, and whether that host can be reached from here; -v shows each request"
             .to_owned();
@@ -333,16 +335,16 @@ fn if_unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
     format!("start one: forms serve --data ./store{listen}, or work without one: forms --data ./store …")
 }
 
-/// What a command can do about a data directory that another process holds.
-fn if_in_use(named_by: Source) -> &'static str {
+/// Help if another process holds the data directory.
+fn in_use_hint(named_by: Source) -> &'static str {
     match named_by {
         Source::Env => "unset FORMS_DATA, or stop it",
         Source::Flag | Source::Runtime | Source::Default => "drop --data, or stop it",
     }
 }
 
-/// What can be done about a key that was refused.
-fn another_key(key: &Key) -> String {
+/// Help for a key that was refused.
+fn key_hint(key: &Key) -> String {
     match key.source {
         Source::Env => {
             let variable = key.origin.split(',').next().unwrap_or_default();
@@ -353,7 +355,7 @@ fn another_key(key: &Key) -> String {
     }
 }
 
-fn origin(source: Source) -> &'static str {
+fn url_origin(source: Source) -> &'static str {
     match source {
         Source::Flag => "--url",
         Source::Env => "FORMS_URL",

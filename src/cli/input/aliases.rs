@@ -1,7 +1,7 @@
-//! What other tools call the fields and the types of a form: words that nothing here resembles, and what they are here.
+//! Names that other tools use for fields and question types, for "did you mean" hints.
 
-/// A word from elsewhere, the name it has here, and what belongs to it besides.
-const WORDS: [(&str, &str, &str); 9] = [
+/// Foreign name, name here, and an additional remark.
+const ALIASES: [(&str, &str, &str); 9] = [
     ("label", "title", ""),
     ("choices", "options", ""),
     ("dropdown", "single_choice", " with `display: dropdown`"),
@@ -13,14 +13,14 @@ const WORDS: [(&str, &str, &str); 9] = [
     ("textarea", "long_text", ""),
 ];
 
-/// Which of the `names` is meant by `word`.
-pub fn meant<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
-    let (_, here, _) = WORDS.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
+/// Returns which of `names` is meant by the foreign name `word`.
+pub fn resolve<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
+    let (_, here, _) = ALIASES.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
     names.iter().map(String::as_str).find(|name| name == here)
 }
 
-/// How what is meant by `word` is written here.
+/// Returns the hint for the foreign name `word`.
 pub fn help(word: &str) -> Option<String> {
-    let (_, here, besides) = WORDS.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
+    let (_, here, besides) = ALIASES.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
     Some(format!("here `{word}` is `{here}`{besides}"))
 }

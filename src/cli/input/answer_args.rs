@@ -1,4 +1,4 @@
-//! `q1=hello` on the command line, taken apart; with the text of the file that `q1=@file` names.
+//! Parsing of answers given as arguments: `q1=hello`, `q1:=JSON` and `q1=@file`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,64 +6,63 @@ use std::path::Path;
 
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{self, Value};
 
-/// An argument, taken apart.
+/// One parsed argument.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct AnswerArg {
     pub key: String,
-    pub value: Input,
+    pub value: ArgValue,
 }
 
-/// How a value was given.
+/// Value of an argument.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// `KEY=VALUE` or `KEY=@FILE`: text, which the type of the question turns into more.
+pub enum ArgValue {
+    /// `KEY=VALUE` or `KEY=@FILE`: text, converted by the type of the question.
     Text(String),
-    /// `KEY:=JSON`: sent as it is.
+    /// `KEY:=JSON`: sent unchanged.
     Json(Value),
 }
 
-/// Takes the arguments apart; `read` gives the answer to a key that is in a file. `-` can be one of `files` or one
-/// argument's.
+/// Parses the arguments; `read` returns the content of a file for a key. Only one of `files` and arguments may be `-`.
 ///
 /// # Errors
-/// With all that is wrong with them.
+/// With all problems of the arguments.
 pub fn parse(
     arguments: &[String],
     files: &[&Path],
     read: impl Fn(&str, &Path) -> Result<String, CliError>,
-) -> Result<Vec<Given>, CliError> {
+) -> Result<Vec<AnswerArg>, CliError> {
     let inputs = arguments.iter().filter(|argument| argument.ends_with("=@-")).count();
     if inputs + files.iter().filter(|file| **file == Path::new("-")).count() > 1 {
-        return Err(CliError::usage("standard input can be read once only"));
+        return Err(CliError::usage("standard input can be read only once"));
     }
-    let given = |argument: &String| {
+    let parse_one = |argument: &String| {
         let Some((key, text)) = argument.split_once('=') else {
             let help = "answers are KEY=VALUE, such as q1=hello";
             return Err(CliError::usage_with_help(format!("`{argument}` has no `=`"), help));
         };
         if let Some(key) = key.strip_suffix(':') {
             let value = json::parse(text).map_err(|error| {
-                let help = format!("as text: {}", quoted(&format!("{key}={text}")));
-                let message = format!("`{argument}` has no JSON behind `:=`: {error}");
+                let help = format!("as text: {}", shell_quote(&format!("{key}={text}")));
+                let message = format!("invalid JSON after `:=` in `{argument}`: {error}");
                 CliError::usage_with_help(message, help)
             })?;
-            return Ok(Given { key: key.to_owned(), value: Input::Json(value) });
+            return Ok(AnswerArg { key: key.to_owned(), value: ArgValue::Json(value) });
         }
         let text = match text.strip_prefix('@') {
             Some(file) => read(key, Path::new(file))?,
             None if text.starts_with("\\@") => text[1..].to_owned(),
             None => text.to_owned(),
         };
-        Ok(Given { key: key.to_owned(), value: Input::Text(text) })
+        Ok(AnswerArg { key: key.to_owned(), value: ArgValue::Text(text) })
     };
-    all(arguments.iter().map(given))
+    collect_all(arguments.iter().map(parse_one))
 }
 
-/// The results, or all failures together.
-pub fn all<T>(results: impl Iterator<Item = Result<T, CliError>>) -> Result<Vec<T>, CliError> {
+/// Collects the values, or combines all errors.
+pub fn collect_all<T>(results: impl Iterator<Item = Result<T, CliError>>) -> Result<Vec<T>, CliError> {
     let (mut fine, mut wrong) = (Vec::new(), Vec::new());
     for result in results {
         match result {
@@ -71,13 +70,13 @@ pub fn all<T>(results: impl Iterator<Item = Result<T, CliError>>) -> Result<Vec<
             Err(error) => wrong.push(error),
         }
     }
-    CliError::together(wrong).map(|()| fine)
+    CliError::combine(wrong).map(|()| fine)
 }
 
-/// Bytes that a file with an answer may have: no server takes more by default.
+/// Maximum size of a file with an answer, in bytes; servers accept no more by default.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The answer to `key` in the file at `path`, `-` being standard input, without the line feed at its end.
+/// Reads the answer to `key` from the file at `path`, `-` for standard input, without its final line feed.
 pub fn read_file(key: &str, path: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let got = if path == Path::new("-") {
@@ -87,12 +86,12 @@ pub fn read_file(key: &str, path: &Path) -> Result<String, CliError> {
     };
     let shown = path.display();
     got.map_err(|error| {
-        let text = quoted(&format!("{key}=\\@{shown}"));
+        let text = shell_quote(&format!("{key}=\\@{shown}"));
         let help = format!("to send a text that begins with @: {text}");
         CliError::usage_with_help(format!("cannot read {shown}: {}", io_error::reason(&error)), help)
     })?;
     if text.len() as u64 > MAX_FILE {
-        return Err(CliError::usage(format!("{shown} has more than 1 MiB")));
+        return Err(CliError::usage(format!("{shown} is larger than 1 MiB")));
     }
     Ok(text
         .strip_suffix('\n')
@@ -106,11 +105,11 @@ mod tests {
     use std::path::Path;
 
     use super::json;
-    use super::{CliError, Given, Input, parse};
+    use super::{AnswerArg, ArgValue, CliError, parse};
 
-    fn one(argument: &str) -> Result<Given, CliError> {
+    fn one(argument: &str) -> Result<AnswerArg, CliError> {
         let read = |_: &str, path: &Path| Ok(format!("in {}", path.display()));
-        parse(&[argument.to_owned()], &[], read).map(|mut given| given.remove(0))
+        parse(&[argument.to_owned()], &[], read).map(|mut args| args.remove(0))
     }
 
     #[test]
@@ -129,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(
                 one(argument).unwrap(),
-                Given { key: key.to_owned(), value: Input::Text(text.to_owned()) }
+                AnswerArg { key: key.to_owned(), value: ArgValue::Text(text.to_owned()) }
             );
         }
     }
@@ -139,8 +138,8 @@ mod tests {
         for (argument, json) in
             [("q1:=4.50", "4.50"), ("q1:={\"a\":[1]}", "{\"a\":[1]}"), ("q1:=\"@x\"", "\"@x\"")]
         {
-            let value = Input::Json(json::parse(json).unwrap());
-            assert_eq!(one(argument).unwrap(), Given { key: "q1".to_owned(), value });
+            let value = ArgValue::Json(json::parse(json).unwrap());
+            assert_eq!(one(argument).unwrap(), AnswerArg { key: "q1".to_owned(), value });
         }
         for argument in ["q1", "q1:=", "q1:=red", "q1:={\"a\":1,\"a\":2}", "q1:=@file"] {
             assert!(matches!(one(argument), Err(CliError::Usage { .. })), "{argument}");

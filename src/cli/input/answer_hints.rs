@@ -1,43 +1,43 @@
-//! How an answer is written as an argument: what its question asks for, as a line to paste.
+//! Hints on how to write an answer as an argument.
 
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::Rule;
 
-/// An option of a question: what is sent, and what people read.
+/// An option of a question.
 pub struct Choice {
     pub value: String,
     pub label: String,
 }
 
-/// What to write as the answer to `question`, whose id is `id`, where `wrong` breaks `rule`.
+/// Returns a hint for the answer to `question` with this `id`; `wrong` is the value that violates `rule`.
 pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) -> String {
     let wrong = match wrong {
         Some(Value::String(text)) if rule == Rule::NotAnOption => Some(text.as_str()),
         _ => None,
     };
     if let Some(near) = wrong.and_then(|text| similar_option(question, text)) {
-        return format!("a similar option exists: {}", quoted(&format!("{id}={near}")));
+        return format!("a similar option exists: {}", shell_quote(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
-    let other = wrong.filter(|_| rules.takes_other()).map(|text| in_other_words(question, id, text));
+    let other = wrong.filter(|_| rules.takes_other()).map(|text| other_arg(question, id, text));
     let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
             let order = if question.kind.name() == "ranking" { ", the most preferred first" } else { "" };
-            format!("give it once for each{order}: {}{other}", repeated(question, id, wrong))
+            format!("give it once for each{order}: {}{other}", repeated_args(question, id, wrong))
         }
         example @ Value::Object(_) => {
-            let line = quoted(&format!("{id}:={example}"));
+            let line = shell_quote(&format!("{id}:={example}"));
             format!("{id} takes JSON from rows to columns: {line}")
         }
         _ => format!("{id}=… expects {}{other}", rules.expects()),
     }
 }
 
-/// The option that `text` was meant to be: one with this label, or with a name that is near.
+/// Returns the option with a value or label similar to `text`.
 pub fn similar_option(question: &Question, text: &str) -> Option<String> {
     let (written, choices) = (text.to_lowercase(), choices(question));
     let names: Vec<_> = choices
@@ -48,8 +48,9 @@ pub fn similar_option(question: &Question, text: &str) -> Option<String> {
     names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
 }
 
-/// Where in its answer `pointer` leads, into `/answers`, in words that count from one; and what stands there.
-pub fn follow<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Value>) {
+/// Resolves `pointer` within its answer, below `/answers`. Returns the position in words, counted from one, and the value
+/// there.
+pub fn resolve_pointer<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Value>) {
     let mut steps = pointer.split('/').skip(2).map(|step| step.replace("~1", "/").replace("~0", "~"));
     let id = steps.next().unwrap_or_default();
     let mut value = answers.iter().find(|(key, _)| *key == id).map(|(_, value)| value);
@@ -66,38 +67,38 @@ pub fn follow<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Val
     (place, value)
 }
 
-/// An argument for each of the options that `wrong` has with commas between them, or for the first ones: two, unless the
-/// question takes fewer or asks for more.
-fn repeated(question: &Question, id: &str, wrong: Option<&str>) -> String {
+/// Formats an argument for each of the comma-separated options in `wrong`, or else for the first options: two, or as many
+/// as the question's limits allow.
+fn repeated_args(question: &Question, id: &str, wrong: Option<&str>) -> String {
     let choices = choices(question);
     let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
     let meant: Vec<_> = wrong.unwrap_or_default().split(',').map(str::trim).collect();
     let values: Vec<_> = match meant.iter().all(is_option) {
         true => meant,
         false => {
-            let count = bound(question, "maxItems").map_or(2, |most| most.min(2));
-            let count = count.max(bound(question, "minItems").unwrap_or(0));
+            let count = item_limit(question, "maxItems").map_or(2, |most| most.min(2));
+            let count = count.max(item_limit(question, "minItems").unwrap_or(0));
             choices.iter().map(|choice| choice.value.as_str()).take(count).collect()
         }
     };
-    values.iter().map(|value| quoted(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
+    values.iter().map(|value| shell_quote(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
-/// How many items the list takes, if its schema says so.
-fn bound(question: &Question, name: &str) -> Option<usize> {
+/// Returns the named limit on the number of items in the question's schema.
+fn item_limit(question: &Question, name: &str) -> Option<usize> {
     match question.kind.rules().schema().get(name) {
         Some(Value::Number(count)) => count.integer()?.try_into().ok(),
         _ => None,
     }
 }
 
-fn in_other_words(question: &Question, id: &str, text: &str) -> String {
+fn other_arg(question: &Question, id: &str, text: &str) -> String {
     let answer = Value::Object(vec![("other".to_owned(), text.into())]);
     let answer = if question.kind.answer_is_list() { Value::Array(vec![answer]) } else { answer };
-    format!("; in other words: {}", quoted(&format!("{id}:={answer}")))
+    format!("; in other words: {}", shell_quote(&format!("{id}:={answer}")))
 }
 
-/// The options of `question`; none if it has none.
+/// Returns the options of `question`; empty if it has none.
 pub fn choices(question: &Question) -> Vec<Choice> {
     let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
     options.iter().filter_map(Choice::of).collect()

@@ -1,15 +1,15 @@
-//! The answers of a submission: read by the type of the question they are for, and checked before they are sent.
+//! Answers of a submission: converted by question type, and checked before they are sent.
 
 use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail, Problem};
-use crate::cli::input::answer_args::{Given, Input, all};
+use crate::cli::input::answer_args::{AnswerArg, ArgValue, collect_all};
 use crate::cli::input::answer_hints;
 use crate::cli::input::document::Record;
 use crate::cli::input::document::violations;
-use crate::cli::output::diagnostics::{Finding, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::form_state::{name, or_opened, shut};
+use crate::cli::output::form_state::{display_name, not_accepting, with_open_hint};
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::form::Version;
@@ -22,15 +22,15 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{Rule, Violation, join, unescape};
 
-/// What a submission is made of: arguments, and the file they go before.
+/// Sources of the answers: arguments, and a file whose answers they override.
 #[derive(Debug)]
-pub struct Written {
-    pub given: Vec<Given>,
+pub struct AnswerSources {
+    pub args: Vec<AnswerArg>,
     pub record: Option<Record>,
 }
 
-impl Written {
-    /// The body that sends `answers`.
+impl AnswerSources {
+    /// Builds the request body for `answers`.
     fn body(&self, answers: Object) -> String {
         match &self.record {
             Some(record) => record.body(answers),
@@ -38,34 +38,36 @@ impl Written {
         }
     }
 
-    /// The findings with the place in the file of what stands there, and was not given as an argument.
-    pub fn marked(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
-        for finding in &mut findings {
-            let violation = finding.violation.as_ref().filter(|violation| {
+    /// Adds locations in the file to diagnostics about answers that were not given as arguments.
+    pub fn with_locations(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        for diagnostic in &mut diagnostics {
+            let violation = diagnostic.violation.as_ref().filter(|violation| {
                 let key = violation.pointer.split('/').nth(2).unwrap_or_default();
-                !self.given.iter().any(|given| given.key == key)
+                !self.args.iter().any(|arg| arg.key == key)
             });
-            finding.mark = violation.and_then(|violation| self.record.as_ref()?.mark(violation));
-            if finding.mark.is_some() && finding.code.as_deref() != Some(Rule::UnknownQuestion.name()) {
-                // It tells how an argument is written, and the message what is asked for.
-                finding.help = None;
+            diagnostic.location = violation.and_then(|violation| self.record.as_ref()?.location(violation));
+            if diagnostic.location.is_some()
+                && diagnostic.code.as_deref() != Some(Rule::UnknownQuestion.name())
+            {
+                // The help is about arguments, and the message is sufficient.
+                diagnostic.help = None;
             }
         }
-        findings
+        diagnostics
     }
 }
 
-/// Puts what was `given` into `answers`, in place of what they have, read by the types of `questions`.
+/// Merges `args` into `answers`, converted by the types of `questions`.
 ///
 /// # Errors
-/// If what was given for one question cannot be one answer.
-pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Result<(), CliError> {
-    let read = |(key, values): (&str, Vec<&Input>)| {
+/// If the arguments for one question cannot be combined into an answer.
+pub fn merge_args(answers: &mut Object, args: &[AnswerArg], questions: &[Question]) -> Result<(), CliError> {
+    let read = |(key, values): (&str, Vec<&ArgValue>)| {
         let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
         let value = convert(key, question.map(|question| &question.kind), &values)?;
         Ok((key.to_owned(), value))
     };
-    for (key, value) in all(by_key(given).into_iter().map(read))? {
+    for (key, value) in collect_all(group_by_key(args).into_iter().map(read))? {
         match answers.iter_mut().find(|(known, _)| *known == key) {
             Some((_, old)) => *old = value,
             None => answers.push((key, value)),
@@ -74,18 +76,18 @@ pub fn add(answers: &mut Object, given: &[Given], questions: &[Question]) -> Res
     Ok(())
 }
 
-/// A warning for each key that is no question of `form`, where it is set to leave such answers out.
-pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
+/// Returns a warning for each unknown question, if `form` is set to drop such answers.
+pub fn dropped_warnings(form: &FormDetail, sources: &AnswerSources) -> Vec<String> {
     if form.settings.unknown_answers() == UnknownAnswers::Reject {
         return Vec::new();
     }
-    let listed = questions(&form.questions);
+    let listed = parse_questions(&form.questions);
     let is_here = |key: &str| listed.iter().any(|question| question.get("id") == Some(&key.into()));
-    let in_file = written.record.iter().flat_map(|record| &record.answers).map(|(key, _)| key);
-    let mut keys: Vec<_> = in_file.chain(written.given.iter().map(|given| &given.key)).collect();
+    let in_file = sources.record.iter().flat_map(|record| &record.answers).map(|(key, _)| key);
+    let mut keys: Vec<_> = in_file.chain(sources.args.iter().map(|arg| &arg.key)).collect();
     keys.sort_unstable();
     keys.dedup();
-    let (unknown, ids) = (keys.into_iter().filter(|key| !is_here(key)), ids(&listed));
+    let (unknown, ids) = (keys.into_iter().filter(|key| !is_here(key)), answerable_ids(&listed));
     let warning = |key: &String| {
         let near = similar(key, ids.iter().map(String::as_str));
         let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
@@ -94,61 +96,69 @@ pub fn left_out(form: &FormDetail, written: &Written) -> Vec<String> {
     unknown.map(warning).collect()
 }
 
-/// The body that sends the answers to `form`, if it takes them at the time `now`; sizes are for the server to say. A key
-/// that is no question is a slip, and an error, unless the form is set to drop it.
+/// Returns the request body for the answers, if `form` accepts them at the time `now`. Sizes are checked by the server. An
+/// unknown question is an error unless the form is set to drop it.
 ///
 /// # Errors
-/// If the form takes no answers at all; or with everything about them that it refuses.
-pub fn fit(form: &FormDetail, written: &Written, now: Timestamp, again: &str) -> Result<String, CliError> {
+/// If the form does not accept answers, or with all violations.
+pub fn submission_body(
+    form: &FormDetail,
+    sources: &AnswerSources,
+    now: Timestamp,
+    prefix: &str,
+) -> Result<String, CliError> {
     if let Some(why) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
-        return Err(shut(form, why, again));
+        return Err(not_accepting(form, why, prefix));
     }
-    let listed = questions(&form.questions);
-    let (questions, ids) = (known(&listed), ids(&listed));
-    let mut findings = Vec::new();
-    let mut answers = written.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
-    add(&mut answers, &written.given, &questions)?;
+    let listed = parse_questions(&form.questions);
+    let (questions, ids) = (known_questions(&listed), answerable_ids(&listed));
+    let mut diagnostics = Vec::new();
+    let mut answers = sources.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
+    merge_args(&mut answers, &sources.args, &questions)?;
     let is_here = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
     let (mut answers, mut unknown_ones): (Object, Object) =
         answers.into_iter().partition(|(key, _)| is_here(key) || ids.contains(key));
     if form.settings.unknown_answers() == UnknownAnswers::Reject {
-        findings.extend(unknown_ones.iter().map(|(key, _)| unknown(form, &ids, key)));
-    }
-    // Where there is a type that this version does not know, the server checks: what is asked may depend on it.
+        diagnostics.extend(unknown_ones.iter().map(|(key, _)| unknown_question(form, &ids, key)));
+    } // With a question type that this version does not know, only the server can check: visibility may depend on it.
     let violations = if questions.len() == listed.len() {
         check(form, questions.clone(), &answers, now)
     } else {
         Vec::new()
     };
     for violation in violations {
-        let near_miss = |finding: &Finding| {
-            let meant =
-                finding.violation.as_ref().and_then(|unknown| similar_id(&key(unknown), &unknown.allowed));
+        let near_miss = |diagnostic: &Diagnostic| {
+            let meant = diagnostic
+                .violation
+                .as_ref()
+                .and_then(|unknown| similar_id(&answer_key(unknown), &unknown.allowed));
             meant.is_some() && meant == violation.question.as_deref()
         };
-        if violation.code == Rule::Required && findings.iter().any(near_miss) {
+        if violation.code == Rule::Required && diagnostics.iter().any(near_miss) {
             continue;
         }
-        findings.push(wrong(&questions, &answers, violation));
+        diagnostics.push(answer_diagnostic(&questions, &answers, violation));
     }
-    if !findings.is_empty() {
+    if !diagnostics.is_empty() {
         let problem = Problem::new(Code::ValidationFailed);
-        return Err(Report::with_outcome(written.marked(findings), "nothing was sent", problem).into());
+        return Err(
+            Report::with_outcome(sources.with_locations(diagnostics), "nothing was sent", problem).into()
+        );
     }
     answers.append(&mut unknown_ones);
-    Ok(written.body(answers))
+    Ok(sources.body(answers))
 }
 
-/// Everything about `answers` that the form's rules refuse.
+/// Returns all violations of the form's rules.
 fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object, now: Timestamp) -> Vec<Violation> {
     let version = Version::new(form.version, form.created_at, questions);
     version.check(answers, &Limits::UNLIMITED, now).err().unwrap_or_default()
 }
 
-/// What was given, together for each key, in the order of the first.
-fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
-    let mut together: Vec<(&str, Vec<&Input>)> = Vec::new();
-    for Given { key, value } in given {
+/// Groups the arguments by key, in order of first appearance.
+fn group_by_key(args: &[AnswerArg]) -> Vec<(&str, Vec<&ArgValue>)> {
+    let mut together: Vec<(&str, Vec<&ArgValue>)> = Vec::new();
+    for AnswerArg { key, value } in args {
         match together.iter_mut().find(|(known, _)| known == key) {
             Some((_, values)) => values.push(value),
             None => together.push((key, vec![value])),
@@ -157,30 +167,35 @@ fn by_key(given: &[Given]) -> Vec<(&str, Vec<&Input>)> {
     together
 }
 
-/// The server's refusal of the answers, in the same shape as our own.
-pub fn refused(form: &FormDetail, written: &Written, error: ClientError, again: &str) -> CliError {
+/// Converts the server's refusal to the same shape as local errors.
+pub fn explain_refusal(
+    form: &FormDetail,
+    sources: &AnswerSources,
+    error: ClientError,
+    prefix: &str,
+) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let finding = |violation: &Violation| {
-                Finding::of(violation).help(violations::help(&violation.last_step(), violation))
+            let diagnostic = |violation: &Violation| {
+                Diagnostic::of(violation).help(violations::help(&violation.last_step(), violation))
             };
-            let findings = written.marked(problem.errors.iter().map(finding).collect());
-            Report::with_outcome(findings, "nothing was sent", *problem).into()
+            let diagnostics = sources.with_locations(problem.errors.iter().map(diagnostic).collect());
+            Report::with_outcome(diagnostics, "nothing was sent", *problem).into()
         }
-        other => or_opened(other, &name(form), again),
+        other => with_open_hint(other, &display_name(form), prefix),
     }
 }
 
-/// The questions of a form, as the API gave them.
-pub fn questions(list: &RawValue) -> Vec<Value> {
+/// Parses the questions of a form as the API returned them.
+pub fn parse_questions(list: &RawValue) -> Vec<Value> {
     match json::parse(list.get()) {
         Ok(Value::Array(questions)) => questions,
         _ => Vec::new(),
     }
 }
 
-/// The ids of those that take an answer: they alone have `required`.
-pub fn ids(questions: &[Value]) -> Vec<String> {
+/// Returns the ids of the answerable questions: only those have `required`.
+pub fn answerable_ids(questions: &[Value]) -> Vec<String> {
     let id = |question: &Value| match (question.get("id"), question.get("required")) {
         (Some(Value::String(id)), Some(_)) => Some(id.clone()),
         _ => None,
@@ -188,8 +203,8 @@ pub fn ids(questions: &[Value]) -> Vec<String> {
     questions.iter().filter_map(id).collect()
 }
 
-/// Those of a type that this version knows: the server checks the rest.
-pub fn known(questions: &[Value]) -> Vec<Question> {
+/// Returns the questions of types that this version knows; the server checks the others.
+pub fn known_questions(questions: &[Value]) -> Vec<Question> {
     let mut budget = Budget::new(&Limits::UNLIMITED);
     let read = |(place, question): (usize, &Value)| {
         QuestionDraft::read(question, "", place, &mut budget, &mut Vec::new())?.into_question()
@@ -197,38 +212,37 @@ pub fn known(questions: &[Value]) -> Vec<Question> {
     questions.iter().enumerate().filter_map(read).collect()
 }
 
-/// The answer that `values` make for a question of this kind; `None` is one that this version does not know.
-fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&Input]) -> Result<Value, CliError> {
+/// Converts `values` to the answer for a question of this kind; `None` if this version does not know the kind.
+fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&ArgValue]) -> Result<Value, CliError> {
     let several = kind.is_some_and(QuestionKind::answer_is_list);
     match values {
-        [Input::Json(value)] => Ok(value.clone()),
-        [Input::Text(text)] if !several => {
+        [ArgValue::Json(value)] => Ok(value.clone()),
+        [ArgValue::Text(text)] if !several => {
             Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().parse_text(text)))
         }
         values if several => {
-            let text = |value: &&Input| match value {
-                Input::Text(text) => Ok(text.as_str().into()),
-                Input::Json(_) => Err(CliError::usage(format!(
-                    "`{key}` is given as JSON and once more: put all into the JSON"
+            let text = |value: &&ArgValue| match value {
+                ArgValue::Text(text) => Ok(text.as_str().into()),
+                ArgValue::Json(_) => Err(CliError::usage(format!(
+                    "`{key}` is given as JSON and again; put everything into the JSON"
                 ))),
-            };
-            // `KEY=` is no answer, as it is of a text.
-            let is_filled = |value: &&&Input| **value != &Input::Text(String::new());
+            }; // `KEY=` is an empty list, just as it is an empty text.
+            let is_filled = |value: &&&ArgValue| **value != &ArgValue::Text(String::new());
             Ok(Value::Array(values.iter().filter(is_filled).map(text).collect::<Result<_, _>>()?))
         }
-        _ => Err(CliError::usage(format!("`{key}` is answered twice"))),
+        _ => Err(CliError::usage(format!("`{key}` given more than once"))),
     }
 }
 
-fn unknown(form: &FormDetail, ids: &[String], key: &str) -> Finding {
+fn unknown_question(form: &FormDetail, ids: &[String], key: &str) -> Diagnostic {
     let message = format!("`{key}` is not a question of \"{}\"", form.title);
     let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
     let violation = violation.question(key).allowed(key, ids.iter().map(String::as_str));
-    Finding::of(&violation).help(Some(instead(ids, key)))
+    Diagnostic::of(&violation).help(Some(suggest_question(ids, key)))
 }
 
-/// Which of the questions with these `ids` may have been meant by `key`.
-pub fn instead(ids: &[String], key: &str) -> String {
+/// Suggests the question in `ids` that `key` was probably meant to be.
+pub fn suggest_question(ids: &[String], key: &str) -> String {
     const FEW: usize = 10;
     let few = || {
         let rest = if ids.len() > FEW { ", …" } else { "" };
@@ -241,12 +255,14 @@ fn similar_id<'a>(key: &str, ids: &'a [String]) -> Option<&'a str> {
     similar(key, ids.iter().map(String::as_str))
 }
 
-/// What is wrong with one of `answers`: which question it is about, and how its answer is written as an argument.
-pub fn wrong(questions: &[Question], answers: &Object, mut violation: Violation) -> Finding {
-    let (place, value) = answer_hints::follow(answers, &violation.pointer);
+/// Builds the diagnostic for a violation, naming the question and how to write its answer as an argument.
+pub fn answer_diagnostic(questions: &[Question], answers: &Object, mut violation: Violation) -> Diagnostic {
+    let (place, value) = answer_hints::resolve_pointer(answers, &violation.pointer);
     let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
     let help = match (violation.code.known(), asked.zip(violation.question.as_deref())) {
-        (Some(Rule::UnknownQuestion), _) => Some(instead(&answerable(questions), &key(&violation))),
+        (Some(Rule::UnknownQuestion), _) => {
+            Some(suggest_question(&question_ids(questions), &answer_key(&violation)))
+        }
         (Some(code), Some((question, id)))
             if code != Rule::QuestionNotVisible && violation.help.is_none() =>
         {
@@ -259,16 +275,16 @@ pub fn wrong(questions: &[Question], answers: &Object, mut violation: Violation)
     if let (Some(question), false) = (asked, says_which) {
         violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
     }
-    Finding::of(&violation).help(help)
+    Diagnostic::of(&violation).help(help)
 }
 
-/// The ids of the questions that take an answer.
-fn answerable(questions: &[Question]) -> Vec<String> {
+/// Returns the ids of the answerable questions.
+fn question_ids(questions: &[Question]) -> Vec<String> {
     let asked = questions.iter().filter(|question| question.kind.rules().takes_answer());
     asked.filter_map(|question| question.id.clone()).collect()
 }
 
-/// The key of the answer that breaks a rule.
-pub fn key(violation: &Violation) -> String {
+/// Returns the key of the answer in a violation's pointer.
+pub fn answer_key(violation: &Violation) -> String {
     unescape(violation.pointer.split('/').nth(2).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! `--set settings.max_responses=100`: one member of a form, named by its path, and what it becomes.
+//! Parsing and applying `--set settings.max_responses=100`.
 
 use crate::cli::input::document;
 use crate::cli::output::exit::CliError;
@@ -8,18 +8,18 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{Rule, join};
 
-/// A member and its new value.
+/// A path within a form and its new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     path: Vec<String>,
-    /// As it was typed; empty takes the member out.
+    /// The value as typed; empty removes the member.
     text: String,
-    /// Whether the text is YAML, where `null` takes the member out too; else it is what it looks like.
+    /// Whether the text is YAML, where `null` removes the member too; otherwise it is plain text.
     is_yaml: bool,
 }
 
 impl Setting {
-    /// Reads `PATH=VALUE`.
+    /// Parses `PATH=VALUE`.
     pub fn parse(argument: &str) -> Result<Self, String> {
         let (path, text) = argument.split_once('=').ok_or("expected PATH=VALUE")?;
         let path: Vec<_> = path.split('.').map(str::to_owned).collect();
@@ -29,15 +29,15 @@ impl Setting {
         Ok(Self { path, text: text.to_owned(), is_yaml: true })
     }
 
-    /// The member `name` of the form itself becomes `text`, whatever it looks like.
+    /// Creates a setting of the form's own member `name` to plain text.
     pub fn named(name: &str, text: &str) -> Self {
         Self { path: vec![name.to_owned()], text: text.to_owned(), is_yaml: false }
     }
 
-    /// `form` with the member as it is to be. Where text is asked for it is the text as it was typed.
+    /// Returns `form` with the setting applied. Where the form expects text, the value is the text as typed.
     ///
     /// # Errors
-    /// If the path leads nowhere.
+    /// If the path does not exist.
     pub fn apply(&self, form: &Value) -> Result<Value, CliError> {
         if self.text.is_empty() || (self.is_yaml && self.text == "null") {
             return self.with(form, None);
@@ -47,7 +47,7 @@ impl Setting {
             return self.with(form, Some(text));
         }
         let value = match document::read_value(&self.text) {
-            // Only quotes say that it is YAML: a ` #` would begin a comment there.
+            // Only quoted text is YAML: otherwise ` #` would begin a comment.
             Some(Value::String(_)) if !self.text.starts_with(['"', '\'']) => text.clone(),
             Some(value) => value,
             None => text.clone(),
@@ -60,7 +60,7 @@ impl Setting {
         Ok(if self.is_mistyped(&typed) { read } else { typed })
     }
 
-    /// Whether the member has a value of another type than it takes.
+    /// Whether the member has a value of the wrong type.
     fn is_mistyped(&self, form: &Value) -> bool {
         let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
         let pointer = self.pointer(form);
@@ -86,7 +86,7 @@ impl Setting {
     }
 }
 
-/// Where the question `id` stands.
+/// Returns the index of the question `id`.
 fn place(form: &Value, id: &str) -> Option<usize> {
     let Some(Value::Array(questions)) = form.get("questions") else { return None };
     questions.iter().position(|question| question.get("id") == Some(&id.into()))
@@ -120,7 +120,7 @@ fn unknown(form: &Value, id: &str) -> CliError {
     CliError::Usage { message: format!("`{id}` is not a question of the form"), help }
 }
 
-/// Puts `value` under the path `names` in `object`, or takes out what is there.
+/// Sets the member at the path `names` in `object`, or removes it.
 fn put(object: &mut Value, names: &[&str], value: Option<Value>) -> Result<(), CliError> {
     let [name, rest @ ..] = names else { return Ok(()) };
     let Value::Object(members) = object else {
@@ -177,13 +177,13 @@ mod tests {
                 r#"true}"#,
                 r#"true,"confirmation":{"message":"Thanks!"}}"#,
             ),
-            // What fits neither way stays what it is: the server says what is wrong.
+            // A value of the wrong type is sent unchanged; the server reports it.
             ("settings.closed=5", r#""closed":true"#, r#""closed":5"#),
         ] {
             assert!(FORM.contains(old), "{old}");
             let expected = FORM.replacen(old, new, 1);
             let found = set(argument).unwrap();
-            // Where a new member stands among the others is of no meaning.
+            // The order of members does not matter.
             let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
             assert_eq!(value(&found), value(&expected), "{argument}");
         }

@@ -1,4 +1,4 @@
-//! A text that a person works on, in a file: it is never lost.
+//! Drafts: texts in temporary files, which are never lost.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -11,25 +11,25 @@ use crate::cli::connection::session::Session;
 use crate::cli::input::document;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 
-/// A text in a temporary file that nobody else may read. Dropped, it leaves the file where it is and says so, if the
-/// person has changed it.
+/// A text in a temporary file that only the user can read. If it was changed, dropping it keeps the file and prints its
+/// name.
 pub struct Draft {
-    /// `None` once the file is kept or gone.
+    /// `None` once the file is kept or removed.
     path: Option<TempPath>,
-    /// The command that continues with the file, up to its name.
+    /// The command that resumes with the file, up to the file's name.
     command: String,
-    /// What the file had first.
-    given: String,
-    /// The file of the person's own that `given` came from.
+    /// The initial text.
+    initial: String,
+    /// The user's own file that `initial` came from.
     origin: Option<String>,
     output: Rc<Output>,
 }
 
 impl Draft {
-    /// A new file with `text` in the folder for temporary files, its name beginning with `forms-` and `name`. `command`
-    /// and the file's name are the command that continues with a text that was kept.
+    /// Creates a file with `text` in the temporary folder, named `forms-NAME-…`. `command` followed by the file resumes
+    /// with a kept text.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -40,42 +40,42 @@ impl Draft {
             .into_temp_path();
         let output = Rc::clone(&session.output);
         let mut draft =
-            Self { path: Some(path), command: String::new(), given: text.to_owned(), origin: None, output };
-        draft.continue_with(session, command);
+            Self { path: Some(path), command: String::new(), initial: text.to_owned(), origin: None, output };
+        draft.set_resume_command(session, command);
         Ok(draft)
     }
 
-    /// Makes `command` the one that continues with the file.
-    pub fn continue_with(&mut self, session: &Session, command: &str) {
-        self.command = format!("{} {command}", session.again());
+    /// Sets the command that resumes with the file.
+    pub fn set_resume_command(&mut self, session: &Session, command: &str) {
+        self.command = format!("{} {command}", session.command_prefix());
     }
 
-    /// Records the `file` that the text came from, which has it if the person does not change it.
+    /// Sets the user's `file` that the text came from, to be named instead if nothing was changed.
     pub fn set_origin(&mut self, file: &Path) {
         self.origin = Some(file.display().to_string());
     }
 
-    /// The file.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// The file's name.
+    /// Returns the path as text.
     pub fn name(&self) -> String {
         self.path().display().to_string()
     }
 
-    /// The text as it is now.
+    /// Reads the current text.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not UTF-8.
+    /// If the file cannot be read, or is not valid UTF-8.
     pub fn read(&self) -> Result<String, CliError> {
         let bytes = fs::read(self.path());
         let bytes = bytes.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))?;
         document::decode(&self.name(), bytes)
     }
 
-    /// Puts `text` into the file, which holds the text before until all of it is written.
+    /// Replaces the text atomically.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -86,7 +86,7 @@ impl Draft {
         replaced.map(drop).map_err(|error| CliError::io(format!("cannot write {}", self.name()), error))
     }
 
-    /// The text has served: the file can go.
+    /// Removes the file: the text is no longer needed.
     pub fn discard(mut self) {
         self.path = None;
     }
@@ -102,13 +102,13 @@ impl Drop for Draft {
     fn drop(&mut self) {
         let Some(path) = self.path.take() else { return };
         let kept = match fs::read(&path) {
-            Ok(text) if text == self.given.as_bytes() => self.origin.take(),
+            Ok(text) if text == self.initial.as_bytes() => self.origin.take(),
             Err(error) if error.kind() == ErrorKind::NotFound => self.origin.take(),
             _ => path.keep().ok().map(|path| path.display().to_string()),
         };
         if let Some(file) = kept {
             self.output.warn(&format!("your text is kept in {file}"));
-            self.output.say(&format!("to continue: {} -f {}", self.command, quoted(&file)));
+            self.output.status(&format!("to continue: {} -f {}", self.command, shell_quote(&file)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The person's editor, at work on a [`Draft`].
+//! Runs the user's editor on a [`Draft`].
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,26 +9,25 @@ use rustix::process::Signal;
 
 use crate::cli::connection::session::Session;
 use crate::cli::input::draft::Draft;
-use crate::cli::input::prompt::Restore;
+use crate::cli::input::prompt::TerminalRestore;
 use crate::cli::output::exit::CliError;
 
-/// Lets the person edit `draft`, and gives what they made of it. The editor has the terminal meanwhile: also where
-/// standard output is none.
+/// Opens `draft` in the editor and returns the edited text. The editor uses the terminal even if stdout is redirected.
 ///
 /// # Errors
-/// If the editor cannot be started or ends with a failure, or the file cannot be read.
+/// If the editor cannot be started or fails, or the file cannot be read.
 pub async fn edit(session: &Session, draft: &Draft) -> Result<String, CliError> {
     let environment = &session.environment;
     let editor = environment.get("VISUAL").or_else(|| environment.get("EDITOR")).unwrap_or("vi").to_owned();
     let terminal = io::stderr().as_fd().try_clone_to_owned();
     let terminal = terminal.map_err(|error| CliError::io("cannot use the terminal", error))?;
     let mut command = Command::new("/bin/sh");
-    // The shell takes the arguments apart, as in `code --wait`, and is gone: it would die of an editor's Ctrl-C.
+    // The shell splits the arguments, as in `code --wait`, and is replaced: it would die of an editor's Ctrl-C.
     command
         .args(["-c", &format!("exec {editor} \"$@\""), &editor])
         .arg(draft.path())
         .stdout(Stdio::from(terminal));
-    let _restore = Restore::at_the_end();
+    let _restore = TerminalRestore::on_drop();
     let ended = session.lend_terminal(tokio::task::spawn_blocking(move || command.status())).await;
     match ended {
         Ok(Ok(status)) => judge(&editor, status)?,
@@ -43,7 +42,7 @@ fn judge(editor: &str, status: ExitStatus) -> Result<(), CliError> {
     let how = match (status.code(), status.signal()) {
         (Some(0), _) => return Ok(()),
         (_, Some(signal)) if signal == interrupt => return Err(CliError::Interrupted),
-        // How a shell tells the same of what it has run.
+        // A shell's exit code for an interrupted child.
         (Some(code), _) if code == 128 + interrupt => return Err(CliError::Interrupted),
         (Some(code), _) => format!("with exit code {code}"),
         (None, _) => "by a signal".to_owned(),

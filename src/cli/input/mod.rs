@@ -1,4 +1,4 @@
-//! What a person hands over: form files, answers as arguments, an edited text, what is typed at a prompt.
+//! User input: form files, answers as arguments, edited text, prompts.
 
 pub mod aliases;
 pub mod answer_args;

@@ -1,25 +1,25 @@
-//! `--columns`: what each command has to choose from, and what is said of a column that there is not.
+//! `--columns`: the columns of each command, and errors about unknown ones.
 //!
-//! Names are checked before a command begins: whoever misspells one has not yet made a form.
+//! Names are checked before a command runs, so that a misspelt one has no effect.
 
 use crate::cli::output::exit::CliError;
-use crate::cli::output::table::shown;
-use crate::cli::output::{Format, Output, wrapped};
+use crate::cli::output::table::header_text;
+use crate::cli::output::{Format, Output, wrap};
 use crate::domain::validation::similar::similar;
 
-/// What a command has to choose from.
+/// The columns of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
-    /// It shows nothing that has columns.
+    /// The command prints no columns.
     None,
-    /// These.
-    Of(&'static [&'static str]),
-    /// Those of a list, which knows them itself.
-    OfList,
+    /// These columns.
+    Fixed(&'static [&'static str]),
+    /// Columns known only when the list is built.
+    Dynamic,
 }
 
-/// What is shown of a form.
-pub const FORM: Columns = Columns::Of(&[
+/// Columns of a form.
+pub const FORM: Columns = Columns::Fixed(&[
     "id",
     "title",
     "description",
@@ -36,11 +36,11 @@ pub const FORM: Columns = Columns::Of(&[
     "published_at",
 ]);
 
-/// What is shown of a submission.
-pub const SUBMISSION: Columns = Columns::Of(OF_SUBMISSION);
+/// Columns of a submission.
+pub const SUBMISSION: Columns = Columns::Fixed(SUBMISSION_FIELDS);
 
 /// The members of a submission.
-pub const OF_SUBMISSION: &[&str] = &[
+pub const SUBMISSION_FIELDS: &[&str] = &[
     "id",
     "form_id",
     "status",
@@ -52,43 +52,43 @@ pub const OF_SUBMISSION: &[&str] = &[
     "deleted_at",
 ];
 
-/// What is shown of something that was deleted.
-pub const DELETED: Columns = Columns::Of(&["id", "deleted"]);
+/// Columns of a deletion.
+pub const DELETED: Columns = Columns::Fixed(&["id", "deleted"]);
 
-/// Makes of the columns that were asked for those that the command has. CSV has all of them unless some were chosen, so
-/// that its columns do not depend on what it shows.
+/// Resolves the chosen columns to those that the command has. CSV gets all of them by default, so that its columns do not
+/// depend on the data.
 ///
 /// # Errors
-/// Of a column that the command does not have, and of any where the format has none.
+/// If the command has no such column, or the format has no columns.
 pub fn resolve(columns: Columns, output: &mut Output) -> Result<(), CliError> {
     if output.columns.is_empty() {
-        if let (Format::Csv, Columns::Of(known)) = (output.format, columns) {
+        if let (Format::Csv, Columns::Fixed(known)) = (output.format, columns) {
             output.columns = known.iter().map(|name| (*name).to_owned()).collect();
         }
         return Ok(());
     }
     match (output.format, columns) {
         (Format::Json | Format::Jsonl | Format::Yaml, _) => {
-            let help = "leave it out: programs pick members themselves, as in jq '{id, title}'";
-            Err(CliError::usage_with_help("--columns is for tables and CSV", help))
+            let help = "select members with a program, such as jq '{id, title}'";
+            Err(CliError::usage_with_help("--columns can only be used with tables and CSV", help))
         }
-        (_, Columns::None) => Err(CliError::usage("--columns: this command shows nothing in columns")),
-        (_, Columns::Of(known)) => {
-            output.columns = find(&output.columns, known)?;
+        (_, Columns::None) => Err(CliError::usage("--columns cannot be used with this command")),
+        (_, Columns::Fixed(known)) => {
+            output.columns = resolve_names(&output.columns, known)?;
             Ok(())
         }
-        (_, Columns::OfList) => Ok(()),
+        (_, Columns::Dynamic) => Ok(()),
     }
 }
 
-/// Returns the names of the `wanted` columns among those `known`. A heading will do, `RESPONSES`, and any case.
+/// Resolves each of `wanted` to one of `known`. Headings such as `RESPONSES` are accepted, ignoring case.
 ///
 /// # Errors
-/// Of the first that is not known.
-pub fn find(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
+/// If a name is unknown, with the first such name.
+pub fn resolve_names(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
     let known = || known.iter().map(AsRef::as_ref);
     let is_meant = |wanted: &str, known: &&str| {
-        known.eq_ignore_ascii_case(wanted) || shown(known).eq_ignore_ascii_case(wanted)
+        known.eq_ignore_ascii_case(wanted) || header_text(known).eq_ignore_ascii_case(wanted)
     };
     let name = |wanted: &str| {
         let exact = known().find(|known| *known == wanted);
@@ -99,7 +99,7 @@ pub fn find(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>,
     };
     let near =
         similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`;\n"));
-    let all = wrapped(&format!("columns are {}", known().collect::<Vec<_>>().join(", ")), 68);
+    let all = wrap(&format!("columns are {}", known().collect::<Vec<_>>().join(", ")), 68);
     let help = near.unwrap_or_default() + &all;
     Err(CliError::usage_with_help(format!("there is no column `{unknown}`"), help))
 }

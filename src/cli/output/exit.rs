@@ -1,6 +1,6 @@
-//! Why a command failed, and the one table of exit codes.
+//! Errors of commands, and the table of exit codes.
 //!
-//! Scripts depend on the numbers: a new failure takes one of them, and none changes its meaning.
+//! Scripts depend on the numbers: a new error uses one of them, and none changes its meaning.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::io;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use crate::cli::output::diagnostics::Report;
 use crate::client::ClientError;
 
-/// How a command ended, as its exit code tells.
+/// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done = 0,
@@ -27,7 +27,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All ways to end, in the order of their numbers.
+    /// All exit codes, in numerical order.
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::No,
@@ -42,12 +42,12 @@ impl Exit {
         Self::Interrupted,
     ];
 
-    /// The number.
+    /// Returns the number.
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -64,11 +64,11 @@ impl Exit {
         }
     }
 
-    /// When it is used, for `forms help exit-codes`.
+    /// Returns the meaning, for `forms help exit-codes`.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Done => "done; also an empty list, and what was done already",
-            Self::No => "the answer is no: a question was declined",
+            Self::Done => "done; also if the list is empty, or there was nothing to do",
+            Self::No => "declined: a confirmation was answered with no",
             Self::Usage => "usage: a flag, a missing file, a confirmation that cannot be asked for",
             Self::NotFound => "not found: no such form or submission",
             Self::NotAllowed => "not allowed: no API key, a wrong one, or a missing scope",
@@ -76,15 +76,15 @@ impl Exit {
                 "wrong state: a draft, a slug that is taken, a change by others, a store in use"
             }
             Self::Rejected => "rejected: the file or the answers are not valid",
-            Self::Unavailable => "unavailable: no server answers, or it cannot now; try again later",
+            Self::Unavailable => "unavailable: the server does not respond, or cannot serve the request now",
             Self::Partial => "partial: some of several items failed",
             Self::Bug => "input or output failed, or this is a bug",
             Self::Interrupted => "interrupted by Ctrl-C",
         }
     }
 
-    /// How a request ended that the server answered with a problem of this HTTP status.
-    pub fn of_status(status: u16) -> Self {
+    /// Returns the exit code for an HTTP status of a problem.
+    pub fn from_status(status: u16) -> Self {
         match status {
             404 | 410 => Self::NotFound,
             401 | 403 => Self::NotAllowed,
@@ -101,49 +101,49 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum CliError {
-    /// The command line, the environment or a file's name is wrong.
+    /// The command line, the environment or a file name is invalid.
     Usage { message: String, help: Option<String> },
-    /// What was written is not acceptable, with every problem and where it stands.
+    /// The input is invalid; the report has all problems with their locations.
     Rejected(Box<Report>),
-    /// The server said no, or did not answer.
+    /// The server refused the request, or did not respond.
     Client { error: ClientError, notes: Vec<String>, help: Option<String> },
-    /// Another process holds the store; the help is for whoever named it.
+    /// Another process holds the store; the help depends on how it was named.
     InUse { data: PathBuf, holder: Option<(u32, Option<String>)>, help: &'static str },
-    /// The address to listen at is taken, by a server of this user where one is known.
+    /// The listen address is in use, by a server of this user if one is known.
     AddressInUse { address: String, holder: Option<(u32, PathBuf)> },
-    /// Reading or writing failed on this machine.
+    /// An input or output operation failed locally.
     Io { what: String, source: io::Error },
-    /// This machine cannot do it for a reason of its own.
+    /// The operation failed locally for another reason.
     Failed { what: String, causes: Vec<String> },
-    /// Some of several items failed; each failure was told when it happened.
+    /// Some of several items failed; each failure was reported when it happened.
     Partial { failed: usize, of: usize, exit: Exit },
-    /// The person said no.
+    /// The user declined.
     Declined,
-    /// Whoever reads our output has gone: nothing to tell, and nobody to tell it.
+    /// The reader of stdout closed it; nothing is reported.
     ClosedPipe,
     /// Ctrl-C.
     Interrupted,
 }
 
 impl CliError {
-    /// A mistake in how the command was called.
+    /// Creates a usage error.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: None }
     }
 
-    /// The same, with what to do about it.
+    /// Creates a usage error with help.
     pub fn usage_with_help(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
 
-    /// Several mistakes in how the command was called as one: told in the order they stand. Of other failures the first.
+    /// Combines several usage errors into one, in order. Of other errors, the first is returned.
     ///
     /// # Errors
     /// If there is any.
-    pub fn together(errors: Vec<Self>) -> Result<(), Self> {
+    pub fn combine(errors: Vec<Self>) -> Result<(), Self> {
         let join = |one: Self, other: Self| match (one, other) {
             (Self::Usage { message, help }, Self::Usage { message: next, help: more }) => {
                 let help: Vec<_> = [help, more].into_iter().flatten().collect();
@@ -155,22 +155,22 @@ impl CliError {
         errors.into_iter().reduce(join).map_or(Ok(()), Err)
     }
 
-    /// No answer, or a no, with what to do about it.
-    pub fn of_client(error: ClientError, help: impl Into<String>) -> Self {
+    /// Creates an error from the client with help.
+    pub fn client_with_help(error: ClientError, help: impl Into<String>) -> Self {
         Self::Client { error, notes: Vec::new(), help: Some(help.into()) }
     }
 
-    /// Reading or writing `what` failed.
+    /// Creates an I/O error about `what`.
     pub fn io(what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { what: what.into(), source }
     }
 
-    /// How the command ends with this failure.
+    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Rejected(report) => report.exit(),
-            Self::Client { error, .. } => error.status().map_or(Exit::Unavailable, Exit::of_status),
+            Self::Client { error, .. } => error.status().map_or(Exit::Unavailable, Exit::from_status),
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,

@@ -1,14 +1,14 @@
-//! Why reading or writing failed, in plain words.
+//! I/O errors in plain words.
 
 use std::io;
 
-/// The reason alone why a file cannot be read: its name stands beside it already.
+/// Returns the reason without the file's name, which the message has already.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::NotADirectory => "a part of its path is not a directory".to_owned(),
+        io::ErrorKind::NotADirectory => "part of the path is not a directory".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         _ => {
             let text = without_number(&error.to_string());
@@ -19,7 +19,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// `text` without the operating system's `(os error 2)`.
+/// Removes the operating system's `(os error 2)`.
 pub fn without_number(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, after)) => format!(

@@ -1,23 +1,23 @@
-//! JSON as programs read it, on one line, and as people do, indented.
+//! JSON output: on one line for programs, indented for people.
 
 use serde::Serialize;
 
 use crate::cli::output::exit::CliError;
-use crate::cli::output::text::steers;
+use crate::cli::output::text::is_terminal_control;
 use crate::domain::json::{self, Value};
 
-/// `object` as one line of JSON. Numbers and answers keep their own text; line breaks between tokens go.
+/// Serializes `object` on one line. Numbers and answers keep their text; line breaks between tokens are replaced.
 pub fn json_line<T: Serialize>(object: &T) -> Result<String, CliError> {
     let mut text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
     if text.contains(['\n', '\r']) {
-        // Inside strings JSON has no raw line breaks: these stand between tokens.
+        // JSON strings have no raw line breaks, so these are between tokens.
         text = text.replace(['\n', '\r'], " ");
     }
     text.push('\n');
     Ok(text)
 }
 
-/// `object` as a value that keeps the order of members and the text of numbers.
+/// Converts `object` to a value that keeps the order of members and the text of numbers.
 pub fn value_of<T: Serialize>(object: &T) -> Result<Value, CliError> {
     let text = serde_json::to_string(object).map_err(|error| unwritable(&error))?;
     json::parse(&text).map_err(|error| CliError::Failed {
@@ -34,7 +34,7 @@ const KEY: &str = "\u{1b}[34m";
 const TEXT: &str = "\u{1b}[32m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// `value` over several lines, indented by two spaces, without what steers a terminal.
+/// Formats `value` on several lines, indented by two spaces, without terminal control characters.
 pub fn indented(value: &Value, colour: bool) -> String {
     let mut text = String::new();
     write_value(&mut text, value, 0, colour);
@@ -73,8 +73,8 @@ fn write_value(text: &mut String, value: &Value, depth: usize, colour: bool) {
 }
 
 fn painted(value: &Value, paint: &str, colour: bool) -> String {
-    // What steers a terminal is escaped as JSON escapes it.
-    let escaped = |character: char| match steers(character) {
+    // Escapes terminal control characters as JSON does.
+    let escaped = |character: char| match is_terminal_control(character) {
         true => format!("\\u{:04x}", u32::from(character)),
         false => character.to_string(),
     };

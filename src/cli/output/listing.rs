@@ -1,4 +1,4 @@
-//! Lists in every format: page by page where a program reads, the first fifty where a person does.
+//! Lists in all formats: complete for programs, the first fifty rows for people.
 
 use serde::Serialize;
 
@@ -10,75 +10,75 @@ use crate::cli::output::{Format, Output, json_line, value_of};
 use crate::client::{MAX_PAGE, Pages};
 use crate::domain::json::Value;
 
-/// Rows that a table has unless more are asked for.
-const FEW: usize = 50;
+/// Default number of rows in a table.
+const DEFAULT_ROWS: usize = 50;
 
-/// How many items were asked for.
+/// Number of items to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Want {
+pub enum ListLimit {
     All,
     AtMost(usize),
-    /// A table shows the first fifty and says that there are more.
-    Usual,
+    /// Fifty rows in a table, with a note if there are more; everything in other formats.
+    Default,
 }
 
-impl Want {
-    /// What `--limit` and `--all` come to.
-    pub fn of(limit: Option<usize>, all: bool) -> Self {
+impl ListLimit {
+    /// Creates the limit from `--limit` and `--all`.
+    pub fn from_flags(limit: Option<usize>, all: bool) -> Self {
         match limit {
             Some(limit) => Self::AtMost(limit),
             None if all => Self::All,
-            None => Self::Usual,
+            None => Self::Default,
         }
     }
 
-    /// How many items are shown at most.
-    pub fn most(self, format: Format) -> usize {
+    /// Returns the maximum number of items.
+    pub fn max_items(self, format: Format) -> usize {
         match (self, format) {
             (Self::AtMost(limit), _) => limit,
-            (Self::Usual, Format::Table) => FEW,
-            (Self::Usual | Self::All, _) => usize::MAX,
+            (Self::Default, Format::Table) => DEFAULT_ROWS,
+            (Self::Default | Self::All, _) => usize::MAX,
         }
     }
 
-    /// Whether the list may end before all that was asked for is shown, so that it is to be said how much there is.
-    pub fn may_be_cut(self, format: Format) -> bool {
-        self == Self::Usual && format == Format::Table
+    /// Whether the default limit may cut the list, so that the total is shown.
+    pub fn may_truncate(self, format: Format) -> bool {
+        self == Self::Default && format == Format::Table
     }
 
-    /// How large pages are best.
-    pub fn page(self, format: Format) -> usize {
-        self.most(format).clamp(1, MAX_PAGE)
+    /// Returns the best page size.
+    pub fn page_size(self, format: Format) -> usize {
+        self.max_items(format).clamp(1, MAX_PAGE)
     }
 }
 
-/// How a list is shown.
+/// How to show a list.
 pub struct Listing<'a, T> {
     pub output: &'a Output,
-    pub want: Want,
-    /// Leave formulas in CSV as they are.
+    pub list_limit: ListLimit,
+    /// Whether to leave formulas in CSV unescaped.
     pub raw: bool,
     pub headers: Vec<String>,
-    /// A column that a terminal shows only where a row has something in it.
+    /// A column that a terminal shows only if a row has a value.
     pub optional: &'static str,
-    /// What a person reads where there is nothing.
+    /// Message for an empty list.
     pub none: String,
     pub row: &'a dyn Fn(&T) -> Vec<Cell>,
-    /// The API's body around all items.
+    /// Wraps all items in the API's body.
     pub body: &'a dyn Fn(Vec<Value>) -> Value,
 }
 
 impl<T: Serialize> Listing<'_, T> {
-    /// Shows the list. Gives the number of rows shown if there are more that nobody asked to leave out.
+    /// Shows the list. Returns the number of rows if the default limit cut it.
     pub async fn show(&self, pages: &mut Pages<'_, T>) -> Result<Option<usize>, CliError> {
-        let wanted = columns::find(&self.output.columns, &self.headers)?;
-        let mut left = self.want.most(self.output.format);
+        let wanted = columns::resolve_names(&self.output.columns, &self.headers)?;
+        let mut left = self.list_limit.max_items(self.output.format);
         let mut taken: Vec<T> = Vec::new();
         let mut cut = false;
         if self.output.format == Format::Csv {
             self.output.data(&self.table(&[], &wanted).csv(self.raw))?;
         }
-        // Also where none is wanted: what is wrong with the question is told.
+        // One page is always requested, even with a limit of 0: the query must be checked.
         while let Some(mut page) = pages.next().await? {
             cut = page.len() > left || (page.len() == left && pages.has_more());
             page.truncate(left);
@@ -92,8 +92,8 @@ impl<T: Serialize> Listing<'_, T> {
                 break;
             }
         }
-        self.whole(&taken, &wanted)?;
-        Ok((cut && self.want == Want::Usual).then_some(taken.len()))
+        self.write_collected(&taken, &wanted)?;
+        Ok((cut && self.list_limit == ListLimit::Default).then_some(taken.len()))
     }
 
     fn lines(&self, page: &[T]) -> Result<(), CliError> {
@@ -101,22 +101,22 @@ impl<T: Serialize> Listing<'_, T> {
         self.output.data(&lines?)
     }
 
-    /// The formats that need all items before the first can be written.
-    fn whole(&self, items: &[T], wanted: &[String]) -> Result<(), CliError> {
+    /// Writes the formats that need all items at once.
+    fn write_collected(&self, items: &[T], wanted: &[String]) -> Result<(), CliError> {
         let body = || {
             let values: Result<Vec<_>, _> = items.iter().map(value_of).collect();
             values.map(self.body)
         };
         match self.output.format {
             Format::Table if items.is_empty() => {
-                if self.output.talk_is_terminal() && self.want != Want::AtMost(0) {
-                    self.output.say(&self.none);
+                if self.output.stderr_is_terminal() && self.list_limit != ListLimit::AtMost(0) {
+                    self.output.status(&self.none);
                 }
                 Ok(())
             }
             Format::Table => {
                 let table = self.table(items, wanted);
-                let hides_unused = wanted.is_empty() && self.output.cuts_rows();
+                let hides_unused = wanted.is_empty() && self.output.truncates_rows();
                 self.output.table(&if hides_unused { table.without_unused(self.optional) } else { table })
             }
             Format::Json => self.output.json(&body()?),
@@ -127,6 +127,6 @@ impl<T: Serialize> Listing<'_, T> {
 
     fn table(&self, items: &[T], wanted: &[String]) -> Table {
         let table = Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() };
-        table.only(wanted)
+        table.select(wanted)
     }
 }

@@ -1,7 +1,7 @@
 //! The only place that prints.
 //!
-//! stdout is the result, stderr everything else. A reader that has gone (`| head`) is no error, and text from
-//! elsewhere cannot steer the terminal.
+//! stdout has the result, stderr everything else. A closed pipe (`| head`) is not an error, and control characters in data
+//! never reach the terminal.
 
 pub mod columns;
 pub mod diagnostics;
@@ -24,15 +24,15 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
-use crate::cli::output::diagnostics::{Finding, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::table::Table;
 use crate::domain::json::Value;
 
 pub use crate::cli::output::json::{json_line, value_of};
-pub use crate::cli::output::text::{visible, visible_lines, wrapped};
+pub use crate::cli::output::text::{visible, visible_lines, wrap};
 
-/// How results are written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Columns for people, tab-separated in a pipe
@@ -50,36 +50,36 @@ pub enum Format {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Colour {
-    /// On a terminal that can
+    /// If stdout is a terminal that supports them
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// What the person asked for, and what the streams are.
+/// Output settings and streams.
 #[derive(Debug, Clone)]
 pub struct Output {
     pub format: Format,
     pub quiet: bool,
     /// 1: requests; 2: also bodies.
     pub verbose: u8,
-    /// The columns that tables and CSV have, in this order; the usual ones if it is empty.
+    /// Columns of tables and CSV, in this order; the default ones if empty.
     pub columns: Vec<String>,
-    result: Stream,
-    talk: Stream,
+    stdout: Stream,
+    stderr: Stream,
     width: usize,
-    /// While a command works on several items.
-    series: RefCell<Option<Series>>,
-    /// What a command found before it failed.
-    found: RefCell<Option<serde_json::Value>>,
-    /// Warnings that programs get with the failure, or once the command is done.
+    /// Collected output while a command works on several items.
+    batch: RefCell<Option<BatchOutput>>,
+    /// A result printed with the error, in machine-readable formats.
+    partial: RefCell<Option<serde_json::Value>>,
+    /// Warnings to print with the error, or when the command is done.
     warnings: RefCell<Vec<String>>,
 }
 
-/// What a command on several items has to say once it is over.
+/// Collected output of a command on several items.
 #[derive(Debug, Clone, Default)]
-struct Series {
+struct BatchOutput {
     results: Vec<Value>,
     /// Problem documents.
     failures: Vec<serde_json::Value>,
@@ -92,30 +92,31 @@ struct Stream {
 }
 
 impl Output {
-    /// Output to the process's streams.
+    /// Creates output to the process's streams.
     pub fn new(format: Option<Format>, colour: Colour, environment: &Environment) -> Self {
-        let stream = |is_terminal| Stream { is_terminal, colour: colours(colour, environment, is_terminal) };
-        let talk = stream(io::stderr().is_terminal());
+        let stream =
+            |is_terminal| Stream { is_terminal, colour: uses_colour(colour, environment, is_terminal) };
+        let stderr = stream(io::stderr().is_terminal());
         let (_, columns) = console::Term::stderr().size();
-        let width = if talk.is_terminal { usize::from(columns) } else { 100 };
-        let result = stream(io::stdout().is_terminal());
+        let width = if stderr.is_terminal { usize::from(columns) } else { 100 };
+        let stdout = stream(io::stdout().is_terminal());
         let format = format.unwrap_or(Format::Table);
-        let (series, found, warnings) = (RefCell::new(None), RefCell::new(None), RefCell::new(Vec::new()));
+        let (batch, partial, warnings) = (RefCell::new(None), RefCell::new(None), RefCell::new(Vec::new()));
         let columns = Vec::new();
-        Self { format, quiet: false, verbose: 0, columns, result, talk, width, series, found, warnings }
+        Self { format, quiet: false, verbose: 0, columns, stdout, stderr, width, batch, partial, warnings }
     }
 
-    /// Whether a person reads the talk.
-    pub fn talk_is_terminal(&self) -> bool {
-        self.talk.is_terminal
+    /// Whether stderr is a terminal.
+    pub fn stderr_is_terminal(&self) -> bool {
+        self.stderr.is_terminal
     }
 
-    /// Writes a result line.
-    pub fn line(&self, text: &str) -> Result<(), CliError> {
+    /// Writes a line to stdout.
+    pub fn write_line(&self, text: &str) -> Result<(), CliError> {
         self.write(&format!("{text}\n"))
     }
 
-    /// Writes a result as it is.
+    /// Writes text to stdout.
     pub fn write(&self, text: &str) -> Result<(), CliError> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -125,40 +126,40 @@ impl Output {
         }
     }
 
-    /// Writes a result that holds text from elsewhere and is data where it is no terminal.
+    /// Writes data to stdout; on a terminal, with control characters escaped.
     pub fn data(&self, text: &str) -> Result<(), CliError> {
-        if self.result.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
+        if self.stdout.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
     }
 
-    /// Writes one JSON document: indented where a person reads it, else on one line.
+    /// Writes one JSON document: indented on a terminal, else on one line.
     pub fn json<T: Serialize>(&self, object: &T) -> Result<(), CliError> {
-        match self.result {
+        match self.stdout {
             Stream { is_terminal: true, colour } => self.write(&json::indented(&value_of(object)?, colour)),
             Stream { is_terminal: false, .. } => self.write(&json_line(object)?),
         }
     }
 
-    /// Begins the results of several items, which [`Output::finish`] ends: programs get one document with all of them.
-    pub fn begin_series(&self) {
-        *self.series.borrow_mut() = Some(Series::default());
+    /// Starts collecting the results of several items, which [`Output::finish`] writes as one document.
+    pub fn begin_batch(&self) {
+        *self.batch.borrow_mut() = Some(BatchOutput::default());
     }
 
-    /// Writes what a series has kept.
+    /// Writes the collected results.
     pub fn finish(&self) -> Result<(), CliError> {
-        let series = self.series.borrow();
-        match series.as_ref().map_or(&[][..], |series| &series.results) {
+        let batch = self.batch.borrow();
+        match batch.as_ref().map_or(&[][..], |batch| &batch.results) {
             [] => Ok(()),
             results if self.format == Format::Json => self.json(&results),
             results => self.rows(&Table::of_objects(results, &self.columns)),
         }
     }
 
-    /// Writes one object: as `text` where people read, else in the format that was asked for.
+    /// Writes one object: as `text` in the table format, else as the object.
     pub fn object<T: Serialize>(&self, object: &T, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        match (self.format, &mut *self.series.borrow_mut()) {
+        match (self.format, &mut *self.batch.borrow_mut()) {
             (Format::Table, _) if self.columns.is_empty() => self.write(&text()),
-            (Format::Table | Format::Json | Format::Csv, Some(series)) => {
-                series.results.push(value_of(object)?);
+            (Format::Table | Format::Json | Format::Csv, Some(batch)) => {
+                batch.results.push(value_of(object)?);
                 Ok(())
             }
             (Format::Json, None) => self.json(object),
@@ -166,41 +167,45 @@ impl Output {
             (Format::Table | Format::Csv, None) => {
                 self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
             }
-            (Format::Yaml, series) => {
-                let begin = if series.is_some() { "---\n" } else { "" };
+            (Format::Yaml, batch) => {
+                let begin = if batch.is_some() { "---\n" } else { "" };
                 self.data(&(begin.to_owned() + &yaml::yaml(&value_of(object)?)?))
             }
         }
     }
 
-    /// Shows what a command found that will fail: people read `text` at once, programs `object` with the failure.
-    pub fn found(&self, object: serde_json::Value, text: impl FnOnce() -> String) -> Result<(), CliError> {
+    /// Writes a result of a command that will fail: as `text` in the table format, else with the error document.
+    pub fn partial_result(
+        &self,
+        object: serde_json::Value,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
         if self.format == Format::Table {
             return self.write(&text());
         }
-        *self.found.borrow_mut() = Some(object);
+        *self.partial.borrow_mut() = Some(object);
         Ok(())
     }
 
-    /// Writes rows as CSV if that was asked for, else for people.
+    /// Writes rows as CSV or as a table.
     pub fn rows(&self, table: &Table) -> Result<(), CliError> {
         if self.format == Format::Csv { self.data(&table.csv(false)) } else { self.table(table) }
     }
 
-    /// Writes rows for people: columns on a terminal, tabs in a pipe.
+    /// Writes a table: columns on a terminal, tabs in a pipe.
     pub fn table(&self, table: &Table) -> Result<(), CliError> {
-        if self.result.is_terminal {
+        if self.stdout.is_terminal {
             let (_, columns) = console::Term::stdout().size();
             let of = table.headers.len();
-            // What was chosen stays.
+            // Chosen columns are kept even if empty.
             let table =
                 if self.columns.is_empty() { table.clone().without_empty(columns) } else { table.clone() };
-            self.write(&table.columns(columns, self.result.colour))?;
-            let shown = table.fitting(columns).len();
+            self.write(&table.columns(columns, self.stdout.colour))?;
+            let shown = table.visible_columns(columns).len();
             if shown < of {
                 let hidden = of - shown;
-                self.say(&format!(
-                    "no room for {hidden} of {of} columns: choose with --columns, or take -o csv"
+                self.status(&format!(
+                    "{hidden} of {of} columns do not fit: select some with --columns, or use -o csv"
                 ));
             }
             Ok(())
@@ -209,74 +214,73 @@ impl Output {
         }
     }
 
-    /// Whether rows may be cut off at the end of a line.
-    pub fn cuts_rows(&self) -> bool {
-        self.format == Format::Table && self.result.is_terminal
+    /// Whether rows may be truncated at the end of a line.
+    pub fn truncates_rows(&self) -> bool {
+        self.format == Format::Table && self.stdout.is_terminal
     }
 
-    /// Says something to the person, unless `-q`. A program that reads results as data gets failures as data, and
-    /// nothing between them.
-    pub fn say(&self, text: &str) {
-        let is_heard = self.format == Format::Table || self.talk.is_terminal;
-        if is_heard && !self.quiet {
-            self.talk(&visible(text));
+    /// Prints a status message to stderr, unless `-q`. In machine-readable formats only if stderr is a terminal.
+    pub fn status(&self, text: &str) {
+        let is_shown = self.format == Format::Table || self.stderr.is_terminal;
+        if is_shown && !self.quiet {
+            self.write_stderr(&visible(text));
         }
     }
 
-    /// Says that a change was made; a person sees a check mark before it.
-    pub fn done(&self, text: &str) {
-        if !self.talk.is_terminal {
-            return self.say(text);
+    /// Prints that a change was made; with a check mark on a terminal.
+    pub fn success(&self, text: &str) {
+        if !self.stderr.is_terminal {
+            return self.status(text);
         }
         if !self.quiet {
-            let mark = if self.talk.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
-            self.talk(&format!("{mark} {}", visible(text)));
+            let mark = if self.stderr.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
+            self.write_stderr(&format!("{mark} {}", visible(text)));
         }
     }
 
-    /// Tells of a request, with `-v`; of its body, with `-vv`.
+    /// Logs a request with `-v`, its body with `-vv`.
     pub fn trace(&self, text: &str, is_body: bool) {
         if self.verbose > u8::from(is_body) {
-            self.talk(&visible(text));
+            self.write_stderr(&visible(text));
         }
     }
 
-    /// Warns, also with `-q`. Programs that read results as data get warnings as members of a failure, which is one line.
+    /// Prints a warning, also with `-q`. In machine-readable formats it is kept for the error document.
     pub fn warn(&self, text: &str) {
         if self.format == Format::Table {
-            self.talk(&format!("warning: {}", visible(text)));
+            self.write_stderr(&format!("warning: {}", visible(text)));
         } else {
             self.warnings.borrow_mut().push(visible(text));
         }
     }
 
-    /// Shows the warnings of a command that is done, where none was shown yet.
+    /// Prints the kept warnings of a command that succeeded.
     pub fn flush_warnings(&self) {
-        self.warnings.take().iter().for_each(|warning| self.talk(&format!("warning: {warning}")));
+        self.warnings.take().iter().for_each(|warning| self.write_stderr(&format!("warning: {warning}")));
     }
 
-    /// Writes help to where clap wants it; `styled` has colours, `plain` none.
+    /// Prints help to the stream that clap chose; `styled` has colours.
     pub fn help(&self, plain: &str, styled: &str, is_error: bool) -> Result<(), CliError> {
-        let stream = if is_error { self.talk } else { self.result };
+        let stream = if is_error { self.stderr } else { self.stdout };
         let text = if stream.colour { styled } else { plain };
         if is_error {
-            self.talk(text.trim_end());
+            self.write_stderr(text.trim_end());
             return Ok(());
         }
         self.write(text)
     }
 
-    /// Tells why the command failed; programs also hear of every item that did.
-    pub fn fail(&self, error: &CliError) {
+    /// Prints the error; in machine-readable formats with the errors of all items.
+    pub fn report_error(&self, error: &CliError) {
         match error {
             CliError::ClosedPipe => {}
             _ if self.format != Format::Table => {
-                let mut document = render_error::document(error);
-                let failures = self.series.take().unwrap_or_default().failures;
+                let mut document = render_error::problem_document(error);
+                let failures = self.batch.take().unwrap_or_default().failures;
                 if !failures.is_empty() {
                     document["failures"] = failures.into();
                 }
-                if let Some(found) = self.found.take() {
+                if let Some(found) = self.partial.take() {
                     document["found"] = found;
                 }
                 let warnings = self.warnings.take();
@@ -284,56 +288,57 @@ impl Output {
                     document["warnings"] = warnings.into();
                 }
                 let text = document.to_string();
-                self.talk(&if self.talk.is_terminal { visible(&text) } else { text });
+                self.write_stderr(&if self.stderr.is_terminal { visible(&text) } else { text });
             }
-            CliError::Rejected(report) => self.report(report),
-            // The terminal shows the ^C already.
+            CliError::Rejected(report) => self.print_report(report),
+            // The terminal shows ^C already.
             CliError::Interrupted => {}
-            _ => self.finding(&render_error::tell(error)),
+            _ => self.print_diagnostic(&render_error::to_diagnostic(error)),
         }
     }
 
-    /// Tells why one of several items failed, and the `help` with that.
-    pub fn fail_item(&self, item: &str, error: &CliError, help: Option<&str>) {
-        match &mut *self.series.borrow_mut() {
-            Some(series) if self.format != Format::Table => {
-                let mut document = render_error::document(error);
+    /// Prints the error of one of several items, with `help`.
+    pub fn report_item_error(&self, item: &str, error: &CliError, help: Option<&str>) {
+        match &mut *self.batch.borrow_mut() {
+            Some(batch) if self.format != Format::Table => {
+                let mut document = render_error::problem_document(error);
                 document["item"] = item.into();
-                series.failures.push(document);
+                batch.failures.push(document);
             }
-            // What is wrong with a file is drawn in it.
-            _ if matches!(error, CliError::Rejected(_)) => self.fail(error),
+            // Problems of a file are rendered with snippets.
+            _ if matches!(error, CliError::Rejected(_)) => self.report_error(error),
             _ => {
-                let finding = Finding { help: help.map(str::to_owned), ..render_error::tell(error) };
-                let names_it = finding.message.contains(&format!("`{item}`"));
-                self.finding(&if names_it { finding } else { finding.about(item) });
+                let diagnostic =
+                    Diagnostic { help: help.map(str::to_owned), ..render_error::to_diagnostic(error) };
+                let names_it = diagnostic.message.contains(&format!("`{item}`"));
+                self.print_diagnostic(&if names_it { diagnostic } else { diagnostic.about(item) });
             }
         }
     }
 
-    /// Draws everything that is wrong with a file.
-    pub fn report(&self, report: &Report) {
-        self.talk(&report.draw(self.talk.colour, self.width));
+    /// Prints all problems of a file.
+    pub fn print_report(&self, report: &Report) {
+        self.write_stderr(&report.render(self.stderr.colour, self.width));
     }
 
-    fn finding(&self, finding: &Finding) {
-        self.talk(&self.wrapped(&finding.draw(self.talk.colour, self.width)));
+    fn print_diagnostic(&self, diagnostic: &Diagnostic) {
+        self.write_stderr(&self.wrap(&diagnostic.render(self.stderr.colour, self.width)));
     }
 
-    /// `text` with its message in lines as wide as the terminal; as it is where nobody reads it there.
-    fn wrapped(&self, text: &str) -> String {
-        if self.talk.is_terminal { text::wrapped_message(text, self.width) } else { text.to_owned() }
+    /// Wraps the message to the width of the terminal; unchanged if stderr is not one.
+    fn wrap(&self, text: &str) -> String {
+        if self.stderr.is_terminal { text::wrap_message(text, self.width) } else { text.to_owned() }
     }
 
-    /// Nobody to tell if even this cannot be written.
-    fn talk(&self, text: &str) {
+    /// A failure to write to stderr cannot be reported.
+    fn write_stderr(&self, text: &str) {
         let _unheard = writeln!(io::stderr().lock(), "{text}");
     }
 }
 
-/// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether
-/// it is a terminal that can.
-fn colours(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
+/// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether it is a
+/// terminal that supports them.
+fn uses_colour(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
     let is_set = |name| environment.get(name).is_some();
     let is_on = |name| environment.get(name).is_some_and(|value| value != "0");
     match flag {
@@ -347,7 +352,7 @@ fn colours(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Colour, colours};
+    use super::{Colour, uses_colour};
     use crate::cli::environment::Environment;
 
     #[test]
@@ -366,7 +371,7 @@ mod tests {
             (Colour::Never, &[("FORCE_COLOR", "1")], true, false),
         ] {
             let environment = Environment::of(variables);
-            assert_eq!(colours(flag, &environment, is_terminal), expected, "{flag:?} {variables:?}");
+            assert_eq!(uses_colour(flag, &environment, is_terminal), expected, "{flag:?} {variables:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The texts of failures: what happened, and what to do about it.
+//! Error messages of the command line, with help.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::time::Duration;
@@ -6,25 +6,22 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Code, Problem};
-use crate::cli::output::diagnostics::{Finding, to_json};
+use crate::cli::output::diagnostics::{Diagnostic, to_json};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::cli::output::visible;
 use crate::client::ClientError;
 
-/// The codes that only the command line has, as `-o json` shows them, and what they mean.
+/// Codes that only the command line has, as in `-o json`, with their meanings.
 pub const CODES: [(&str, &str); 11] = [
-    (
-        "usage",
-        "The command was called in a way it cannot follow. `forms help <command>` shows how it is called.",
-    ),
+    ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "store_in_use",
-        "One process works on a data directory at a time. Leave --data out where a server holds it, or wait for the other process.",
+        "Only one process can use a data directory at a time. Leave out --data if a server uses it, or wait for the other process.",
     ),
     (
         "address_in_use",
-        "Another program listens there. Choose another address with --listen, or port 0 for any free one.",
+        "Another program listens at the address. Choose another one with --listen, or port 0 for any free port.",
     ),
     ("io", "Reading or writing failed on this machine. The message has the reason of the operating system."),
     (
@@ -32,31 +29,31 @@ pub const CODES: [(&str, &str); 11] = [
         "This machine cannot do it, for the reason in the message, or this is a bug: please report it.",
     ),
     ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
-    ("declined", "The question was answered with no. Nothing was done."),
-    ("closed_pipe", "The reader closed the output, as `head` does. That is not a failure."),
+    ("declined", "You answered no. Nothing was done."),
+    ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),
     ("interrupted", "Ctrl-C was pressed. What was sent before may have been carried out."),
     (
         "unreachable",
-        "No server answers at the address. `forms whoami` shows where the address came from; `forms serve --data DIR` starts a server.",
+        "No server responds at the address. `forms whoami` shows where the address came from; `forms serve --data DIR` starts a server.",
     ),
     (
         "unexpected_answer",
-        "What answers at the address is not a forms server, or one of another version. `forms whoami` shows where the address came from.",
+        "The server at the address is not a forms server, or is of another version. `forms whoami` shows where the address came from.",
     ),
 ];
 
-/// The failure as a person reads it.
-pub fn tell(error: &CliError) -> Finding {
+/// Converts an error to a diagnostic.
+pub fn to_diagnostic(error: &CliError) -> Diagnostic {
     match error {
-        CliError::Usage { message, help } => coded("usage", message).help(help.clone()),
+        CliError::Usage { message, help } => local_diagnostic("usage", message).help(help.clone()),
         CliError::Rejected(report) => {
-            coded("validation_failed", report.summary.as_deref().unwrap_or("not accepted"))
+            local_diagnostic("validation_failed", report.summary.as_deref().unwrap_or("not accepted"))
         }
         CliError::Client { error, notes, help } => {
-            let mut finding = of_client(error);
-            finding.notes.extend(notes.iter().cloned());
-            finding.help = help.clone().or(finding.help);
-            finding
+            let mut diagnostic = client_diagnostic(error);
+            diagnostic.notes.extend(notes.iter().cloned());
+            diagnostic.help = help.clone().or(diagnostic.help);
+            diagnostic
         }
         CliError::InUse { data, holder, help } => {
             let by = match holder {
@@ -64,7 +61,7 @@ pub fn tell(error: &CliError) -> Finding {
                 Some((pid, None)) => format!("another process (pid {pid})"),
                 None => "another process".to_owned(),
             };
-            coded("store_in_use", &format!("{} is in use by {by}", data.display()))
+            local_diagnostic("store_in_use", &format!("{} is in use by {by}", data.display()))
                 .help(Some((*help).to_owned()))
         }
         CliError::AddressInUse { address, holder } => {
@@ -72,23 +69,27 @@ pub fn tell(error: &CliError) -> Finding {
                 || "another program".to_owned(),
                 |(pid, data)| format!("a forms server of yours (pid {pid}, {})", data.display()),
             );
-            coded("address_in_use", &format!("{address} is in use by {by}"))
+            local_diagnostic("address_in_use", &format!("{address} is in use by {by}"))
                 .help(Some("choose another with --listen, or 127.0.0.1:0 for any free one".to_owned()))
         }
-        CliError::Io { what, source } => coded("io", &format!("{what}: {}", reason(source))),
-        CliError::Failed { what, causes } => Finding { notes: causes.clone(), ..coded("failed", what) },
-        CliError::Partial { failed, of, .. } => coded("partial", &format!("{failed} of {of} failed")),
-        CliError::Declined => coded("declined", "nothing was done"),
-        CliError::ClosedPipe => coded("closed_pipe", "the reader has gone"),
-        CliError::Interrupted => coded("interrupted", "interrupted"),
+        CliError::Io { what, source } => local_diagnostic("io", &format!("{what}: {}", reason(source))),
+        CliError::Failed { what, causes } => {
+            Diagnostic { notes: causes.clone(), ..local_diagnostic("failed", what) }
+        }
+        CliError::Partial { failed, of, .. } => {
+            local_diagnostic("partial", &format!("{failed} of {of} failed"))
+        }
+        CliError::Declined => local_diagnostic("declined", "nothing was done"),
+        CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),
+        CliError::Interrupted => local_diagnostic("interrupted", "interrupted"),
     }
 }
 
-/// The failure as a program reads it: a problem document.
-pub fn document(failure: &CliError) -> Value {
+/// Converts an error to a problem document.
+pub fn problem_document(failure: &CliError) -> Value {
     match failure {
         CliError::Rejected(report) => report.to_json(),
-        CliError::Client { error, .. } => to_json(&tell(failure), error.problem(), failure.exit()),
+        CliError::Client { error, .. } => to_json(&to_diagnostic(failure), error.problem(), failure.exit()),
         CliError::Usage { .. }
         | CliError::InUse { .. }
         | CliError::AddressInUse { .. }
@@ -97,72 +98,72 @@ pub fn document(failure: &CliError) -> Value {
         | CliError::Partial { .. }
         | CliError::Declined
         | CliError::ClosedPipe
-        | CliError::Interrupted => to_json(&tell(failure), None, failure.exit()),
+        | CliError::Interrupted => to_json(&to_diagnostic(failure), None, failure.exit()),
     }
 }
 
-/// These codes are the command line's own: shown to programs, while people read the text alone.
-fn coded(code: &'static str, message: &str) -> Finding {
-    Finding { local_code: Some(code), ..Finding::plain(visible(message)) }
+/// Creates a diagnostic with one of the command line's own codes, which only JSON output shows.
+fn local_diagnostic(code: &'static str, message: &str) -> Diagnostic {
+    Diagnostic { local_code: Some(code), ..Diagnostic::plain(visible(message)) }
 }
 
-fn of_client(error: &ClientError) -> Finding {
+fn client_diagnostic(error: &ClientError) -> Diagnostic {
     match error {
-        ClientError::Problem(problem) => of_problem(problem),
+        ClientError::Problem(problem) => problem_diagnostic(problem),
         ClientError::Unreachable { url, why, tries, after, was_sent } => {
             let tried = if *tries == 1 {
                 String::new()
             } else {
                 format!(", tried {tries} times in {}", seconds(*after))
             };
-            let nothing = if *was_sent { "no answer from" } else { "no server answers at" };
-            coded("unreachable", &format!("{nothing} {url} ({why}{tried})"))
+            let nothing = if *was_sent { "no response from" } else { "no server responds at" };
+            local_diagnostic("unreachable", &format!("{nothing} {url} ({why}{tried})"))
         }
         ClientError::MaybeApplied { error, .. } => {
-            let mut finding = of_client(error);
-            let note = "an answer was lost: the request may have been carried out; look before you repeat it";
-            finding.notes.push(note.to_owned());
-            finding
+            let mut diagnostic = client_diagnostic(error);
+            let note =
+                "the response was lost: the request may have been carried out; check before you repeat it";
+            diagnostic.notes.push(note.to_owned());
+            diagnostic
         }
         ClientError::WithoutProblem { url, status, reason } => {
-            let answered = format!("{url} answered {status} {reason}");
-            coded(
+            let answered = format!("{url} responded {status} {reason}");
+            local_diagnostic(
                 "unexpected_answer",
                 format!("{}, without a problem document", answered.trim_end()).as_str(),
             )
             .help(Some(IS_IT_FORMS.to_owned()))
         }
-        ClientError::Unexpected { url, what } => {
-            coded("unexpected_answer", &format!("{url} does not answer like a forms server: {what}"))
-                .help(Some(IS_IT_FORMS.to_owned()))
-        }
+        ClientError::Unexpected { url, what } => local_diagnostic(
+            "unexpected_answer",
+            &format!("{url} does not respond like a forms server: {what}"),
+        )
+        .help(Some(IS_IT_FORMS.to_owned())),
     }
 }
 
 const IS_IT_FORMS: &str = "is it a forms server? forms whoami shows where the address came from";
 
-fn of_problem(problem: &Problem) -> Finding {
-    // A detail may be what the form's author has written: it stays as it is.
+fn problem_diagnostic(problem: &Problem) -> Diagnostic {
+    // The detail may be text by the form's author: it is not changed.
     let message = problem.detail.clone().unwrap_or_else(|| lower_first(&problem.title));
-    let mut finding = Finding::new(&problem.code.to_string(), visible(&message));
-    // A filter's errors are in the detail.
+    let mut diagnostic = Diagnostic::new(&problem.code.to_string(), visible(&message)); // For a filter, the errors are in the detail already.
     if problem.code != Code::InvalidQuery {
-        finding.notes.extend(problem.errors.iter().map(|violation| visible(&violation.message)));
+        diagnostic.notes.extend(problem.errors.iter().map(|violation| visible(&violation.message)));
     }
     if problem.status >= 500
         && let Some(id) = &problem.request_id
     {
-        finding.notes.push(format!("request id: {}", visible(id)));
-    }
-    // Only the server that sent another code knows what it means.
-    finding.help(problem.code.known().map(|code| format!("forms explain {code}")))
+        diagnostic.notes.push(format!("request id: {}", visible(id)));
+    } // An unknown code can only be explained by its server.
+    diagnostic.help(problem.code.known().map(|code| format!("forms explain {code}")))
 }
 
-/// Our messages begin in lower case; the titles of the API are sentences.
+/// Lower-cases the first letter: our messages start in lower case, the API's titles do not.
 fn lower_first(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
-        // `API`, `E-mail`: an abbreviation keeps its capitals.
+        // Abbreviations such as `API` and `E-mail` keep their capitals.
         Some(first) if !characters.as_str().starts_with(|next: char| next.is_uppercase() || next == '-') => {
             first.to_lowercase().chain(characters).collect()
         }
@@ -170,7 +171,7 @@ fn lower_first(text: &str) -> String {
     }
 }
 
-/// `1 204`: digits in groups of three.
+/// Formats a number with digits in groups of three: `1 204`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
@@ -185,7 +186,7 @@ fn seconds(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::tell;
+    use super::to_diagnostic;
     use crate::cli::output::exit::CliError;
     use crate::client::ClientError;
 
@@ -201,12 +202,12 @@ mod tests {
             };
             let notes = vec!["address from: --url".to_owned()];
             let help = Some("start one: forms serve --data ./store".to_owned());
-            let told = tell(&CliError::Client { error, notes, help });
+            let diagnostic = to_diagnostic(&CliError::Client { error, notes, help });
             let expected = format!(
-                "error: no server answers at http://127.0.0.1:8787 (connection refused{tried})\n  \
+                "error: no server responds at http://127.0.0.1:8787 (connection refused{tried})\n  \
                  = note: address from: --url\n  = help: start one: forms serve --data ./store"
             );
-            assert_eq!(told.draw(false, 100), expected);
+            assert_eq!(diagnostic.render(false, 100), expected);
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Arguments as a shell takes them.
+//! Quoting for the shell.
 
 use std::borrow::Cow;
 
-use crate::cli::output::text::steers;
+use crate::cli::output::text::is_terminal_control;
 
-/// `argument` as a shell takes it for one word; of `key=value` only the value is quoted.
-pub fn quoted(argument: &str) -> String {
-    if argument.contains(steers) {
+/// Quotes `argument` as one shell word; of `key=value` only the value is quoted.
+pub fn shell_quote(argument: &str) -> String {
+    if argument.contains(is_terminal_control) {
         let escaped = |character: char| match character {
             '\\' | '\'' => format!("\\{character}"),
             '\n' => "\\n".to_owned(),
-            _ if steers(character) => format!("\\U{:08x}", u32::from(character)),
+            _ if is_terminal_control(character) => format!("\\U{:08x}", u32::from(character)),
             _ => character.to_string(),
         };
         return format!("$'{}'", argument.chars().map(escaped).collect::<String>());
@@ -25,7 +25,7 @@ pub fn quoted(argument: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::shell_quote;
 
     #[test]
     fn an_argument_is_pasted_as_one_word_on_one_line() {
@@ -37,7 +37,7 @@ mod tests {
             ("a=", "a="),
             ("q1:={}!", "q1:='{}!'"),
         ] {
-            assert_eq!(quoted(argument), expected);
+            assert_eq!(shell_quote(argument), expected);
         }
     }
 }

@@ -1,82 +1,82 @@
-//! Rows of cells: columns for a terminal, tabs for a pipe, CSV for a spreadsheet.
+//! Tables: columns for a terminal, tabs for a pipe, CSV for a spreadsheet.
 
 use std::fmt::Write as _;
 
 use comfy_table::{Table as Columns, presets};
 use console::{measure_text_width, truncate_str};
 
-use crate::cli::output::humanize::said;
+use crate::cli::output::humanize::humanize;
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 
-/// One cell: what a program reads, and what a person does where that differs.
+/// One cell: its data, and how it is displayed if that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     text: String,
     shown: Option<String>,
-    /// Text, as opposed to a number: only text can be a spreadsheet's formula by accident.
+    /// Whether it is text rather than a number: only text can be mistaken for a formula by a spreadsheet.
     is_text: bool,
-    /// The colour in which people read it, as the number that terminals have for it.
+    /// ANSI colour code.
     colour: Option<u8>,
 }
 
 impl Cell {
-    /// Text.
+    /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), shown: None, is_text: true, colour: None }
     }
 
-    /// A number.
+    /// Creates a number cell.
     pub fn number(number: impl ToString) -> Self {
         Self { text: number.to_string(), shown: None, is_text: false, colour: None }
     }
 
-    /// A time: people read how long ago it was.
+    /// Creates a time cell, displayed as the time passed since.
     pub fn time(time: Timestamp, now: Timestamp) -> Self {
-        Self::number(time).shown(ago(time, now))
+        Self::number(time).with_display(ago(time, now))
     }
 
-    /// The same, of which people read `text`.
+    /// Sets the displayed text.
     #[must_use]
-    pub fn shown(self, text: impl Into<String>) -> Self {
+    pub fn with_display(self, text: impl Into<String>) -> Self {
         Self { shown: Some(text.into()), ..self }
     }
 
-    /// The same, which people read in `colour`, a number of the terminal's (32 is green).
+    /// Sets the ANSI colour (32 is green).
     #[must_use]
-    pub fn coloured(self, colour: u8) -> Self {
+    pub fn with_colour(self, colour: u8) -> Self {
         Self { colour: Some(colour), ..self }
     }
 
-    /// What people read, with nothing that steers a terminal.
+    /// Returns the displayed text, with control characters escaped.
     fn visible(&self) -> String {
         visible(self.shown.as_ref().unwrap_or(&self.text))
     }
 
-    /// A JSON value: text without its quotes, nothing for `null`. People read lists and objects without their marks.
+    /// Creates a cell from JSON: text without quotes, nothing for `null`, lists and objects in readable form.
     pub fn value(value: &Value) -> Self {
         match value {
             Value::Null => Self::text(""),
             Value::String(text) => Self::text(text.clone()),
             Value::Bool(_) | Value::Number(_) => Self::number(value),
-            Value::Array(_) | Value::Object(_) => Self::text(value.to_string()).shown(said(value)),
+            Value::Array(_) | Value::Object(_) => Self::text(value.to_string()).with_display(humanize(value)),
         }
     }
 
-    /// The member `name` of an object; nothing if it has none.
+    /// Creates a cell from the member `name` of an object; empty if there is none.
     pub fn member(object: &Value, name: &str) -> Self {
         object.get(name).map_or_else(|| Self::text(""), Self::value)
     }
 }
 
-/// Characters of a text, of which there may be more, that are worth a column.
-const READABLE: usize = 8;
+/// Minimum width of a text column that may be truncated.
+const MIN_WIDTH: usize = 8;
 
-/// Characters between columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
-/// Rows under headers.
+/// Rows with headers.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     pub headers: Vec<String>,
@@ -84,13 +84,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new<'a>(headers: impl IntoIterator<Item = &'a str>) -> Self {
         Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
     }
 
-    /// The members of objects as rows: a column for each of `wanted`, or, if that is empty, for each name that one of
-    /// them has.
+    /// Creates a table of objects: a column for each of `wanted`, or, if that is empty, for each member that occurs.
     pub fn of_objects(values: &[Value], wanted: &[String]) -> Self {
         let mut headers = wanted.to_vec();
         for (name, _) in values.iter().flat_map(members).filter(|_| wanted.is_empty()) {
@@ -103,47 +102,47 @@ impl Table {
         Self { headers, rows }
     }
 
-    /// The columns called `wanted`, in that order; all of them if it is empty. What there is none of is left out.
+    /// Keeps the columns `wanted`, in that order; all if it is empty. Unknown names are ignored.
     #[must_use]
-    pub fn only(self, wanted: &[String]) -> Self {
+    pub fn select(self, wanted: &[String]) -> Self {
         if wanted.is_empty() {
             return self;
         }
         let place = |name: &String| self.headers.iter().position(|header| header == name);
-        self.at(&wanted.iter().filter_map(place).collect::<Vec<_>>())
+        self.columns_at(&wanted.iter().filter_map(place).collect::<Vec<_>>())
     }
 
-    /// The same without the column `name`, if no row has anything in it.
+    /// Removes the column `name` if it is empty in all rows.
     #[must_use]
     pub fn without_unused(self, name: &str) -> Self {
         let is_unused = |place: usize| self.rows.iter().all(|row| row[place].text.is_empty());
         let kept = |place: &usize| self.headers[*place] != name || !is_unused(*place);
-        self.at(&(0..self.headers.len()).filter(kept).collect::<Vec<_>>())
+        self.columns_at(&(0..self.headers.len()).filter(kept).collect::<Vec<_>>())
     }
 
-    /// The same, if a terminal of `width` columns has no room for it, without the columns that no row has anything in.
+    /// Removes all empty columns if the table is wider than `width`.
     #[must_use]
     pub fn without_empty(self, width: u16) -> Self {
-        if self.rows.is_empty() || self.fitting(width).len() == self.headers.len() {
+        if self.rows.is_empty() || self.visible_columns(width).len() == self.headers.len() {
             return self;
         }
         let is_filled = |place: &usize| self.rows.iter().any(|row| !row[*place].text.is_empty());
-        self.at(&(0..self.headers.len()).filter(is_filled).collect::<Vec<_>>())
+        self.columns_at(&(0..self.headers.len()).filter(is_filled).collect::<Vec<_>>())
     }
 
-    /// The columns at these `places`.
-    fn at(&self, places: &[usize]) -> Self {
+    /// Returns the columns at the indices `places`.
+    fn columns_at(&self, places: &[usize]) -> Self {
         let headers = places.iter().map(|place| self.headers[*place].clone()).collect();
         let row = |row: &Vec<Cell>| places.iter().map(|place| row[*place].clone()).collect();
         Self { headers, rows: self.rows.iter().map(row).collect() }
     }
 
-    /// The columns that a terminal of `width` columns shows so that each can be read. Where there is no room for all, the
-    /// last goes first, but for the title of a form.
-    pub fn fitting(&self, width: u16) -> Vec<usize> {
-        let least: Vec<_> = (0..self.headers.len()).map(|place| self.least_width(place) + GAP).collect();
+    /// Returns the indices of the columns that fit into `width`. If not all fit, the last are dropped first, except
+    /// `title`.
+    pub fn visible_columns(&self, width: u16) -> Vec<usize> {
+        let least: Vec<_> = (0..self.headers.len()).map(|place| self.min_width(place) + GAP).collect();
         let mut kept: Vec<_> = (0..least.len()).collect();
-        // There is no gap after the last.
+        // There is no gap after the last column.
         let room = usize::from(width) + GAP;
         while kept.len() > 1 && kept.iter().map(|place| least[*place]).sum::<usize>() > room {
             let is_title = |place: &usize| self.headers[*place] == "title";
@@ -153,24 +152,24 @@ impl Table {
         kept
     }
 
-    /// The width of a column if nothing of it is cut off.
-    fn whole_width(&self, place: usize) -> usize {
+    /// Returns the width of a column without truncation.
+    fn full_width(&self, place: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(place)).map(Cell::visible);
-        let texts = cells.chain(self.headers.get(place).map(|header| visible(&shown(header))));
+        let texts = cells.chain(self.headers.get(place).map(|header| visible(&header_text(header))));
         texts.map(|text| measure_text_width(&text)).max().unwrap_or_default()
     }
 
-    fn least_width(&self, place: usize) -> usize {
-        let widest = self.whole_width(place);
-        if self.stays_whole(place) { widest } else { widest.min(READABLE) }
+    fn min_width(&self, place: usize) -> usize {
+        let widest = self.full_width(place);
+        if self.is_never_cut(place) { widest } else { widest.min(MIN_WIDTH) }
     }
 
-    /// The widths of the columns at `places` in `width` columns: the widest of those that may be cut gives way.
+    /// Returns the widths of the columns at `places` within `width`: the widest that may be truncated shrinks.
     fn widths(&self, places: &[usize], width: u16) -> Vec<usize> {
         let room = usize::from(width).saturating_sub(GAP * places.len().saturating_sub(1));
-        let mut widths: Vec<_> = places.iter().map(|place| self.whole_width(*place).min(room)).collect();
+        let mut widths: Vec<_> = places.iter().map(|place| self.full_width(*place).min(room)).collect();
         while widths.iter().sum::<usize>() > room {
-            let may_give = |index: &usize| widths[*index] > READABLE && !self.stays_whole(places[*index]);
+            let may_give = |index: &usize| widths[*index] > MIN_WIDTH && !self.is_never_cut(places[*index]);
             let Some(widest) = (0..widths.len()).filter(may_give).max_by_key(|index| widths[*index]) else {
                 break;
             };
@@ -179,13 +178,13 @@ impl Table {
         widths
     }
 
-    /// For a terminal of `width` columns: no borders, every row on one line, cut off at its width, the columns that are
-    /// [`fitting`](Self::fitting).
+    /// Formats the table for a terminal: no borders, one line per row, only the
+    /// [`visible_columns`](Self::visible_columns).
     pub fn columns(&self, width: u16, colour: bool) -> String {
-        let places = self.fitting(width);
+        let places = self.visible_columns(width);
         let widths = self.widths(&places, width);
         let cut = |text: String, width: &usize| truncate_str(&text, *width, "…").into_owned();
-        let header = places.iter().map(|place| visible(&shown(&self.headers[*place])));
+        let header = places.iter().map(|place| visible(&header_text(&self.headers[*place])));
         let mut columns = Columns::new();
         columns.load_style(presets::NOTHING);
         columns.set_header(header.zip(&widths).map(|(text, width)| cut(text, width)));
@@ -194,24 +193,26 @@ impl Table {
             columns.add_row(cells.zip(&widths).map(|(text, width)| cut(text, width)));
         }
         let line = |(index, line): (usize, String)| {
-            // The crate begins each line with a space.
+            // The library begins each line with a space.
             let line = line.get(1..).unwrap_or_default().trim_end();
             match index.checked_sub(1) {
                 _ if !colour => format!("{line}\n"),
                 None => format!("\u{1b}[2m{line}\u{1b}[0m\n"),
-                Some(index) => format!("{}\n", painted(line, self.rows[index].as_slice(), &places, &widths)),
+                Some(index) => {
+                    format!("{}\n", colourize(line, self.rows[index].as_slice(), &places, &widths))
+                }
             }
         };
         columns.lines().enumerate().map(line).collect()
     }
 
-    /// Whether nothing of a column is cut off where room is short: an id, a number or a time that is not whole is none.
-    fn stays_whole(&self, place: usize) -> bool {
+    /// Whether a column is never truncated: part of an id, a number or a time is useless.
+    fn is_never_cut(&self, place: usize) -> bool {
         let is_id = self.headers.get(place).is_some_and(|header| header == "id" || header == "question");
         is_id || self.rows.iter().all(|row| row.get(place).is_some_and(|cell| !cell.is_text))
     }
 
-    /// For a pipe: tabs between cells, no header, nothing cut off.
+    /// Formats the rows for a pipe: tab-separated, no header, not truncated.
     pub fn tabs(&self) -> String {
         self.rows
             .iter()
@@ -219,29 +220,29 @@ impl Table {
             .collect()
     }
 
-    /// Header and rows as CSV (RFC 4180, lines end in a line feed). Unless `raw`, text that a spreadsheet would run
-    /// as a formula gets a `'` in front.
+    /// Formats header and rows as CSV (RFC 4180, lines end in a line feed). Unless `raw`, text that a spreadsheet would
+    /// run as a formula gets a leading `'`.
     pub fn csv(&self, raw: bool) -> String {
         let headers: Vec<_> = self.headers.iter().map(Cell::text).collect();
         csv_line(&headers, raw) + &self.csv_rows(raw)
     }
 
-    /// The rows alone.
+    /// Formats the rows as CSV.
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
     }
 }
 
-/// A header as people read it.
-pub fn shown(header: &str) -> String {
+/// Returns a header as displayed.
+pub fn header_text(header: &str) -> String {
     match header {
         "response_count" => "RESPONSES".to_owned(),
         header => header.trim_end_matches("_at").to_uppercase(),
     }
 }
 
-/// `line` with the colours of the cells of `row` at `places`, which have these `widths`.
-fn painted(line: &str, row: &[Cell], places: &[usize], widths: &[usize]) -> String {
+/// Adds the colours of `row`'s cells at `places` to `line`, whose columns have these `widths`.
+fn colourize(line: &str, row: &[Cell], places: &[usize], widths: &[usize]) -> String {
     let (mut begin, mut painted) = (0, String::new());
     let mut characters = line.chars();
     for (place, width) in places.iter().zip(widths) {
@@ -286,13 +287,13 @@ fn csv_line(cells: &[Cell], raw: bool) -> String {
     line
 }
 
-/// Whether a spreadsheet would take `text` for a formula. `-5` and `+49.5` are numbers and stay.
+/// Whether a spreadsheet would interpret `text` as a formula. `-5` and `+49.5` are numbers.
 fn is_formula(text: &str) -> bool {
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
     text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number
 }
 
-/// `3 h ago`.
+/// Formats the time passed: `3 h ago`.
 fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = (now.millis() - time.millis()) / 1_000;
     match seconds {
@@ -341,7 +342,7 @@ mod tests {
         assert!(text.starts_with("ID ") && text.contains(" UPDATED ") && text.lines().count() == 2, "{text}");
         assert!(text.contains("\nfrm_7k2m9q4x1abz  just now  ") && text.contains('…'), "{text}");
         assert!(table.columns(40, true).contains("\u{1b}[2m"));
-        let chosen = table.only(&["title".to_owned(), "id".to_owned()]).columns(50, false);
+        let chosen = table.select(&["title".to_owned(), "id".to_owned()]).columns(50, false);
         assert!(chosen.lines().all(|line| line.chars().count() <= 50), "{chosen}");
         assert!(chosen.ends_with("…  frm_7k2m9q4x1abz\n"), "{chosen}");
     }
@@ -354,7 +355,7 @@ mod tests {
         for (width, count) in
             [(5, 1), (16, 1), (17, 2), (26, 2), (27, 3), (37, 4), (46, 4), (47, 5), (500, 5)]
         {
-            assert_eq!(table.fitting(width).len(), count, "{width}");
+            assert_eq!(table.visible_columns(width).len(), count, "{width}");
             let lines = table.columns(width, false);
             assert_eq!(lines.lines().next().unwrap().split_whitespace().count(), count, "{width}: {lines}");
         }
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn cells_are_cut_at_the_width_and_the_title_is_the_last_column_to_go() {
         let mut table = Table::new(["id", "status", "response_count", "updated_at", "title"]);
-        let status = Cell::text("published").coloured(32);
+        let status = Cell::text("published").with_colour(32);
         let title = Cell::text("Supercalifragilistic expialidocious");
         table.rows.push(vec![
             Cell::text("frm_7k2m9q4x1abz"),

@@ -1,10 +1,10 @@
-//! Text for people: what steers a terminal is shown, and long lines are broken between words.
+//! Text for people: escaping of control characters, and wrapping.
 
 use std::fmt::Write as _;
 
 use textwrap::{WordSeparator, WordSplitter};
 
-/// `text` with control characters shown, so that it stays on one line and cannot steer a terminal.
+/// Escapes control characters, so that the text stays on one line and cannot control the terminal.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -12,7 +12,7 @@ pub fn visible(text: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            _ if steers(character) => {
+            _ if is_terminal_control(character) => {
                 let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(character));
             }
             _ => shown.push(character),
@@ -21,8 +21,8 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// `text` in lines of `width` columns at most, broken between words: a longer word is not broken.
-pub fn wrapped(text: &str, width: usize) -> String {
+/// Wraps `text` at `width` columns, without breaking words.
+pub fn wrap(text: &str, width: usize) -> String {
     let options = textwrap::Options::new(width)
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
@@ -30,7 +30,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
     textwrap::fill(text, options)
 }
 
-/// The same as [`visible`], for text of several lines.
+/// Escapes control characters except line feeds.
 pub fn visible_lines(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
@@ -40,24 +40,24 @@ pub fn visible_lines(text: &str) -> String {
         .collect()
 }
 
-/// Control characters, those that break lines, and those that turn the direction of what follows.
-pub fn steers(character: char) -> bool {
+/// Whether the character is a control character, a line separator, or changes text direction.
+pub fn is_terminal_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with its first line, a message, broken between words where it is wider than `width`. Those below stay whole: they
-/// are lines of somebody's file, or commands to be copied.
-pub fn wrapped_message(text: &str, width: usize) -> String {
+/// Wraps the first line, which is the message, at `width`. The other lines are unchanged: they are source lines, or
+/// commands to copy.
+pub fn wrap_message(text: &str, width: usize) -> String {
     match text.split_once('\n') {
-        Some((message, rest)) => format!("{}\n{rest}", wrapped(message, width)),
-        None => wrapped(text, width),
+        Some((message, rest)) => format!("{}\n{rest}", wrap(message, width)),
+        None => wrap(text, width),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{visible, wrapped_message};
+    use super::{visible, wrap_message};
 
     #[test]
     fn text_from_elsewhere_cannot_steer_the_terminal() {
@@ -72,8 +72,8 @@ mod tests {
     fn a_message_is_broken_between_words_and_a_command_stays_whole() {
         let text = "error: nothing is known of the thing\n  = help: a command to be copied";
         let expected = "error: nothing is known\nof the thing\n  = help: a command to be copied";
-        assert_eq!(wrapped_message(text, 24), expected);
+        assert_eq!(wrap_message(text, 24), expected);
         let coloured = "\u{1b}[1merror\u{1b}[0m: short enough";
-        assert_eq!(wrapped_message(coloured, 20), coloured);
+        assert_eq!(wrap_message(coloured, 20), coloured);
     }
 }

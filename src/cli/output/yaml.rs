@@ -1,4 +1,4 @@
-//! Writes YAML: any value, and a form as the file it could be created from.
+//! YAML output: any value, and a form as the file it can be created from.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::value_of;
 use crate::domain::json::{self, Object, Value};
 
-/// `value` as YAML.
+/// Serializes `value` as YAML.
 ///
-/// Where `serde_yaml` would not write what is meant, it gets a word that stands nowhere else, and our own text takes
-/// its place.
+/// Where `serde_yaml` would write something else, it gets a placeholder that occurs nowhere in the value, which is then
+/// replaced by our own text.
 pub fn yaml(value: &Value) -> Result<String, CliError> {
     let json = value.to_string();
     let word = (0_u64..).map(|number| format!("own{number}x")).find(|word| !json.contains(&**word));
@@ -30,12 +30,12 @@ pub fn yaml(value: &Value) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// The form as a file it could be created from.
+/// Serializes a form as the file it can be created from.
 pub fn authoring_file(form: &FormDetail) -> Result<String, CliError> {
     yaml(&authoring(form)?)
 }
 
-/// The form as its author would write it: no id, no status, no times, and nothing that is so by default.
+/// Returns a form in authoring form: without id, status, times and defaults.
 pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
     let questions = json::parse(form.questions.get()).unwrap_or(Value::Array(Vec::new()));
     let questions = match questions {
@@ -67,9 +67,9 @@ fn without_defaults(question: Value) -> Value {
     }
 }
 
-/// A value on its way to `serde_yaml`.
+/// Converts a value for `serde_yaml`.
 struct Writing {
-    /// Stands for each of our own texts.
+    /// Placeholder for each text in `own`.
     word: String,
     own: Vec<String>,
 }
@@ -84,9 +84,9 @@ impl Writing {
                 // A number keeps its text, such as `1.10`.
                 _ => self.own(number.text().to_owned()),
             },
-            // Readers of YAML 1.1 and of 1.2 do not agree on where such a text has lines.
+            // YAML 1.1 and 1.2 parsers disagree on line breaks in such a text.
             Value::String(text) if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) => {
-                self.own(quoted(text))
+                self.own(double_quoted(text))
             }
             Value::String(text) => Yaml::String(text.clone()),
             Value::Array(items) => Yaml::Sequence(items.iter().map(|item| self.yaml(item)).collect()),
@@ -104,8 +104,8 @@ impl Writing {
     }
 }
 
-/// `text` in double quotes, with escapes for what is not to be seen.
-fn quoted(text: &str) -> String {
+/// Quotes `text` in double quotes, escaping invisible characters.
+fn double_quoted(text: &str) -> String {
     let mut quoted = "\"".to_owned();
     for character in text.chars() {
         match character {

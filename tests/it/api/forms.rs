@@ -200,16 +200,16 @@ async fn queries_are_taken_only_as_they_are_known() {
         (Method::GET, format!("{FORMS}?limit=1&sort=title"), unknown("sort", KNOWN)),
         (Method::GET, format!("{FORMS}?{}", "x".repeat(90)), unknown(&"x".repeat(80), KNOWN)),
         (Method::GET, format!("{FORMS}/{form}?x"), unknown("x", "none")),
-        (Method::GET, format!("{FORMS}?q=caf%E9"), "`q`: not UTF-8 once it is percent-decoded".to_owned()),
+        (Method::GET, format!("{FORMS}?q=caf%E9"), "`q`: not valid UTF-8 after percent-decoding".to_owned()),
         (
             Method::GET,
             format!("{FORMS}?%FF=1"),
-            "`\u{fffd}`: not UTF-8 once it is percent-decoded".to_owned(),
+            "`\u{fffd}`: not valid UTF-8 after percent-decoding".to_owned(),
         ),
         (
             Method::GET,
             format!("{FORMS}?limit=0&q=caf%E9&x"),
-            format!("`q`: not UTF-8 once it is percent-decoded; {page} `0`; {}", unknown("x", KNOWN)),
+            format!("`q`: not valid UTF-8 after percent-decoding; {page} `0`; {}", unknown("x", KNOWN)),
         ),
         (
             Method::GET,

@@ -118,13 +118,15 @@ fn arguments_that_are_no_answers_are_all_told() {
         home.run(&[&["--data", "store", "submit", &id], arguments].concat()).expect(2).stderr
     };
     let both = told(&["colour:=red", "tick"]);
-    for said in
-        ["`colour:=red` has no JSON", "; `tick` has no `=`", "= help: as text: colour=red; answers are"]
-    {
+    for said in [
+        "invalid JSON after `:=` in `colour:=red`",
+        "; `tick` has no `=`",
+        "= help: as text: colour=red; answers are",
+    ] {
         assert!(both.contains(said), "{both}");
     }
     let twice = told(&["name=A", "name=B", "story=C", "story=D"]);
-    assert!(twice.contains("`name` is answered twice; `story` is answered twice"), "{twice}");
+    assert!(twice.contains("`name` given more than once; `story` given more than once"), "{twice}");
     let missing = told(&["name=@no file"]);
     assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
     assert!(
@@ -226,8 +228,8 @@ fn many_rows_are_not_one_record() {
     home.write("many.yaml", "name: Ann\n---\nname: Bob\n");
     home.write("many.csv", "name\nAnn\n");
     for (name, said) in [
-        ("many.jsonl", "one record is sent at a time, and many.jsonl has 2"),
-        ("many.yaml", "one record is sent at a time, and many.yaml has 2"),
+        ("many.jsonl", "expected one record, found 2 in many.jsonl"),
+        ("many.yaml", "expected one record, found 2 in many.yaml"),
         ("many.csv", "many.csv is CSV"),
         ("missing.json", "there is no such file"),
     ] {

@@ -90,8 +90,8 @@ fn a_change_whose_answer_never_came_may_have_been_made_and_says_how_to_look() {
         let run = home.run(&[&["--url", &server.url, "--retries", "0"], command].concat()).expect(7);
         let url = &server.url;
         let expected = format!(
-            "error: no answer from {url} (it closed the connection without an answer)\n  = note: an answer was lost: the \
-             request may have been carried out; look before you repeat it\n  = help: forms --url {url} {look}\n"
+            "error: no response from {url} (it closed the connection without an answer)\n  = note: the response was lost: the \
+             request may have been carried out; check before you repeat it\n  = help: forms --url {url} {look}\n"
         );
         assert_eq!(run.stderr, expected, "{command:?}");
     }
@@ -103,7 +103,7 @@ fn a_server_that_took_the_request_needs_no_start() {
     for (reply, why) in [(Vec::new(), "it closed the connection"), (broken, "its answer broke off")] {
         let server = StandIn::answering(vec![Reply::Bytes(reply)]);
         let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list"]).expect(7);
-        let told = format!("error: no answer from {} ({why}", server.url);
+        let told = format!("error: no response from {} ({why}", server.url);
         assert!(run.stderr.starts_with(&told) && !run.stderr.contains("start one"), "{run:?}");
         assert!(!run.stderr.contains("may have been carried out"), "{run:?}");
     }
@@ -197,7 +197,7 @@ fn pages_that_lead_back_to_an_earlier_one_end_with_a_failure() {
         let server = StandIn::answering(cursors.iter().map(|cursor| page(cursor)).collect());
         let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list", "--all"]).expect(7);
         let told =
-            "does not answer like a forms server: the link to the next page leads back to an earlier one";
+            "does not respond like a forms server: the link to the next page leads back to an earlier one";
         assert!(run.stderr.contains(told), "{run:?}");
     }
 }
@@ -207,7 +207,7 @@ fn an_answer_that_is_neither_success_nor_refusal_is_unexpected() {
     let server = StandIn::answering(vec![StandIn::status("304 Not Modified", "", "")]);
     let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
     assert!(
-        run.stderr.contains("does not answer like a forms server: it answered 304 Not Modified"),
+        run.stderr.contains("does not respond like a forms server: it answered 304 Not Modified"),
         "{run:?}"
     );
 }
@@ -234,7 +234,7 @@ fn an_answer_that_cannot_be_read_is_described_in_plain_words() {
         let form: &[&str] = if command == "show" { &["f"] } else { &[] };
         let run = home.run(&[&["--url", &server.url, command], form].concat()).expect(7);
         let expected = format!(
-            "error: {} does not answer like a forms server: {what}\n  \
+            "error: {} does not respond like a forms server: {what}\n  \
              = help: is it a forms server? forms whoami shows where the address came from\n",
             server.url
         );
@@ -248,7 +248,7 @@ fn a_redirection_is_not_followed_with_the_key() {
     let server = StandIn::answering(replies);
     let run = Home::new().run(&["--url", &server.url, "list"]).expect(7);
     assert!(run.stderr.contains("it redirects to http://example.com/"), "{run:?}");
-    assert!(!run.stderr.contains("no server answers"), "{run:?}");
+    assert!(!run.stderr.contains("no server responds"), "{run:?}");
     assert_eq!(server.finish().len(), 1, "it would redirect again");
 }
 

@@ -70,18 +70,19 @@ fn a_terminal_shows_the_columns_there_is_room_for_and_says_how_many_it_does_not(
         let command = [&DATA[..], &["responses", id.trim()], arguments].concat();
         let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &command).end();
         let headers = seen.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = seen.lines().find(|line| line.starts_with("no room for ")).unwrap_or_default();
+        let said = seen.lines().find(|line| line.contains(" columns do not fit: ")).unwrap_or_default();
         (headers, said.to_owned())
     };
-    let no_room = |count: &str| format!("no room for {count} columns: choose with --columns, or take -o csv");
+    let do_not_fit =
+        |count: &str| format!("{count} columns do not fit: select some with --columns, or use -o csv");
     submit(&["q12=last"]);
-    assert_eq!(see(&[]), ("ID SUBMITTED Q12".to_owned(), no_room("11 of 14")));
+    assert_eq!(see(&[]), ("ID SUBMITTED Q12".to_owned(), do_not_fit("11 of 14")));
     // What was chosen is not left out for being empty.
     let chosen = format!("id,{}", ids.join(","));
     let headers = format!("ID {}", ids[..11].join(" ").to_uppercase());
-    assert_eq!(see(&["--columns", &chosen]), (headers, no_room("1 of 13")));
+    assert_eq!(see(&["--columns", &chosen]), (headers, do_not_fit("1 of 13")));
     let answers: Vec<_> = ids.iter().map(|id| format!("{id}=abcdefghijkl")).collect();
     submit(&answers.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(see(&[]), ("ID SUBMITTED Q1 Q2 Q3".to_owned(), no_room("9 of 14")));
+    assert_eq!(see(&[]), ("ID SUBMITTED Q1 Q2 Q3".to_owned(), do_not_fit("9 of 14")));
     assert_eq!(see(&["--columns", "q12,q11"]), ("Q12 Q11".to_owned(), String::new()));
 }

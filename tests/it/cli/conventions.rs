@@ -117,7 +117,7 @@ fn whoami_shows_what_was_found_also_without_a_server() {
         home.run_with(&[key], &["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
     let lines = "url        http://127.0.0.1:1  (flag)\nkey        fk_…1234  (env)\nworkspace  unknown\n";
     assert_eq!(silent.stdout, lines);
-    assert!(silent.stderr.contains("no server answers"), "{silent:?}");
+    assert!(silent.stderr.contains("no server responds"), "{silent:?}");
     let nobody = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
     assert!(nobody.stdout.contains("key        none\n"), "{nobody:?}");
 }
@@ -165,9 +165,9 @@ fn a_key_is_not_sent_in_the_clear_beyond_this_machine() {
 fn contradictions_are_refused() {
     let home = Home::new();
     let both = ["--data", "store", "--url", "http://127.0.0.1:1", "list"];
-    assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
+    assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
     let both = ["serve", "--data", "store", "--listen", "0.0.0.0:0", "--url", "http://127.0.0.1:1"];
-    assert!(home.run(&both).expect(2).stderr.contains("exclude each other"));
+    assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
     home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
     home.empty_store();
     home.run_with(&[("FORMS_DATA", "store")], &["list"]).expect(0);

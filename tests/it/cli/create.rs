@@ -254,7 +254,7 @@ fn the_wizard_asks_nothing_where_no_server_answers() {
     let home = Home::new();
     let variables = [("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_API_KEY", "fk_none")];
     let (code, seen) = Session::start(&home, &variables, &["create", "--retries", "0"]).end();
-    assert!(code == Some(7) && seen.contains("no server answers at http://127.0.0.1:1"), "{seen}");
+    assert!(code == Some(7) && seen.contains("no server responds at http://127.0.0.1:1"), "{seen}");
     assert!(!seen.contains("Title"), "{seen}");
     let (code, seen) = wizard(&home, &["--slug", "Bad Slug"]).end();
     assert!(code == Some(6) && seen.contains("error[invalid_slug]") && !seen.contains("Title"), "{seen}");
@@ -269,7 +269,7 @@ fn a_server_that_goes_away_costs_no_answers() {
     server.stop(rustix::process::Signal::TERM);
     session.press("\r");
     let (code, seen) = session.end();
-    assert!(code == Some(7) && seen.contains("error: no server answers at"), "{seen}");
+    assert!(code == Some(7) && seen.contains("error: no server responds at"), "{seen}");
     let (words, text) = kept(&seen);
     assert_eq!((&words[..2], &*text), (&["forms", "create"][..], "title: Lunch\nquestions: []\n"));
 }

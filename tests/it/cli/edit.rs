@@ -140,7 +140,7 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
     assert_eq!(tried.stdout, "(dry run)\n");
     assert_eq!(
         tried.stderr,
-        "  ~ title  \"Lunch\" → \"New\"\nthe server would take it; nothing was stored\n"
+        "  ~ title  \"Lunch\" → \"New\"\nthe server would accept it; nothing was stored\n"
     );
     edit(&home, &id, &["--slug", "taken", "--dry-run"]).expect(5);
     assert_eq!(form(&home, &id), before);
@@ -171,7 +171,7 @@ fn a_change_by_others_meanwhile_is_not_overwritten() {
     assert!(run.stderr.contains(&format!("forms show {id}")), "{run:?}");
     // The answer to the first is lost: the second meets its own change, and cannot know.
     let (run, _) = run_through("Three", vec![pass(), Reply::Swallow(server.url.clone()), pass()]);
-    assert!(run.expect(5).stderr.contains("an answer was lost"), "a change may have been made");
+    assert!(run.expect(5).stderr.contains("the response was lost"), "a change may have been made");
     assert!(home.ok(&["show", &id]).contains("Three"));
 }
 
@@ -213,7 +213,7 @@ fn a_file_is_sent_without_a_terminal_only_with_yes() {
     let refused = home.run(&edit).expect(2);
     assert!(refused.stderr.contains("help: add --yes"), "{refused:?}");
     let tried = home.run(&[&edit[..], &["--dry-run"]].concat()).expect(0);
-    let would = "  ~ title  \"Lunch\" → \"Dinner\"\nthe server would take it; nothing was stored\n";
+    let would = "  ~ title  \"Lunch\" → \"Dinner\"\nthe server would accept it; nothing was stored\n";
     assert_eq!((&*tried.stdout, &*tried.stderr), ("(dry run)\n", would));
     let sent = home.run(&[&edit[..], &["--yes"]].concat()).expect(0);
     assert_eq!(sent.stdout, format!("{id}\n"));

@@ -271,7 +271,7 @@ fn a_text_is_kept_where_no_server_answers_any_more() {
     });
     let (code, seen) = start(&home, &["edit", &id, "--retries", "0"]).end();
     reap.join().unwrap();
-    assert!(code == Some(7) && seen.contains("error: no server answers at"), "{seen}");
+    assert!(code == Some(7) && seen.contains("error: no server responds at"), "{seen}");
     assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Mine"));
     let _server = home.serve();
     let (code, seen) = continue_with(&home, &seen, "true", "y\r");
@@ -284,7 +284,7 @@ fn a_text_in_another_encoding_is_refused_and_kept() {
     let (code, seen) = edit(&home, &id);
     assert_eq!(code, Some(6), "{seen}");
     assert!(
-        seen.contains("error[malformed_file]: ") && seen.contains(" is not UTF-8 after byte 8"),
+        seen.contains("error[malformed_file]: ") && seen.contains(" is not valid UTF-8 after byte 8"),
         "{seen}"
     );
     assert_eq!(fs::read(&kept(&home)[0]).unwrap(), b"title: D\xe9jeuner\n");

@@ -157,7 +157,7 @@ fn what_is_no_forms_server_is_said_to_be_none() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").unwrap();
     });
     let run = Home::new().run(&["--url", &url, "list"]).expect(7);
-    assert!(run.stderr.contains("does not answer like a forms server"), "{run:?}");
+    assert!(run.stderr.contains("does not respond like a forms server"), "{run:?}");
     answer.join().unwrap();
 }
 
@@ -193,7 +193,7 @@ fn a_draft_takes_no_answers_and_says_how_it_would() {
     let id = id.trim();
     let run = home.run(&["--data", "store", "submit", id, "q1=hello"]).expect(5);
     let expected = format!(
-        "error[form_not_published]: \"Lunch\" ({id}) is a draft: it takes no answers\n  = help: forms --data store publish {id}\n"
+        "error[form_not_published]: \"Lunch\" ({id}) is a draft and does not accept answers\n  = help: forms --data store publish {id}\n"
     );
     assert_eq!(run.stderr, expected);
 }

@@ -27,7 +27,7 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         assert_eq!(names(arguments), expected, "{arguments:?}");
     }
     for (test, exit, said) in [
-        ("q3", 2, "it has no `=`; write QUESTION=VALUE"),
+        ("q3", 2, "expected QUESTION=VALUE"),
         ("q3>=4", 2, "write q3.gte=4"),
         ("q3!=4", 2, "write q3.ne=4"),
         ("q3=good", 6, "`--where q3`: this can never be true of `q3`: Enter a whole number from 1 to 5"),

@@ -31,7 +31,7 @@ fn page(command: clap::Command, name: &str) -> (String, String) {
 #[test]
 fn manual_pages_are_those_of_the_commands() {
     let mut found = Vec::new();
-    pages(&forms::cli::commands::help::brief(forms::cli::command()), "forms", &mut found);
+    pages(&forms::cli::commands::help::hide_globals(forms::cli::command()), "forms", &mut found);
     for topic in Topic::ALL {
         let name = topic.name();
         let about = clap::Command::new(name).about(topic.title()).long_about(topic.text());

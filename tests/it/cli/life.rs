@@ -109,13 +109,13 @@ fn a_closed_form_takes_no_answers_until_it_is_published_again() {
     let closed = run(&["close", &id]).expect(0);
     assert_eq!(
         (closed.stdout, closed.stderr.as_str()),
-        (format!("{id}\n"), "\"Lunch\" is closed: it takes no answers\n")
+        (format!("{id}\n"), "\"Lunch\" is closed and does not accept answers\n")
     );
     assert!(run(&["show", &id]).expect(0).stdout.contains("accepting:  no: closed\n"));
     let refused = run(&["submit", &id, "q1=x"]).expect(5);
     assert!(refused.stderr.starts_with("error[form_closed]: "), "{refused:?}");
     let opened = run(&["publish", &id]).expect(0);
-    let said = "\"Lunch\" is published: it takes answers\nnext: forms --data store submit ";
+    let said = "\"Lunch\" is published and accepts answers\nnext: forms --data store submit ";
     assert!(opened.stderr.starts_with(said), "{opened:?}");
     run(&["submit", &id, "q1=x"]).expect(0);
 }
@@ -230,7 +230,7 @@ fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
     let set = |setting: &str| run(&["edit", &id, "--set", setting]).expect(0);
     set("settings.closed_message=Ann has gone home");
     let (gone, early) =
-        ("Ann has gone home", format!("\"Lunch\" ({id}) takes answers from 9999-01-01T00:00:00.000Z on"));
+        ("Ann has gone home", format!("\"Lunch\" ({id}) accepts answers from 9999-01-01T00:00:00.000Z on"));
     let edit = |setting| ["edit", &id, "--set", setting].map(str::to_owned).to_vec();
     for (setting, code, message, opening) in [
         ("closed=true", "form_closed", gone, vec!["publish".to_owned(), id.clone()]),
@@ -259,7 +259,7 @@ fn whether_a_form_would_open_or_close_can_be_tried() {
     for command in ["publish", "unpublish", "close"] {
         let tried = run(&[command, &id, "--dry-run"]).expect(0);
         assert_eq!(tried.stdout, "(dry run)\n", "{command}");
-        assert_eq!(tried.stderr, "\"Lunch\": the server would take it; nothing was stored\n", "{command}");
+        assert_eq!(tried.stderr, "\"Lunch\": the server would accept it; nothing was stored\n", "{command}");
     }
     run(&["submit", &id, "q1=x"]).expect(0);
     run(&["publish", empty.trim(), "--dry-run"]).expect(6);

@@ -79,7 +79,8 @@ fn a_refusal_without_a_problem_document_is_told_by_its_status() {
         ("400 Bad Request", "no", 6),
     ] {
         let told = run(&home, vec![StandIn::status(status, "", body)], &["list"]).expect(exit);
-        let said = format!(" answered {status}, without a problem document\n  = help: is it a forms server?");
+        let said =
+            format!(" responded {status}, without a problem document\n  = help: is it a forms server?");
         assert!(told.stderr.contains(&said), "{told:?}");
         let told = run(&home, vec![StandIn::status(status, "", body)], &["list", "-o", "json"]).problem();
         assert_eq!((&told["code"], &told["exit"]), (&json!("unexpected_answer"), &json!(exit)), "{told}");
@@ -90,7 +91,7 @@ fn a_refusal_without_a_problem_document_is_told_by_its_status() {
 fn what_a_proxy_answers_leaves_open_whether_it_was_stored() {
     let replies = vec![StandIn::status("502 Bad Gateway", "", "")];
     let told = run(&Home::new(), replies, &["create", "--title", "A", "-Q", "email:B"]).expect(7).stderr;
-    assert!(told.contains("= note: an answer was lost: the request may have been carried out"), "{told}");
+    assert!(told.contains("= note: the response was lost: the request may have been carried out"), "{told}");
 }
 
 #[test]
@@ -102,10 +103,10 @@ fn an_answer_without_end_is_not_read_to_its_end() {
     };
     run(&home, vec![endless("403 Forbidden", 3 << 20)], &["list"]).expect(4);
     let told = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
-    let unexpected = "does not answer like a forms server: its answer has more than 64 MiB\n";
+    let unexpected = "does not respond like a forms server: its answer has more than 64 MiB\n";
     assert!(told.stderr.contains(unexpected) && !told.stderr.contains("start one"), "{told:?}");
     let told = run(&home, vec![endless("200 OK", 70 << 20)], &["close", "f"]).expect(7);
-    let unsure = "= note: an answer was lost: the request may have been carried out";
+    let unsure = "= note: the response was lost: the request may have been carried out";
     assert!(told.stderr.contains(unexpected) && told.stderr.contains(unsure), "{told:?}");
 }
 
@@ -314,7 +315,7 @@ fn unknown_statuses_reasons_types_and_members_are_shown_as_they_came() {
     let listed = run(&home, vec![StandIn::ok(&list.to_string())], &["list"]).expect(0).stdout;
     assert!(listed.contains("\tarchived\t"), "{listed}");
     let said = run(&home, vec![StandIn::ok(&form.to_string())], &["publish", "f"]).expect(0).stderr;
-    assert_eq!(said, "\"Lunch\" takes no answers: paused by owner\n");
+    assert_eq!(said, "\"Lunch\" does not accept answers: paused by owner\n");
 }
 
 #[test]

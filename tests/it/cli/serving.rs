@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forms::cli::connection::running_servers::{live, live_in};
+use forms::cli::connection::running_servers::{running_in, running_in_folder};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
@@ -130,7 +130,7 @@ fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
     symlink(&file, &link).unwrap();
     fs::create_dir(folder(&home).join("folder.json")).unwrap();
     let (found, folder) = (mpsc::channel(), folder(&home));
-    thread::spawn(move || found.0.send(live(&folder)));
+    thread::spawn(move || found.0.send(running_in_folder(&folder)));
     let found = found.1.recv_timeout(Duration::from_secs(20)).expect("opening the pipe waits for a writer");
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
     assert!(pipe.exists() && link.exists());
@@ -142,7 +142,7 @@ fn a_server_is_found_once_where_two_folders_are_one() {
     let server = home.serve();
     let link = home.path().join("link");
     symlink(folder(&home), &link).unwrap();
-    let found = live_in(&[folder(&home), link]);
+    let found = running_in(&[folder(&home), link]);
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
 }
 
@@ -306,7 +306,7 @@ fn a_second_ctrl_c_does_not_wait_for_requests() {
     assert_eq!(&asked, b"HTTP/1.1 100");
     let pid = Pid::from_child(&server.child);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
-    assert!(log.any(|line| line.contains("stopping after the requests under way")));
+    assert!(log.any(|line| line.contains("stopping after the requests in progress")));
     assert_eq!(server.stop(Signal::INT), Some(130));
 }
 

@@ -124,7 +124,7 @@ fn who_reads_hears_which_of_several_failed() {
         );
     }
     let said = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
-    assert!(said.starts_with("error[form_not_found]: no form `nope`\n"), "{said}");
+    assert!(said.starts_with("error[form_not_found]: there is no form `nope`\n"), "{said}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn an_address_that_is_none_is_told_the_right_one() {
         ("forms.example.com", "did you mean https://forms.example.com?"),
         ("https://forms.example.com/#/", "did you mean https://forms.example.com?"),
         ("https://forms.example.com/?x=1", "did you mean https://forms.example.com?"),
-        ("ftp://forms.example.com", "give scheme, host and port alone: https://forms.example.com"),
+        ("ftp://forms.example.com", "use only scheme, host and port: https://forms.example.com"),
     ] {
         let run = home.run(&["--url", url, "list"]).expect(2);
         let expected = format!("error: --url `{url}` is not a valid server address\n  = help: {help}\n");

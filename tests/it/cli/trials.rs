@@ -55,7 +55,7 @@ more\tasked\tno answer
 source\tasked\tanswered by its default
 email\tasked\tno answer
 ";
-    assert_eq!((&*tried.stdout, &*tried.stderr), (lines, "the answers would be taken\n"));
+    assert_eq!((&*tried.stdout, &*tried.stderr), (lines, "the answers would be accepted\n"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `forms create`: a form from a file, from flags, or from what the person answers.
+//! `forms create`: creates forms from a file, from flags, or interactively.
 
 mod question_args;
 mod wizard;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::api::{Code, Problem};
-use crate::cli::commands::batch::Several;
+use crate::cli::commands::batch::Batch;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::draw_violations;
+use crate::cli::input::document::violations::locate_violations;
 use crate::cli::input::document::violations::rejected;
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
@@ -21,8 +21,8 @@ use crate::cli::input::prompt;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::counted;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::humanize::count_noun;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::client::{Client, ClientError};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::{Object, Value};
@@ -33,15 +33,13 @@ use crate::domain::validation::violation::Violation;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Prints the new form's id. The form is a draft until it is published. A file
-may hold several forms, set apart by lines of ---. Without a file and without
---title the form is asked for at the terminal; if it is not created, what you
-entered is kept in a file. With -f, --title and --slug take the place of those
-in the file.
+may contain several forms, separated by lines of ---. Without a file and without
+--title the form is asked for on the terminal; if it is not created, your input
+is kept in a file. With -f, --title and --slug override those in the file.
 
-A question is TYPE:TITLE, with a ! behind the title if it must be answered.
-Where there is something to choose from, it follows behind another colon, with
-commas between: single_choice:Colour:red,green. A matrix has rows, a colon and
-columns. For all else a question can have, write a file.
+A question is TYPE:TITLE, followed by ! if it must be answered. Choices follow
+after another colon, separated by commas: single_choice:Colour:red,green. A
+matrix has rows, a colon and columns. For other settings, use a file.
 
 Examples:
   forms create -f survey.yaml
@@ -57,7 +55,7 @@ pub struct Create {
     /// Title of the form
     #[arg(long)]
     title: Option<String>,
-    /// One question of it: email:'Your email!'; repeat for more
+    /// A question, such as email:'Your email!'; repeat for more
     #[arg(short = 'Q', long, value_name = "TYPE:TITLE", requires = "title", value_parser = question_args::parse)]
     question: Vec<Value>,
     /// Slug of the form
@@ -88,23 +86,23 @@ impl Run for Create {
 }
 
 impl Create {
-    /// Creates the form, or each form of the file. Nothing is sent unless all of them are fit; sizes are for the server
-    /// to say.
+    /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
+    /// by the server.
     async fn execute(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
-                Some(_) => format!("a question follows its flag: -Q {}", quoted(stray)),
-                None => format!("{} create -f {}", session.again(), quoted(stray)),
+                Some(_) => format!("a question follows its flag: -Q {}", shell_quote(stray)),
+                None => format!("{} create -f {}", session.command_prefix(), shell_quote(stray)),
             };
             return Err(CliError::usage_with_help(format!("unexpected argument `{stray}`"), help));
         }
         match (&self.file, &self.title) {
-            (Some(file), _) => self.of_file(session, file).await,
+            (Some(file), _) => self.create_from_file(session, file).await,
             (None, Some(title)) => {
-                let form = self.of_flags(title);
-                self.unwritten(session, &form, None).await
+                let form = self.form_from_flags(title);
+                self.create_without_file(session, &form, None).await
             }
-            (None, None) if session.may_ask() => self.ask(session).await,
+            (None, None) if session.can_prompt() => self.ask(session).await,
             (None, None) => {
                 let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
                 Err(CliError::usage_with_help("there is no form to create, and no terminal to ask at", help))
@@ -112,34 +110,34 @@ impl Create {
         }
     }
 
-    /// Asks for the form. What was entered is kept unless the form is created.
+    /// Asks for the form. The input is kept in a file unless the form is created.
     async fn ask(&mut self, session: &Session) -> Result<(), CliError> {
-        // A mistake in a flag, or a server that does not answer, costs no answers.
-        definition(&self.of_flags("Title"))?;
+        // Check the flags and the server first, so that no input is lost to either.
+        definition(&self.form_from_flags("Title"))?;
         session.probe().await?;
-        let mut draft = Draft::create(session, "new", "", &self.continuing())?;
+        let mut draft = Draft::create(session, "new", "", &self.resume_command())?;
         let answers = self.answers(session, &draft);
         let form = prompt::dialogue(&session.output, "cancelled, nothing was created", answers).await?;
-        draft.continue_with(session, &self.continuing());
-        self.unwritten(session, &form, Some(draft)).await
+        draft.set_resume_command(session, &self.resume_command());
+        self.create_without_file(session, &form, Some(draft)).await
     }
 
-    /// The command that continues with a form that was kept.
-    fn continuing(&self) -> String {
+    /// Returns the command that resumes with a kept draft.
+    fn resume_command(&self) -> String {
         let publish = if self.publish { " --publish" } else { "" };
         let dry_run = if self.dry_run { " --dry-run" } else { "" };
         format!("create{publish}{dry_run}")
     }
 
     async fn answers(&mut self, session: &Session, draft: &Draft) -> Result<Value, CliError> {
-        let form = wizard::ask(session, draft, self.of_flags("")).await?;
-        if !self.publish && !self.dry_run && question_args::asks_something(&form) {
-            self.publish = prompt::yes("Publish it at once?").await?;
+        let form = wizard::ask(session, draft, self.form_from_flags("")).await?;
+        if !self.publish && !self.dry_run && question_args::has_answerable_question(&form) {
+            self.publish = prompt::yes_or_no("Publish it at once?").await?;
         }
         Ok(form)
     }
 
-    async fn of_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
+    async fn create_from_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
         let documents = document::read(file, &Limits::UNLIMITED)?;
         if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {
@@ -148,68 +146,73 @@ impl Create {
             return Err(CliError::usage(message));
         }
         for document in &documents {
-            self.expect_a_question(&definition(&self.over(document)?)?)?;
+            self.require_question(&definition(&self.with_flags(document)?)?)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {
-            rehearse(session, &client, &documents).await?;
+            dry_run_all(session, &client, &documents).await?;
         }
-        let mut several = Several::begin(session, documents.len());
+        let mut batch = Batch::begin(session, documents.len());
         for document in &documents {
             let refused = |error| self.refused(document, error);
-            let form = self.over(document)?;
-            several.note(&document.file, self.create(session, &client, &form, refused, None).await)?;
+            let form = self.with_flags(document)?;
+            batch.record(&document.file, self.create(session, &client, &form, refused, None).await)?;
         }
-        several.end()
+        batch.finish()
     }
 
-    /// A form that asks for no answer would stay a draft.
-    fn expect_a_question(&self, form: &Definition) -> Result<(), CliError> {
+    /// Refuses to publish a form without a question to answer.
+    fn require_question(&self, form: &Definition) -> Result<(), CliError> {
         if !self.publish || form.questions.iter().any(|question| question.kind.rules().takes_answer()) {
             return Ok(());
         }
         let what = format!("\"{}\" has no question that takes an answer; nothing was stored", form.title);
         let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
         let help = "add a question that takes an answer, or leave out --publish";
-        Err(CliError::of_client(ClientError::Problem(Box::new(problem)), help))
+        Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help))
     }
 
-    fn of_flags(&self, title: &str) -> Value {
+    fn form_from_flags(&self, title: &str) -> Value {
         let mut form: Object = vec![("title".to_owned(), title.into())];
         form.extend(self.slug.as_deref().map(|slug| ("slug".to_owned(), slug.into())));
         form.push(("questions".to_owned(), Value::Array(self.question.clone())));
         Value::Object(form)
     }
 
-    /// The fields of the form itself that flags give.
+    /// Returns the form fields given as flags.
     fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [("title", self.title.as_deref()), ("slug", self.slug.as_deref())]
             .into_iter()
             .filter_map(|(name, text)| Some((name, text?)))
     }
 
-    /// The form in the file, with the fields that flags give.
-    fn over(&self, document: &Document) -> Result<Value, CliError> {
+    /// Returns the form of `document` with the fields given as flags.
+    fn with_flags(&self, document: &Document) -> Result<Value, CliError> {
         let form = document.value().clone();
         self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
     }
 
-    /// The server's refusal of the form in the file: drawn there, unless it is about a flag.
+    /// Locates the server's error in the file, unless it is about a flag.
     fn refused(&self, document: &Document, error: ClientError) -> CliError {
-        let ClientError::Problem(problem) = &error else { return in_file(document, error) };
+        let ClientError::Problem(problem) = &error else { return locate_in_file(document, error) };
         let is_flag = |violation: &&Violation| {
             self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
         };
         let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
         match flags.is_empty() {
-            true => in_file(document, error),
+            true => locate_in_file(document, error),
             false => rejected(document.value(), &flags, (**problem).clone()),
         }
     }
 
-    /// Creates a form that is in no file of the person's own; `draft` has it if they were asked.
-    async fn unwritten(&self, session: &Session, form: &Value, draft: Option<Draft>) -> Result<(), CliError> {
-        self.expect_a_question(&definition(form)?)?;
+    /// Creates a form that does not come from a file; `draft` holds the interactive input, if any.
+    async fn create_without_file(
+        &self,
+        session: &Session,
+        form: &Value,
+        draft: Option<Draft>,
+    ) -> Result<(), CliError> {
+        self.require_question(&definition(form)?)?;
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
@@ -236,69 +239,69 @@ impl Create {
         if self.dry_run {
             let tried = client.create_form(&form, true).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
-            output.say("the server would take it; nothing was stored");
+            output.status("the server would accept it; nothing was stored");
             return Ok(());
         }
         let created = client.create_form(&form, false).await.map_err(refused)?;
         if let Some(draft) = draft {
             draft.discard();
         }
-        let (id, again) = (created.id.to_string(), session.again());
+        let (id, prefix) = (created.id.to_string(), session.command_prefix());
         if self.publish {
             let published =
                 client.update_form(&id, r#"{"status":"published"}"#, None, false).await.map_err(|error| {
                     let notes = vec![format!("{id} was created and stays a draft")];
-                    CliError::Client { error, notes, help: Some(format!("{again} publish {id}")) }
+                    CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
                 })?;
             output.object(&published, || format!("{id}\n"))?;
-            output.done(&format!("created and published \"{}\"", published.title));
+            output.success(&format!("created and published \"{}\"", published.title));
         } else {
             output.object(&created, || format!("{id}\n"))?;
-            let questions = answers::questions(&created.questions);
-            let count = counted(questions.len(), "question");
-            output.done(&format!("created \"{}\" (draft, {count})", created.title));
-            match answers::ids(&questions).is_empty() {
-                true => output.say(&format!("next: add a question: {again} edit {id}")),
-                false => output.say(&format!("next: {again} publish {id}")),
+            let questions = answers::parse_questions(&created.questions);
+            let count = count_noun(questions.len(), "question");
+            output.success(&format!("created \"{}\" (draft, {count})", created.title));
+            match answers::answerable_ids(&questions).is_empty() {
+                true => output.status(&format!("next: add a question: {prefix} edit {id}")),
+                false => output.status(&format!("next: {prefix} publish {id}")),
             }
         }
         if self.file.is_none() {
-            output.say(&format!("as a file: {again} show {id} -o yaml"));
+            output.status(&format!("as a file: {prefix} show {id} -o yaml"));
         }
         Ok(())
     }
 }
 
-/// `form` as a definition.
+/// Validates `form`.
 ///
 /// # Errors
-/// With all that is wrong with it.
+/// If it is invalid, with all violations.
 fn definition(form: &Value) -> Result<Definition, CliError> {
     Definition::read(form, &Limits::UNLIMITED)
         .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))
 }
 
-/// Fails unless the server would take all of `documents`: some of them alone would be in the way of another try.
-async fn rehearse(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
-    let mut several = Several::begin(session, documents.len());
+/// Fails unless the server accepts all of `documents`. Creating only some would make a retry conflict with them.
+async fn dry_run_all(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
+    let mut batch = Batch::begin(session, documents.len());
     for document in documents {
         let tried = match client.create_form(&document.body(), true).await {
             Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
                 return Err(error.into());
             }
-            tried => tried.map(drop).map_err(|error| in_file(document, error)),
+            tried => tried.map(drop).map_err(|error| locate_in_file(document, error)),
         };
-        several.note(&document.file, tried)?;
+        batch.record(&document.file, tried)?;
     }
-    several.end_as_worst().inspect_err(|_| session.output.say("nothing was stored"))
+    batch.finish_with_worst().inspect_err(|_| session.output.status("nothing was stored"))
 }
 
-/// The server's problems, drawn in the file they are about.
-pub(super) fn in_file(document: &Document, error: ClientError) -> CliError {
+/// Locates the server's violations in the file they are about.
+pub(super) fn locate_in_file(document: &Document, error: ClientError) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let findings = draw_violations(document, &problem.errors);
-            Report { problem: *problem, ..Report::of_file(&document.file, findings) }.into()
+            let diagnostics = locate_violations(document, &problem.errors);
+            Report { problem: *problem, ..Report::of_file(&document.file, diagnostics) }.into()
         }
         error => error.into(),
     }

@@ -1,10 +1,10 @@
-//! Questions in a few words: `-Q 'single_choice:Colour:red,green'`, and what the wizard asks.
+//! Questions in short form, `-Q 'single_choice:Colour:red,green'`, as used by the flag and the wizard.
 
 use crate::domain::json::Value;
 use crate::domain::question::QuestionKind;
 
-/// What a question of this type must have besides its title: of every type these are lists.
-pub(super) fn lists(kind: &str) -> Vec<String> {
+/// Returns the required settings of a question type, besides its title. For every type these are lists.
+pub(super) fn list_settings(kind: &str) -> Vec<String> {
     QuestionKind::without_settings(kind).map(|(_, lists)| lists).unwrap_or_default()
 }
 
@@ -13,20 +13,20 @@ pub(super) fn takes_answer(kind: &str) -> bool {
     QuestionKind::without_settings(kind).is_some_and(|(kind, _)| kind.rules().takes_answer())
 }
 
-/// The types a person may choose from: what nobody sees is of use only with a file.
-pub(super) fn kinds() -> Vec<&'static str> {
+/// Returns the question types a person may choose from. Hidden ones are only useful in a file.
+pub(super) fn type_names() -> Vec<&'static str> {
     let is_shown =
         |name: &&str| QuestionKind::without_settings(name).is_some_and(|(kind, _)| kind.rules().is_shown());
     QuestionKind::NAMES.into_iter().filter(is_shown).collect()
 }
 
-/// The question with the items of its lists, each list in text with commas between.
+/// Builds a question; each of `items` is a comma-separated list.
 pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[String]) -> Value {
     let mut members = vec![("type".to_owned(), kind.into()), ("title".to_owned(), title.trim().into())];
     if is_required {
         members.push(("required".to_owned(), true.into()));
     }
-    let lists = lists(kind).into_iter().zip(items);
+    let lists = list_settings(kind).into_iter().zip(items);
     members.extend(lists.map(|(name, items)| {
         let items = items.split(',').map(str::trim).filter(|item| !item.is_empty());
         (name, items.collect())
@@ -34,12 +34,12 @@ pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[Stri
     Value::Object(members)
 }
 
-/// Reads `TYPE:TITLE`, `TYPE:TITLE!`, and with lists `TYPE:TITLE:ITEM,ITEM`. A title may have colons of its own: the
-/// lists are what follows the last ones.
+/// Parses `TYPE:TITLE`, `TYPE:TITLE!`, and for types with lists `TYPE:TITLE:ITEM,ITEM`. A title may contain colons: the
+/// lists follow the last ones.
 pub(super) fn parse(argument: &str) -> Result<Value, String> {
     let (kind, mut rest) = argument.split_once(':').ok_or("expected TYPE:TITLE")?;
     let mut items = Vec::new();
-    for name in lists(kind).into_iter().rev() {
+    for name in list_settings(kind).into_iter().rev() {
         let (before, list) = rest
             .rsplit_once(':')
             .ok_or_else(|| format!("{name} of a {kind} follow behind a colon: {argument}:one,two"))?;
@@ -51,7 +51,7 @@ pub(super) fn parse(argument: &str) -> Result<Value, String> {
 }
 
 /// Whether the form has a question that takes an answer.
-pub(super) fn asks_something(form: &Value) -> bool {
+pub(super) fn has_answerable_question(form: &Value) -> bool {
     let Some(Value::Array(questions)) = form.get("questions") else { return false };
     let is_asked = |question: &Value| match question.get("type") {
         Some(Value::String(kind)) => takes_answer(kind),
@@ -62,7 +62,7 @@ pub(super) fn asks_something(form: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{kinds, lists, parse};
+    use super::{list_settings, parse, type_names};
     use crate::domain::question::{QuestionDraft, QuestionKind};
     use crate::domain::validation::budget::Budget;
     use crate::domain::validation::limits::Limits;
@@ -70,15 +70,17 @@ mod tests {
     #[test]
     fn every_kind_can_be_made_in_a_few_words() {
         for kind in QuestionKind::NAMES {
-            let question = parse(&format!("{kind}:Title{}", ":a,b".repeat(lists(kind).len()))).unwrap();
+            let question =
+                parse(&format!("{kind}:Title{}", ":a,b".repeat(list_settings(kind).len()))).unwrap();
             let mut violations = Vec::new();
             QuestionDraft::read(&question, "", 0, &mut Budget::new(&Limits::default()), &mut violations)
                 .unwrap();
             assert!(violations.is_empty(), "{violations:?}");
         }
-        let hidden: Vec<_> = QuestionKind::NAMES.into_iter().filter(|kind| !kinds().contains(kind)).collect();
+        let hidden: Vec<_> =
+            QuestionKind::NAMES.into_iter().filter(|kind| !type_names().contains(kind)).collect();
         assert_eq!(hidden, ["hidden"]);
-        assert_eq!(lists("matrix"), ["rows", "columns"]);
+        assert_eq!(list_settings("matrix"), ["rows", "columns"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What differs between two definitions of a form, a line for each field.
+//! Differences between two definitions of a form, one line per field.
 
 use console::measure_text_width;
 
@@ -6,10 +6,10 @@ use crate::cli::commands::edit::patch::same;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::QuestionKind;
 
-/// Columns that the paths are aligned in, unless one is longer.
+/// Maximum width to which paths are aligned.
 const MAX_PATH: usize = 27;
 
-/// How a field differs.
+/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Added,
@@ -24,7 +24,7 @@ pub(super) struct Change {
     sign: Sign,
     /// `title`, `questions.score.max`, `settings.closes_at`.
     path: String,
-    /// The value, or the old one and the new one.
+    /// The value; if updated, the old and the new one.
     what: String,
 }
 
@@ -33,7 +33,7 @@ impl Change {
         Self { sign, path: path.to_owned(), what }
     }
 
-    /// The change once it was made: `updated: title "Old" → "New"`.
+    /// Describes the change after it was made: `updated: title "Old" → "New"`.
     pub(super) fn report(&self) -> String {
         let verb = match self.sign {
             Sign::Added => "added",
@@ -45,7 +45,7 @@ impl Change {
     }
 }
 
-/// The changes as lines: `  ~ title   "Old" → "New"`.
+/// Formats the changes as lines: `  ~ title   "Old" → "New"`.
 pub(super) fn lines(changes: &[Change]) -> Vec<String> {
     let widths = changes.iter().map(|change| measure_text_width(&change.path));
     let width = widths.filter(|width| *width <= MAX_PATH).max().unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn diff(before: &Value, after: &Value) -> Vec<Change> {
     changes
 }
 
-/// The names of the members of both, each once.
+/// Returns the member names of both, without duplicates.
 fn names<'a>(before: Option<&'a Value>, after: Option<&'a Value>) -> Vec<&'a str> {
     let members = |value: Option<&'a Value>| match value {
         Some(Value::Object(members)) => &members[..],
@@ -107,28 +107,28 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &
 }
 
 /// A question in a form's list.
-struct Listed {
-    /// `questions.score`, or `page "About you"`: pages and statements need have no id.
+struct QuestionEntry {
+    /// `questions.score`, or `page "About you"` for a page or statement without an id.
     path: String,
     /// Its type and title.
     name: String,
     question: Value,
 }
 
-fn listed(form: &Value) -> Vec<Listed> {
+fn question_entries(form: &Value) -> Vec<QuestionEntry> {
     let Some(Value::Array(questions)) = form.get("questions") else { return Vec::new() };
-    let mut all: Vec<Listed> = Vec::new();
+    let mut all: Vec<QuestionEntry> = Vec::new();
     for question in questions {
         let name = format!("{} {}", text(question, "type"), Value::from(text(question, "title")));
         let mut path = match id(question) {
             Some(id) => format!("questions.{id}"),
             None => name.clone(),
         };
-        // The second of two equal pages.
+        // Distinguishes equal pages.
         while all.iter().any(|other| other.path == path) {
             path.push('\'');
         }
-        all.push(Listed { path, name, question: without_default(question) });
+        all.push(QuestionEntry { path, name, question: without_default(question) });
     }
     all
 }
@@ -141,7 +141,7 @@ fn id(question: &Value) -> Option<&str> {
     question.get("id").and_then(Value::as_str)
 }
 
-/// `question` without `required: false`, which forms are shown without.
+/// Removes `required: false`, the default, from `question`.
 fn without_default(question: &Value) -> Value {
     let Value::Object(members) = question else { return question.clone() };
     let is_default = |name: &str, value: &Value| name == "required" && *value == Value::Bool(false);
@@ -150,8 +150,8 @@ fn without_default(question: &Value) -> Value {
 }
 
 fn compare_questions(before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    let (before, after) = (listed(before), listed(after));
-    let place = |list: &[Listed], path: &str| list.iter().position(|listed| listed.path == path);
+    let (before, after) = (question_entries(before), question_entries(after));
+    let place = |list: &[QuestionEntry], path: &str| list.iter().position(|listed| listed.path == path);
     let kept: Vec<_> =
         after.iter().enumerate().filter_map(|(to, new)| Some((place(&before, &new.path)?, to))).collect();
     let in_order = longest_increase(&kept);
@@ -178,8 +178,8 @@ fn compare_questions(before: &Value, after: &Value, changes: &mut Vec<Change>) {
     }));
 }
 
-/// The old places of the most questions that need not move: the longest increasing subsequence of `kept`, pairs of old
-/// and new place in new order.
+/// Returns the old positions of the largest set of questions that need not move: the longest increasing subsequence of
+/// `kept`, pairs of old and new position, in new order.
 fn longest_increase(kept: &[(usize, usize)]) -> Vec<usize> {
     let mut best: Vec<Vec<usize>> = Vec::new();
     for (from, _) in kept {
@@ -191,36 +191,36 @@ fn longest_increase(kept: &[(usize, usize)]) -> Vec<usize> {
     best.into_iter().max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// How a change affects the answers to a question.
+/// Effect of a change on the answers to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(super) enum AnswerLoss {
     Removed,
     Retyped,
 }
 
-/// The ids of the questions that `after` removes or gives another type, but for those that take no answer.
-pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, Loss)> {
-    let after = listed(after);
-    let loss = |old: &Listed| {
+/// Returns the ids of the answerable questions that `after` removes or changes the type of.
+pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, AnswerLoss)> {
+    let after = question_entries(after);
+    let loss = |old: &QuestionEntry| {
         let id = id(&old.question)?;
         let kind = QuestionKind::without_settings(text(&old.question, "type"));
         if kind.is_some_and(|(kind, _)| !kind.rules().takes_answer()) {
             return None;
         }
         let loss = match after.iter().find(|new| new.path == old.path) {
-            None => Loss::Removed,
-            Some(new) if text(&new.question, "type") != text(&old.question, "type") => Loss::Retyped,
+            None => AnswerLoss::Removed,
+            Some(new) if text(&new.question, "type") != text(&old.question, "type") => AnswerLoss::Retyped,
             Some(_) => return None,
         };
         Some((id.to_owned(), loss))
     };
-    listed(before).iter().filter_map(loss).collect()
+    question_entries(before).iter().filter_map(loss).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::diff;
-    use super::{Loss, lines, losses};
+    use super::{AnswerLoss, lines, losses};
     use crate::domain::json::parse;
 
     const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","title":"A","max":5},
@@ -290,7 +290,7 @@ mod tests {
     fn questions_that_are_removed_or_retyped_lose_their_answers() {
         let before = parse(BEFORE).unwrap();
         let after = BEFORE.replace("rating", "number").replace(r#"{"id":"b""#, r#"{"id":"c""#);
-        let expected = [("a".to_owned(), Loss::Retyped), ("b".to_owned(), Loss::Removed)];
+        let expected = [("a".to_owned(), AnswerLoss::Retyped), ("b".to_owned(), AnswerLoss::Removed)];
         assert_eq!(losses(&before, &parse(&after).unwrap()), expected);
         assert_eq!(losses(&before, &before), []);
     }

@@ -1,4 +1,4 @@
-//! `forms edit`: by flags, or in the person's editor.
+//! `forms edit`: changes a form by flags, or in an editor.
 
 mod diff;
 mod edit_loop;
@@ -10,17 +10,17 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Code, FormDetail, Problem};
-use crate::cli::commands::edit::diff::{Change, Loss, diff, lines, losses};
+use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::tell_violations;
+use crate::cli::input::document::violations::describe_violations;
 use crate::cli::input::document::violations::{not_stored, rejected};
-use crate::cli::input::prompt::Confirmation;
+use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::counted;
+use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
 use crate::cli::output::yaml;
 use crate::client::{ClientError, Received, Revision, SubmissionQuery};
@@ -39,17 +39,17 @@ remove is removed from the form. The changes are shown and sent. If the text is
 not valid, the editor opens again with the problems as comments at the top; an
 empty file changes nothing.
 
-If the text cannot be sent, it is kept in a file, and the command that continues
+If the text cannot be sent, it is kept in a file, and the command to continue
 is shown: `forms edit FORM -f FILE` opens FILE in the editor, compares it with
-the form as it is then, asks, and sends it. Without a terminal, or to skip the
-editor and the question, add --yes: then FILE becomes the form.
+the current form, asks for confirmation, and sends it. Without a terminal, or
+to skip the editor and the confirmation, add --yes: FILE replaces the form.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
 question's id. VALUE is YAML: a number, true, a [list]; a field that takes text
 gets the text as typed. An empty value, or null, removes the field, and
 questions.ID= removes the question.
 
-A change that somebody else made meanwhile is never overwritten. Prints the
+Changes that others made in the meantime are never overwritten. Prints the
 form's id.
 
 Examples:
@@ -86,15 +86,15 @@ pub struct Edit {
     pub(super) dry_run: bool,
 }
 
-/// A form as it was read.
-pub(super) struct Base {
+/// A form as it was read before editing.
+pub(super) struct EditBase {
     pub(super) form: Received<FormDetail>,
     pub(super) definition: Value,
     pub(super) revision: Revision,
 }
 
-impl Base {
-    /// Reads the form called `name`.
+impl EditBase {
+    /// Reads the form `name`.
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
         let (form, revision) = session.client().await?.get_revision(name).await?;
         let definition = yaml::authoring(&form)?;
@@ -105,7 +105,7 @@ impl Base {
         self.form.id.to_string()
     }
 
-    /// Sends what makes the form `wanted`, unless somebody else has changed it since it was read.
+    /// Sends the patch that turns the form into `wanted`, unless it was changed since it was read.
     pub(super) async fn send(
         &self,
         session: &Session,
@@ -139,10 +139,10 @@ impl Edit {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,
-            Some(file) if self.yes || (self.dry_run && !session.may_ask()) => {
+            Some(file) if self.yes || (self.dry_run && !session.can_prompt()) => {
                 edit_loop::send_file(session, &self, file).await
             }
-            _ if session.may_ask() => edit_loop::edit(session, &self).await,
+            _ if session.can_prompt() => edit_loop::edit(session, &self).await,
             Some(_) => {
                 let message = "sending a file needs a confirmation, and there is no terminal";
                 Err(CliError::usage_with_help(message, "add --yes"))
@@ -161,7 +161,7 @@ impl Edit {
     }
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
-        let base = Base::read(session, &self.form).await?;
+        let base = EditBase::read(session, &self.form).await?;
         let wanted = apply(settings, &base.definition)?;
         let changes = diff(&base.definition, &wanted);
         if changes.is_empty() {
@@ -180,7 +180,7 @@ impl Edit {
         self.report(session, &form, Some(&reports))
     }
 
-    /// Prints the form's id and `lines` about the change; without lines nothing has changed.
+    /// Prints the form's id and `lines` about the change; `None` if nothing changed.
     pub(super) fn report(
         &self,
         session: &Session,
@@ -192,21 +192,21 @@ impl Edit {
             if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
         })?;
         match (lines, self.dry_run) {
-            (None, _) => output.say("no change"),
+            (None, _) => output.status("no change"),
             (Some(lines), true) => {
-                lines.iter().for_each(|line| output.say(line));
-                output.say("the server would take it; nothing was stored");
+                lines.iter().for_each(|line| output.status(line));
+                output.status("the server would accept it; nothing was stored");
             }
-            (Some(lines), false) => lines.iter().for_each(|line| output.done(line)),
+            (Some(lines), false) => lines.iter().for_each(|line| output.success(line)),
         }
         Ok(())
     }
 
-    /// Warns of each question that has answers and gets another type or is removed; says whether there is any.
+    /// Warns of each question with answers that is removed or changes its type; returns whether there is one.
     pub(super) async fn warn_of_losses(
         &self,
         session: &Session,
-        base: &Base,
+        base: &EditBase,
         wanted: &Value,
     ) -> Result<bool, CliError> {
         let losses = losses(&base.definition, wanted);
@@ -215,29 +215,28 @@ impl Edit {
             let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
             any = true;
             session.output.warn(&match loss {
-                Loss::Removed => {
+                AnswerLoss::Removed => {
                     format!("`{id}` has {answers}; answers to a removed question are kept, and listed in -o csv and -o jsonl alone")
                 }
-                Loss::Retyped => format!("`{id}` has {answers} of the old type"),
+                AnswerLoss::Retyped => format!("`{id}` has {answers} of the old type"),
             });
         }
         Ok(any)
     }
 
-    /// Asks whether to send the change, where a person can be asked and was not told to skip it. Meanwhile the store is
-    /// free.
-    pub(super) async fn confirm(&self, session: &Session, base: &Base) -> Result<(), CliError> {
-        if self.yes || self.dry_run || !session.may_ask() {
+    /// Asks whether to send the change, if interactive and without `--yes`. The store is closed meanwhile.
+    pub(super) async fn confirm(&self, session: &Session, base: &EditBase) -> Result<(), CliError> {
+        if self.yes || self.dry_run || !session.can_prompt() {
             return Ok(());
         }
         session.close().await?;
         let question = format!("Change \"{}\" on {}?", base.form.title, session.target_name()?);
-        session.confirm("changing the form", question, Confirmation::Yes).await
+        session.confirm("changing the form", question, ConfirmBy::Yes).await
     }
 }
 
-/// How many answers the question `id` has, in words; `None` if it has none. A change does not fail because its warning
-/// cannot be exact.
+/// Returns the number of answers to the question `id` as text; `None` if there are none. A failing count does not fail the
+/// change.
 async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option<String> {
     if form.response_count == 0 {
         return None;
@@ -248,15 +247,15 @@ async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option
         async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
     match count.await {
         Some(0) => None,
-        Some(count) => Some(counted(count, "answer")),
+        Some(count) => Some(count_noun(count, "answer")),
         None => Some("answers".to_owned()),
     }
 }
 
-/// `form` with all `settings`.
+/// Applies all `settings` to `form`.
 ///
 /// # Errors
-/// If the path of one leads nowhere; then what is wrong with the others is told, too.
+/// If a path does not exist; the violations of the others are reported too.
 fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     let (mut form, mut astray) = (form.clone(), Vec::new());
     for setting in settings {
@@ -267,24 +266,26 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     }
     let violations = Definition::read(&form, &Limits::UNLIMITED).err().unwrap_or_default();
     if astray.is_empty() || violations.is_empty() {
-        return CliError::together(astray).map(|()| form);
+        return CliError::combine(astray).map(|()| form);
     }
-    let mut findings: Vec<_> = astray.iter().map(render_error::tell).collect();
-    findings.extend(tell_violations(&form, &violations));
-    Err(not_stored(findings, Problem::new(Code::ValidationFailed)))
+    let mut diagnostics: Vec<_> = astray.iter().map(render_error::to_diagnostic).collect();
+    diagnostics.extend(describe_violations(&form, &violations));
+    Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }
 
-/// The failure to make the form `wanted`, which is in no file.
+/// Returns the error for `wanted`, which is not in a file.
 fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> CliError {
     match error {
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
             rejected(wanted, &problem.errors, (*problem).clone())
         }
-        error => explain_conflict(error, format!("see what it is now: {} show {form}", session.again())),
+        error => {
+            explain_conflict(error, format!("see what it is now: {} show {form}", session.command_prefix()))
+        }
     }
 }
 
-/// The failure; with `help` if the form was changed after it was read.
+/// Adds `help` to the error if the form was changed after it was read.
 pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
     let CliError::Client { mut error, notes, help: old } = error else { return error };
     let help = match &mut error {

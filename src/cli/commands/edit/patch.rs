@@ -1,8 +1,8 @@
-//! What differs between two definitions of a form, as a merge patch for the server (RFC 7396).
+//! Differences between two definitions of a form, as a merge patch (RFC 7396).
 
 use crate::domain::json::{Object, Value};
 
-/// The merge patch that makes `after` of `before`, both as their author would write them; `None` if nothing differs.
+/// Returns the merge patch from `before` to `after`, both in authoring form; `None` if they are equal.
 pub(super) fn patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (!same(before, after)).then(|| after.clone());
@@ -20,7 +20,7 @@ pub(super) fn patch(before: &Value, after: &Value) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-/// Whether two values are written alike: to their author `1.10` and `1.1` differ.
+/// Whether two values have the same text: to an author `1.10` and `1.1` differ.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     one.to_string() == other.to_string()
 }

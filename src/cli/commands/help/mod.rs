@@ -1,4 +1,4 @@
-//! Help that clap cannot write: the grouped list of commands, what all commands have in common, and topics.
+//! Help that clap cannot generate: the commands by group, sections common to all commands, and topics.
 
 mod question_types;
 
@@ -13,10 +13,10 @@ use crate::cli::connection::session::Session;
 use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::table::Table;
-use crate::cli::output::{Format, value_of, wrapped};
+use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::validation::similar::similar;
 
-/// The list of commands by group, two in a row: clap has no groups (its issue 1553).
+/// Returns the commands by group, two per line. clap has no groups (clap issue 1553).
 fn overview() -> String {
     let mut text = String::new();
     for rows in OVERVIEW.chunk_by(|(one, ..), (other, ..)| one == other) {
@@ -35,7 +35,7 @@ fn overview() -> String {
     text
 }
 
-/// What follows the root's help.
+/// Text after the root's help.
 const ROOT_AFTER: &str = "\
 Examples:
   forms serve --data ./store
@@ -46,13 +46,13 @@ Examples:
 
 Topics (forms help TOPIC): environment, exit-codes, formatting, questions";
 
-/// Where a command's help leaves the options of all commands.
-const GLOBAL: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
+/// Note in a command's help on where the global options are.
+const GLOBAL_NOTE: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
 
-/// What `--data` is to `serve`, which is nothing without it.
+/// Help of `--data` for `serve`, which requires it.
 const SERVED: &str = "Where forms, answers and keys are kept [env: FORMS_DATA]";
 
-/// Adds to the help of every command what they have in common, and to the short help its examples.
+/// Adds the common sections to the help of every command, and the examples to its short help.
 pub fn with_common(command: clap::Command) -> clap::Command {
     let template = format!(
         "forms — build forms and collect answers, from a file, a script or a server\n\n\
@@ -60,12 +60,12 @@ pub fn with_common(command: clap::Command) -> clap::Command {
         overview(),
         options(&command)
     );
-    let after = format!("{ROOT_AFTER}\n\n{}", common());
+    let after = format!("{ROOT_AFTER}\n\n{}", common_section());
     let command = command.after_help(ROOT_AFTER);
     command.help_template(template).after_long_help(after).mut_subcommands(with_common_below)
 }
 
-/// The options of all commands, a line each: in the long help clap would give each of them four.
+/// Returns the global options, one line each: clap's long help would use four lines.
 fn options(command: &clap::Command) -> String {
     let own = command.get_arguments().filter(|argument| argument.is_global_set()).map(|argument| {
         let short = argument.get_short().map_or("    ".to_owned(), |short| format!("-{short}, "));
@@ -77,29 +77,30 @@ fn options(command: &clap::Command) -> String {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         (format!("{short}--{long}{value}"), help + &default.unwrap_or_default())
     });
-    let usual = [("-h, --help", "Print help; --help has more than -h"), ("-V, --version", "Print version")];
+    let usual =
+        [("-h, --help", "Print help; --help prints more than -h"), ("-V, --version", "Print version")];
     let usual = usual.map(|(name, help)| (name.to_owned(), help.to_owned()));
     let line = |(name, help): (String, String)| {
-        let help = wrapped(&help, 80 - OPTION).replace('\n', &format!("\n{:OPTION$}", ""));
-        format!("  {name:<width$}{help}", width = OPTION - 2)
+        let help = wrap(&help, 80 - OPTION_COLUMN).replace('\n', &format!("\n{:OPTION_COLUMN$}", ""));
+        format!("  {name:<width$}{help}", width = OPTION_COLUMN - 2)
     };
     own.chain(usual).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Where the descriptions of options begin.
-const OPTION: usize = 25;
+/// Column at which option descriptions begin.
+const OPTION_COLUMN: usize = 25;
 
 fn with_common_below(command: clap::Command) -> clap::Command {
     let own = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let examples = own.find("Examples:").map_or("", |place| &own[place..]);
     command
-        .after_help(format!("{examples}\n\n{GLOBAL}"))
-        .after_long_help(format!("{own}\n\n{GLOBAL}\n\n{}", common()))
+        .after_help(format!("{examples}\n\n{GLOBAL_NOTE}"))
+        .after_long_help(format!("{own}\n\n{GLOBAL_NOTE}\n\n{}", common_section()))
         .mut_subcommands(with_common_below)
 }
 
-/// Takes the global options out of the help of every command, but for the one that `serve` needs.
-pub fn brief(command: clap::Command) -> clap::Command {
+/// Hides the global options in the help of every command, except `--data` of `serve`.
+pub fn hide_globals(command: clap::Command) -> clap::Command {
     let globals = command.get_arguments().filter(|argument| argument.is_global_set());
     let globals: Vec<_> = globals.cloned().collect();
     command.mut_subcommands(|command| {
@@ -111,13 +112,13 @@ pub fn brief(command: clap::Command) -> clap::Command {
     })
 }
 
-fn common() -> String {
+fn common_section() -> String {
     let variables: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
-    // A number stays beside its name.
+    // Keeps a number and its name on one line.
     let exit = |exit: &Exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}");
     let exits: Vec<_> = Exit::ALL.iter().map(exit).collect();
     let block = |list: String| {
-        let lines = wrapped(&list, 76).replace('\u{a0}', " ");
+        let lines = wrap(&list, 76).replace('\u{a0}', " ");
         lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
     };
     let variables = block(format!("{}; see forms help environment", variables.join(", ")));
@@ -156,7 +157,7 @@ impl Help {
         {
             return topic.show(session);
         }
-        let mut command = brief(cli::command());
+        let mut command = hide_globals(cli::command());
         command.build();
         for name in &self.names {
             command = command.find_subcommand(name).cloned().ok_or_else(|| unknown(name, &command))?;
@@ -176,7 +177,7 @@ fn unknown(name: &str, command: &clap::Command) -> CliError {
     CliError::Usage { message: format!("there is no command or topic `{name}`"), help }
 }
 
-/// Pages of help that belong to no command.
+/// A help page that is not about a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Topic {
     Environment,
@@ -189,7 +190,7 @@ impl Topic {
     /// All topics.
     pub const ALL: [Self; 4] = [Self::Environment, Self::ExitCodes, Self::Formatting, Self::Questions];
 
-    /// What `forms help` calls it.
+    /// Returns the name used with `forms help`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Environment => "environment",
@@ -199,7 +200,7 @@ impl Topic {
         }
     }
 
-    /// What it is about.
+    /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Environment => "Environment variables",
@@ -209,7 +210,7 @@ impl Topic {
         }
     }
 
-    /// The page.
+    /// Returns the page as text.
     pub fn text(self) -> String {
         match self {
             Self::Environment => environment(),
@@ -219,7 +220,7 @@ impl Topic {
         }
     }
 
-    /// The columns of its table; none if it has none.
+    /// Returns the columns of the page's table; empty if it has none.
     fn columns(self) -> Vec<String> {
         let columns: &[&str] = match self {
             Self::Environment => &["name", "meaning"],
@@ -230,7 +231,7 @@ impl Topic {
         columns.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    /// Prints the page: in CSV the rows of its table.
+    /// Prints the page; as CSV, its table.
     fn show(self, session: &Session) -> Result<(), CliError> {
         let value = self.value();
         match value.as_object().and_then(|members| members.values().next()) {
@@ -242,7 +243,7 @@ impl Topic {
         }
     }
 
-    /// The page for programs.
+    /// Returns the page as JSON.
     fn value(self) -> Value {
         match self {
             Self::Environment => {
@@ -261,22 +262,21 @@ impl Topic {
 
 fn environment() -> String {
     let mut text =
-        "Environment variables. A flag wins over a variable; an empty variable counts as not set.\n\n"
+        "Environment variables. A flag overrides a variable; an empty variable counts as not set.\n\n"
             .to_owned();
     for (name, meaning) in VARIABLES {
         let _infallible = writeln!(text, "  {name:<19} {meaning}");
     }
     text + "
-Address: --url, then FORMS_URL, then a server of this user that is running,
-then http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
+Address: --url, then FORMS_URL, then a running server of this user, then
+http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
 FORMS_API_KEY_FILE, then the key of that server. `forms whoami` shows what was
 found, and where.
 "
 }
 
 fn exit_codes() -> String {
-    let mut text =
-        "Exit codes. Only 0 is success; only after 7 and 8 is it worth trying the same again.\n\n".to_owned();
+    let mut text = "Exit codes. Only 0 is success; only after 7 and 8 can a retry help.\n\n".to_owned();
     for exit in Exit::ALL {
         let _infallible = writeln!(text, "  {:>3}  {}", exit.code(), exit.meaning());
     }
@@ -286,26 +286,26 @@ fn exit_codes() -> String {
 const FORMATTING: &str = "\
 Output formats. Results go to stdout, everything else to stderr.
 
-  -o table   columns on a terminal; tab-separated and whole in a pipe
-  -o json    the API's answer as one JSON document, all pages
-  -o jsonl   one JSON object a line, all pages
-  -o csv     with a header, all pages; what a spreadsheet would run gets a '
-  -o yaml    YAML; of `forms show`, a file to create the form from
+  -o table   columns on a terminal; tab-separated and complete in a pipe
+  -o json    the API's response as one JSON document, all pages
+  -o jsonl   one JSON object per line, all pages
+  -o csv     with a header, all pages; formulas are escaped with a '
+  -o yaml    YAML; for `forms show`, a file to create the form from
 
---columns id,title chooses the columns of tables and CSV, and their order; of
-answers there is one for each question's id. Members of JSON and YAML are for
-programs to pick: with these formats --columns is refused.
+--columns id,title selects the columns of tables and CSV, and their order;
+answers have one column per question id. It cannot be used with JSON and YAML:
+select members with a program such as jq.
 
-With a format other than table a failure leaves stdout empty and writes one
+With a format other than table, a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
-and, where a file was read, `line` and `column`. Only `forms validate` with
-answers has its lines on stdout also where it refuses some: they are the result.
+and, for a file, `line` and `column`. The exception is `forms validate` with
+answers: its result is on stdout even if answers are refused.
 
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.
 
-Of several items (publish A B) programs read one JSON array, one CSV, or YAML
-documents set apart by ---; what failed is one line with its `failures`.
+Several items (publish A B) give one JSON array, one CSV, or YAML documents
+separated by ---; the failures are in `failures` of the error.
 
 Control characters in titles and answers are shown as \\u{1b} on a terminal
 and in tables.

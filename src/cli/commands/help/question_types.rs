@@ -1,24 +1,24 @@
-//! The types of questions with their answers and settings, for `forms help questions`.
+//! Question types with their answers and settings, for `forms help questions`.
 
 use serde::Serialize;
 
-use crate::cli::output::wrapped;
+use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::question::QuestionKind;
 
-/// One type of questions.
+/// One question type.
 #[derive(Debug, Serialize)]
 pub(super) struct QuestionType {
     #[serde(rename = "type")]
     name: &'static str,
-    /// What it takes for an answer.
+    /// Description of the expected answer.
     answer: String,
     example: Value,
-    /// The names of those of its own.
+    /// Names of the type's own settings.
     settings: Vec<&'static str>,
 }
 
-/// All types.
+/// Returns all question types.
 pub(super) fn all() -> impl Iterator<Item = QuestionType> {
     QuestionKind::NAMES.into_iter().filter_map(question_type)
 }
@@ -34,9 +34,9 @@ fn question_type(name: &'static str) -> Option<QuestionType> {
     })
 }
 
-/// The page.
+/// Returns the page as text.
 pub(super) fn text() -> String {
-    let mut text = "Types of questions, what each takes for an answer, and its own settings.\n\n".to_owned();
+    let mut text = "Question types, with the expected answer and the settings of each.\n\n".to_owned();
     for QuestionType { name, answer, example, settings } in all() {
         let answer = if example == Value::Null { answer } else { format!("{answer}: {example}") };
         text += &format!("  {name}\n{}", indented(&answer));
@@ -45,12 +45,12 @@ pub(super) fn text() -> String {
         }
     }
     text + "
-Every question has a type and a title; id, description, required, show_if and
-required_if are for any of them. What a form can have besides questions:
-title, slug, description, settings. `forms validate` checks a file.
+Every question has a type and a title, and can have id, description, required,
+show_if and required_if. Besides questions, a form has title, slug, description
+and settings. `forms validate` checks a file.
 "
 }
 
 fn indented(text: &str) -> String {
-    wrapped(text, 74).lines().map(|line| format!("      {line}\n")).collect()
+    wrap(text, 74).lines().map(|line| format!("      {line}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! `forms responses list`: a column for each question.
+//! `forms responses list`: one column per question.
 
 use std::cell::Cell as Slot;
 
@@ -13,7 +13,7 @@ use crate::cli::input::values::count;
 use crate::cli::output::Format;
 use crate::cli::output::columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{Listing, Want};
+use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::render_error::grouped;
 use crate::cli::output::table::Cell;
 use crate::client::{Pages, Received, SubmissionQuery};
@@ -26,11 +26,10 @@ use crate::domain::json::{self, Value};
 Columns are id, submitted_at, and one for each question; with --trashed it is
 deleted_at instead.
 
---where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, and nothing that a
-shell would take for its own. The operators are those of conditions: eq, ne, lt,
-lte, gt, gte, in (VALUE,VALUE), includes (an option of several, or part of a
-text), matches (a regular expression) and answered (true or false). Given
-several times, all must hold.
+--where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE. The operators are those
+of conditions: eq, ne, lt, lte, gt, gte, in (VALUE,VALUE), includes (one of
+several options, or part of a text), matches (a regular expression) and answered
+(true or false). If repeated, all must match.
 
 Examples:
   forms responses list frm_7k2m9q4x1abz
@@ -47,19 +46,19 @@ pub(super) struct List {
     /// Show all of them
     #[arg(long)]
     all: bool,
-    /// Only those of this time and later: 2026-11-20, 2026-11-20T09:00:00Z, or 1d for the last day
+    /// Only those since this time: 2026-11-20, 2026-11-20T09:00:00Z, or 1d for the last day
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only those before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only those with this answer: colour=red, score.gte=4; may be repeated, each question and operator once
+    /// Only those with this answer, such as colour=red or score.gte=4; repeat for more
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
-    tests: Vec<filter::Test>,
+    clauses: Vec<filter::WhereClause>,
     /// Those in the trash
-    #[arg(long, conflicts_with_all = ["since", "until", "tests"])]
+    #[arg(long, conflicts_with_all = ["since", "until", "clauses"])]
     trashed: bool,
-    /// In CSV: leave text that a spreadsheet would run as a formula as it is
+    /// In CSV: do not escape text that a spreadsheet would run as a formula
     #[arg(long)]
     raw: bool,
 }
@@ -70,24 +69,26 @@ impl List {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let listed = answers::questions(&form.questions);
-        let mut ids = answers::ids(&listed);
-        let want = Want::of(self.limit, self.all);
-        let Self { since, until, tests, trashed, raw, .. } = self;
+        let listed = answers::parse_questions(&form.questions);
+        let mut ids = answers::answerable_ids(&listed);
+        let list_limit = ListLimit::from_flags(self.limit, self.all);
+        let Self { since, until, clauses, trashed, raw, .. } = self;
         let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
         let (since, until) = (moment(since)?, moment(until)?);
-        let query = SubmissionQuery { since, until, answers: tests, trashed };
+        let query = SubmissionQuery { since, until, answers: clauses, trashed };
         let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
-        // The header comes before the first answer: where questions have changed, the answers are looked at first.
-        let is_known = |ids: &[String]| columns::find(&output.columns, &headers(ids, trashed)).is_ok();
+        // The CSV header comes first: if questions have changed, removed ones must be found before.
+        let is_known =
+            |ids: &[String]| columns::resolve_names(&output.columns, &headers(ids, trashed)).is_ok();
         if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
         {
-            let pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
-            let removed = removed(pages, want.most(output.format), &ids).await.map_err(in_flags)?;
+            let pages = client.list_submissions(&self.form, &query, list_limit.page_size(output.format))?;
+            let removed =
+                removed(pages, list_limit.max_items(output.format), &ids).await.map_err(in_flags)?;
             ids.extend(removed);
         }
         let headers = headers(&ids, trashed);
-        let mut pages = client.list_submissions(&self.form, &query, want.page(output.format))?;
+        let mut pages = client.list_submissions(&self.form, &query, list_limit.page_size(output.format))?;
         let others = Slot::new(false);
         let row = |submission: &Received<SubmissionDetail>| {
             let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
@@ -95,12 +96,13 @@ impl List {
             cells(submission, &answers, &ids, now)
         };
         let none = none(&query).to_owned();
-        let listing = Listing { output, want, raw, headers, optional: "", none, row: &row, body: &body };
+        let listing =
+            Listing { output, list_limit, raw, headers, optional: "", none, row: &row, body: &body };
         if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
-            // To count those in the trash, or those that a filter takes, the server would have to look at all.
+            // The server would have to scan all submissions to count trashed or filtered ones.
             let count = Some(form.response_count).filter(|_| query.is_empty());
             let of = count.map(|count| format!(" of {}", grouped(count))).unwrap_or_default();
-            output.say(&format!("showing {shown}{of} — use --all or --limit N"));
+            output.status(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         if others.get() {
             output.warn("answers to removed questions are left out; -o csv and -o jsonl have them");
@@ -130,8 +132,8 @@ fn moment(text: &str, now: Timestamp) -> Result<String, CliError> {
     })
 }
 
-/// The ids of questions that have answers in the first `most` submissions of `pages` and are not among `ids`, in the order
-/// met.
+/// Returns the ids of questions, other than `ids`, that have answers in the first `most` submissions of `pages`, in order
+/// of appearance.
 async fn removed(
     mut pages: Pages<'_, Received<SubmissionDetail>>,
     mut most: usize,
@@ -155,7 +157,7 @@ async fn removed(
     Ok(removed)
 }
 
-/// What a person reads where nothing is listed.
+/// Returns the message for an empty list.
 fn none(query: &SubmissionQuery) -> &'static str {
     match query {
         query if query.is_empty() => "no responses yet",
@@ -175,18 +177,18 @@ fn cells(submission: &SubmissionDetail, answers: &Value, ids: &[String], now: Ti
     fixed.into_iter().chain(ids.iter().map(|id| Cell::member(answers, id))).collect()
 }
 
-/// Whether there are answers to other questions than those with these `ids`.
+/// Whether there are answers to questions other than `ids`.
 fn has_others(answers: &Value, ids: &[String]) -> bool {
     matches!(answers, Value::Object(members) if members.iter().any(|(key, _)| !ids.contains(key)))
 }
 
-/// The API's body around all submissions; as they are all there, without a cursor.
+/// Wraps all submissions in the API's body; without a cursor, since the list is complete.
 fn body(submissions: Vec<Value>) -> Value {
     Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
 }
 
 #[cfg(test)]
-mod tests {
+mod clauses {
     use super::moment;
     use crate::clock::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Commands on submissions, one file for each idea.
+//! `forms responses`: commands on submissions, one file each.
 
 mod filter;
 mod list;
@@ -54,7 +54,7 @@ impl Run for Responses {
         match &self.command {
             Some(ResponsesCommand::Restore(_)) => SUBMISSION,
             Some(ResponsesCommand::Delete(_)) => DELETED,
-            Some(ResponsesCommand::List(_) | ResponsesCommand::Show(_)) | None => Columns::OfList,
+            Some(ResponsesCommand::List(_) | ResponsesCommand::Show(_)) | None => Columns::Dynamic,
         }
     }
 
@@ -71,7 +71,7 @@ impl Responses {
             (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,
             (Some(ResponsesCommand::Restore(restore)), _) => restore.run(session).await,
             (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.run(session).await,
-            (None, None) => Err(CliError::usage("which form?")),
+            (None, None) => Err(CliError::usage("expected a form: forms responses FORM")),
         }
     }
 }

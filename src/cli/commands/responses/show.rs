@@ -1,4 +1,4 @@
-//! `forms responses show`: one submission, for a person or for a program.
+//! `forms responses show`: shows one submission.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use crate::api::SubmissionDetail;
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
-use crate::cli::output::columns::{self, OF_SUBMISSION};
+use crate::cli::output::columns::{self, SUBMISSION_FIELDS};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::said;
+use crate::cli::output::humanize::humanize;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, value_of, visible};
 use crate::domain::json::{self, Value};
@@ -38,20 +38,20 @@ impl Show {
             return output.object(&submission, String::new);
         }
         let form = client.get_form(&self.form).await?;
-        let listed = answers::questions(&form.questions);
+        let listed = answers::parse_questions(&form.questions);
         if output.format == Format::Table && output.columns.is_empty() {
             return output.write(&summary(&submission, &listed));
         }
-        let table = table(&submission, &answers::ids(&listed))?;
-        let wanted = columns::find(&output.columns, &table.headers)?;
-        output.rows(&table.only(&wanted))
+        let table = table(&submission, &answers::answerable_ids(&listed))?;
+        let wanted = columns::resolve_names(&output.columns, &table.headers)?;
+        output.rows(&table.select(&wanted))
     }
 }
 
-/// What is shown of a submission, with a column for each of the questions with these `ids` in place of the answers.
+/// Returns a submission as one row, with a column for each question in `ids`.
 fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliError> {
     let (whole, answers) = (value_of(submission)?, value_of(&submission.answers)?);
-    let beside = || OF_SUBMISSION.iter().copied().filter(|name| *name != "answers");
+    let beside = || SUBMISSION_FIELDS.iter().copied().filter(|name| *name != "answers");
     let cells = beside().map(|name| Cell::member(&whole, name));
     let row = cells.chain(ids.iter().map(|id| Cell::member(&answers, id))).collect();
     let headers = beside().map(str::to_owned).chain(ids.iter().cloned()).collect();
@@ -72,7 +72,7 @@ fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
     text + "answers:\n" + &member_lines(&submission.answers, questions)
 }
 
-/// What each member is, called by the title of the question that it answers.
+/// Formats each member on a line, named by the title of its question.
 fn member_lines(object: &RawValue, questions: &[Value]) -> String {
     let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
     let line = |(key, value): &(String, Value)| {
@@ -81,12 +81,12 @@ fn member_lines(object: &RawValue, questions: &[Value]) -> String {
             Some(Value::String(title)) if title != key => format!("{title} ({key})"),
             _ => key.clone(),
         };
-        format!("  {}:{}\n", visible(&name), text_after(&said(value)))
+        format!("  {}:{}\n", visible(&name), text_after(&humanize(value)))
     };
     members.iter().map(line).collect()
 }
 
-/// Text of one line behind what it belongs to, text of several under it.
+/// Formats a single line after its name, several lines below it.
 fn text_after(text: &str) -> String {
     match text.trim_end() {
         text if text.contains('\n') => {

@@ -1,25 +1,25 @@
-//! Submissions go to the trash, come back from it, or are erased.
+//! `forms responses delete` and `restore`.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::Code;
-use crate::cli::commands::batch::Several;
+use crate::cli::commands::batch::Batch;
 use crate::cli::connection::session::Session;
-use crate::cli::input::prompt::Confirmation;
+use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::form_state::or_opened;
-use crate::cli::output::humanize::counted;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::form_state::with_open_hint;
+use crate::cli::output::humanize::count_noun;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::visible;
 use crate::client::{Client, ClientError, MAX_PAGE, SubmissionQuery};
 
 /// Move submissions to the trash, or erase them
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Asks first; where nobody can be asked, --yes is needed. Prints the id of each
-submission.
+Asks for confirmation; without a terminal, --yes is required. Prints the id of
+each submission.
 
 Examples:
   forms responses delete frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc
@@ -35,16 +35,16 @@ pub(super) struct Delete {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-    /// Erase at once and for ever
+    /// Erase permanently
     #[arg(long)]
     purge: bool,
-    /// Only say what would be deleted
+    /// Only show what would be deleted
     #[arg(long)]
     dry_run: bool,
 }
 
 impl Delete {
-    /// Deletes the submissions, once that was confirmed for all of them.
+    /// Deletes the submissions, after confirming all of them at once.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         if !self.yes && !self.dry_run {
@@ -53,34 +53,34 @@ impl Delete {
             }
             self.ask(session, &client).await?;
         }
-        let mut several = Several::begin(session, self.submissions.len());
+        let mut batch = Batch::begin(session, self.submissions.len());
         let mut done = Vec::new();
         for id in &self.submissions {
             let ended = self.delete(session, &client, id).await;
             done.extend(ended.is_ok().then_some(&**id));
-            several.note(id, ended)?;
+            batch.record(id, ended)?;
         }
         self.say_done(session, &done);
-        several.end()
+        batch.finish()
     }
 
-    /// Says in one line what has become of the submissions `done`.
+    /// Reports the deleted submissions in one line.
     fn say_done(&self, session: &Session, done: &[&str]) {
         let which = match done {
             [] => return,
             [_] => String::new(),
-            several => format!("{} ", counted(several.len(), "response")),
+            several => format!("{} ", count_noun(several.len(), "response")),
         };
         match (self.dry_run, self.purge) {
-            (true, true) => session.output.say(&format!("{which}would be erased")),
-            (true, false) => session.output.say(&format!("{which}would be deleted")),
-            (false, true) => session.output.done(&format!("{which}erased")),
+            (true, true) => session.output.status(&format!("{which}would be erased")),
+            (true, false) => session.output.status(&format!("{which}would be deleted")),
+            (false, true) => session.output.success(&format!("{which}erased")),
             (false, false) => {
-                let (again, form) = (session.again(), visible(&self.form));
+                let (prefix, form) = (session.command_prefix(), visible(&self.form));
                 let (ids, verb) =
                     (visible(&done.join(" ")), if done.len() == 1 { "takes it" } else { "takes them" });
-                session.output.done(&format!(
-                    "{which}moved to the trash; {again} responses restore {form} {ids} {verb} out"
+                session.output.success(&format!(
+                    "{which}moved to the trash; {prefix} responses restore {form} {ids} {verb} out"
                 ));
             }
         }
@@ -96,7 +96,7 @@ impl Delete {
         output.object(&json!({"id": id, "deleted": true}), text)
     }
 
-    /// Fails if there is no such submission. One that is to be erased may be in the trash.
+    /// Fails if there is no such submission. With `--purge` it may be in the trash.
     async fn find(&self, client: &Client, id: &str) -> Result<(), CliError> {
         let Err(missing) = client.get_submission(&self.form, id).await else { return Ok(()) };
         if !self.purge || missing.problem().is_none_or(|problem| problem.status != 404) {
@@ -112,14 +112,14 @@ impl Delete {
         Err(missing.into())
     }
 
-    /// The question names the form and the target.
+    /// Asks for confirmation, naming the form and the target.
     async fn ask(&self, session: &Session, client: &Client) -> Result<(), CliError> {
         let form = client.get_form(&self.form).await?;
-        let responses = counted(self.submissions.len(), "response");
+        let responses = count_noun(self.submissions.len(), "response");
         let verb = if self.purge { "Erase" } else { "Delete" };
         let question = format!("{verb} {responses} to \"{}\" on {}?", form.title, session.target_name()?);
         let what = format!("deleting {responses} to \"{}\"", form.title);
-        session.confirm(&what, question, Confirmation::Yes).await
+        session.confirm(&what, question, ConfirmBy::Yes).await
     }
 }
 
@@ -144,29 +144,30 @@ impl Restore {
     /// Restores the submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        let mut several = Several::begin(session, self.submissions.len());
+        let mut batch = Batch::begin(session, self.submissions.len());
         for id in &self.submissions {
-            several.note(id, self.restore(session, &client, id).await)?;
+            batch.record(id, self.restore(session, &client, id).await)?;
         }
-        several.end()
+        batch.finish()
     }
 
     async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let restored = client
             .restore_submission(&self.form, id)
             .await
-            .map_err(|error| self.refused(error, id, &session.again()))?;
+            .map_err(|error| self.refused(error, id, &session.command_prefix()))?;
         session.output.object(&restored, || format!("{}\n", restored.id))?;
-        session.output.done(&format!("{} is back", restored.id));
+        session.output.success(&format!("{} is back", restored.id));
         Ok(())
     }
 
-    fn refused(&self, error: ClientError, id: &str, again: &str) -> CliError {
+    fn refused(&self, error: ClientError, id: &str, prefix: &str) -> CliError {
         match error.problem().and_then(|problem| problem.code.known()) {
-            Some(Code::NotInTrash) => {
-                CliError::of_client(error, format!("{again} responses show {} {id}", quoted(&self.form)))
-            }
-            _ => or_opened(error, &self.form, again),
+            Some(Code::NotInTrash) => CliError::client_with_help(
+                error,
+                format!("{prefix} responses show {} {id}", shell_quote(&self.form)),
+            ),
+            _ => with_open_hint(error, &self.form, prefix),
         }
     }
 }

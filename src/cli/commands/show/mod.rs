@@ -1,4 +1,4 @@
-//! `forms show`: one form, for a person, for a program, or as the file it could be created from.
+//! `forms show`: one form as text, JSON, or the file it can be created from.
 
 mod outline;
 
@@ -12,9 +12,9 @@ use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::said;
+use crate::cli::output::humanize::humanize;
 use crate::cli::output::yaml;
-use crate::cli::output::{Format, value_of, visible, wrapped};
+use crate::cli::output::{Format, value_of, visible, wrap};
 use crate::domain::json::Value;
 
 /// Show one form
@@ -22,9 +22,9 @@ use crate::domain::json::Value;
 #[command(
     visible_alias = "get",
     after_long_help = "\
-Shows its settings, and for each question its id, type and title, whether it
-must be answered, when it is asked, and what it takes. With -o yaml: the file
-the form could be created from, without id, status and times.
+Shows the form's settings, and for each question its id, type, title and
+settings, whether it is required, and when it is shown. With -o yaml: the file
+the form can be created from, without id, status and times.
 
 Examples:
   forms show frm_7k2m9q4x1abz
@@ -84,20 +84,20 @@ fn summary(form: &FormDetail) -> String {
     if let Some(published) = form.published_at {
         text += &format!("published:  {published}\n");
     }
-    text + "questions:\n" + &outline(&answers::questions(&form.questions)) + &setting_lines(form)
+    text + "questions:\n" + &outline(&answers::parse_questions(&form.questions)) + &setting_lines(form)
 }
 
-/// A line break, and the room that the names of members take.
+/// A line break and the indentation of values.
 const BELOW: &str = "\n            ";
 
-/// A line of text beside the name of its member, in 80 columns.
+/// Wraps a line of text beside its name, in 80 columns.
 fn paragraph(line: &str) -> String {
-    wrapped(&visible(line), 68).replace('\n', BELOW)
+    wrap(&visible(line), 68).replace('\n', BELOW)
 }
 
 fn setting_lines(form: &FormDetail) -> String {
     let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
     let title = if settings.is_empty() { "" } else { "settings:\n" };
-    let line = |(name, value): &(String, Value)| format!("  {name}: {}\n", visible(&said(value)));
+    let line = |(name, value): &(String, Value)| format!("  {name}: {}\n", visible(&humanize(value)));
     settings.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
 }

@@ -1,22 +1,22 @@
-//! A form's questions as a person reads them, in 80 columns: a row for each, and under it what else there is to it.
+//! A form's questions in 80 columns: one line per question, with its settings below.
 
 use console::measure_text_width;
 
 use crate::cli::input::answers;
-use crate::cli::output::humanize::{said, said_item};
-use crate::cli::output::{visible, wrapped};
+use crate::cli::output::humanize::{humanize, humanize_item};
+use crate::cli::output::{visible, wrap};
 use crate::domain::json::Value;
 
-/// Columns of an ordinary terminal.
+/// Maximum width, in columns.
 const WIDTH: usize = 80;
 
-/// Columns that a title has at least, else it stands in lines of its own.
+/// Minimum width of a title; a narrower one goes on lines of its own.
 const LEAST: usize = 30;
 
-/// Columns left free before the lines under a question.
+/// Indentation of the lines below a question.
 const INDENT: usize = 6;
 
-/// Id, type and title of each question, whether it must be answered, and under that its settings and conditions.
+/// Formats the id, type and title of each question, whether it is required, and below its settings and conditions.
 pub(super) fn outline(questions: &[Value]) -> String {
     let widest = |name| {
         let texts = questions.iter().map(|question| measure_text_width(&text(question, name)));
@@ -53,16 +53,17 @@ fn head(question: &Value, widths: [usize; 3]) -> String {
     if taken + LEAST > WIDTH {
         return format!("{}\n{}", format!("  {before}").trim_end(), indented(&title, INDENT));
     }
-    let title = wrapped(&title, WIDTH - taken).replace('\n', &format!("\n{}", " ".repeat(taken)));
+    let title = wrap(&title, WIDTH - taken).replace('\n', &format!("\n{}", " ".repeat(taken)));
     format!("  {before}{title}").trim_end().to_owned() + "\n"
 }
 
-/// What stands in the row already, or is said in words.
-const TOLD: [&str; 7] = ["id", "type", "title", "required", "description", "show_if", "required_if"];
+/// Members shown elsewhere: in the row, or as words.
+const SHOWN_ELSEWHERE: [&str; 7] =
+    ["id", "type", "title", "required", "description", "show_if", "required_if"];
 
 fn details(question: &Value) -> String {
     let Value::Object(members) = question else { return String::new() };
-    let settings = members.iter().filter(|(name, _)| !TOLD.contains(&name.as_str()));
+    let settings = members.iter().filter(|(name, _)| !SHOWN_ELSEWHERE.contains(&name.as_str()));
     let (lists, others): (Vec<_>, Vec<_>) = settings.partition(|(_, value)| is_list(value));
     let mut lines = description(question);
     lines.extend(conditions(question));
@@ -76,10 +77,10 @@ fn details(question: &Value) -> String {
 }
 
 fn setting((name, value): &(String, Value)) -> String {
-    format!("{}: {}", visible(name), visible(&said(value)))
+    format!("{}: {}", visible(name), visible(&humanize(value)))
 }
 
-/// A list in one line, or in lines that are full; where labels make it long, each item in a line of its own.
+/// Formats a list on one line, wrapped; if labels make it long, one item per line.
 fn list(member: &(String, Value)) -> String {
     let line = setting(member);
     let (name, value) = member;
@@ -88,7 +89,7 @@ fn list(member: &(String, Value)) -> String {
             if measure_text_width(&line) > WIDTH - INDENT - 2
                 && items.iter().any(|item| item.get("label").is_some()) =>
         {
-            let items = items.iter().map(|item| indented(&visible(&said_item(item)), INDENT + 2));
+            let items = items.iter().map(|item| indented(&visible(&humanize_item(item)), INDENT + 2));
             indented(&format!("{}:", visible(name)), INDENT) + &items.collect::<String>()
         }
         _ => indented(&line, INDENT),
@@ -106,9 +107,9 @@ fn is_list(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-/// `shown if …` and `required if …`. Those of a type that this version does not know stay as they are written.
+/// Returns `shown if …` and `required if …`. Conditions of an unknown question type are shown as JSON.
 fn conditions(question: &Value) -> Vec<String> {
-    let known = answers::known(std::slice::from_ref(question)).pop();
+    let known = answers::known_questions(std::slice::from_ref(question)).pop();
     let words = |name: &str, begin: &str| {
         let written = question.get(name)?;
         let condition = known.as_ref().and_then(|known| known.conditions().find(|(other, _)| *other == name));
@@ -121,5 +122,5 @@ fn conditions(question: &Value) -> Vec<String> {
 fn indented(line: &str, indent: usize) -> String {
     let begin = " ".repeat(indent);
     let next = format!("\n{begin}  ");
-    format!("{begin}{}\n", wrapped(line, WIDTH - indent - 2).replace('\n', &next))
+    format!("{begin}{}\n", wrap(line, WIDTH - indent - 2).replace('\n', &next))
 }

@@ -11,29 +11,29 @@ use crate::api::FormDetail;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
-use crate::cli::input::answers::{self, Written};
+use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
 use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::shell_quote::quoted;
+use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
 use crate::domain::form::settings::Confirmation;
 
 /// Send answers to a form
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Each answer is KEY=VALUE, the key being the question's id: `forms show FORM`
-lists them. The value is everything after the first `=`, and is read by the
-question's type: a number, true, false, yes or no, and for a matrix JSON; all
-else is text. A list is made by giving its key several times. KEY=@FILE takes
-the text from a file, @- from standard input; to begin a text with @ write
-KEY=\\@text. KEY:=JSON is sent as it is. Prints the submission's id.
+Each answer is KEY=VALUE, where KEY is the question's id: `forms show FORM`
+lists them. VALUE is everything after the first `=`, converted by the
+question's type: a number; true, false, yes or no; JSON for a matrix; otherwise
+text. For a list, repeat the key. KEY=@FILE reads the text from a file, @- from
+standard input; for a text that begins with @, write KEY=\\@text. KEY:=JSON is
+sent unchanged. Prints the submission's id.
 
 --file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
-with values as the API takes them; KEY=VALUE beside it goes before what the
-file has. Arguments can be seen by other users of this machine while the
-command runs; what is in a file cannot. At a terminal, required answers that
-are missing are asked for, unless --no-input is given.
+with values as in the API; KEY=VALUE overrides the file. Other users of this
+machine can see arguments while the command runs, but not the content of files.
+On a terminal, missing required answers are asked for, unless --no-input is
+given.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
@@ -71,61 +71,68 @@ impl Run for Submit {
 }
 
 impl Submit {
-    /// Sends the answers. All that is wrong with them is told before anything is sent.
+    /// Sends the answers, after checking all of them.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
-        let mut written = self.read(session)?;
+        let mut sources = self.read(session)?;
         let form = session.client().await?.get_form(&self.form).await?;
-        let mut unsent = Unsent { command: self.again(session), asked: Vec::new(), output: &session.output };
-        if session.may_ask() && form.accepting_reason.is_none() {
-            // Others may work on the store meanwhile.
+        let mut unsent =
+            Unsent { command: self.retry_command(session), asked: Vec::new(), output: &session.output };
+        if session.can_prompt() && form.accepting_reason.is_none() {
+            // The store must not stay locked while asking.
             session.close().await?;
-            ask::for_missing(session, &form, &mut written, &mut unsent.asked).await?;
+            ask::ask_missing(session, &form, &mut sources, &mut unsent.asked).await?;
         }
-        self.send(session, &form, &written).await?;
+        self.send(session, &form, &sources).await?;
         unsent.asked.clear();
         Ok(())
     }
 
-    async fn send(&self, session: &Session, form: &FormDetail, written: &Written) -> Result<(), CliError> {
+    async fn send(
+        &self,
+        session: &Session,
+        form: &FormDetail,
+        sources: &AnswerSources,
+    ) -> Result<(), CliError> {
         let client = session.client().await?;
-        let (output, again) = (&session.output, &session.again());
-        let fitting = answers::fit(form, written, session.now(), again);
-        // A program hears of a failure in one document alone.
+        let (output, prefix) = (&session.output, &session.command_prefix());
+        let fitting = answers::submission_body(form, sources, session.now(), prefix);
+        // With a machine-readable format, warnings go into the error document.
         if fitting.is_ok() || output.format == Format::Table {
-            answers::left_out(form, written).iter().for_each(|warning| output.warn(warning));
+            answers::dropped_warnings(form, sources).iter().for_each(|warning| output.warn(warning));
         }
         let body = fitting?;
-        let refused = |error| answers::refused(form, written, error, again);
+        let refused = |error| answers::explain_refusal(form, sources, error, prefix);
         if self.dry_run {
             let tried = client.create_submission(&self.form, &body, true).await.map_err(refused)?;
             output.object(&tried, || "(dry run)\n".to_owned())?;
-            output.say("the answers would be taken; nothing was stored");
+            output.status("the answers would be accepted; nothing was stored");
             return Ok(());
         }
         let made = client.create_submission(&self.form, &body, false).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
-        output.done(&format!("submitted to \"{}\"", form.title));
+        output.success(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {
-            Some(Confirmation::Message(message)) => message.lines().for_each(|line| output.say(line)),
-            Some(Confirmation::RedirectUrl(url)) => output.say(url),
+            Some(Confirmation::Message(message)) => message.lines().for_each(|line| output.status(line)),
+            Some(Confirmation::RedirectUrl(url)) => output.status(url),
             None => {}
         }
-        output.say(&format!("next: {again} responses {}", visible(&self.form)));
+        output.status(&format!("next: {prefix} responses {}", visible(&self.form)));
         Ok(())
     }
 
-    /// The command, as it was given.
-    fn again(&self, session: &Session) -> String {
-        let file = self.file.iter().map(|file| format!("--file {}", quoted(&file.display().to_string())));
-        let given = self.answers.iter().map(|answer| quoted(answer));
-        let form = quoted(&self.form);
-        let words: Vec<_> = std::iter::once(form).chain(file).chain(given).collect();
-        format!("{} submit {}", session.again(), words.join(" "))
+    /// Returns the command as it was typed.
+    fn retry_command(&self, session: &Session) -> String {
+        let file =
+            self.file.iter().map(|file| format!("--file {}", shell_quote(&file.display().to_string())));
+        let args = self.answers.iter().map(|answer| shell_quote(answer));
+        let form = shell_quote(&self.form);
+        let words: Vec<_> = std::iter::once(form).chain(file).chain(args).collect();
+        format!("{} submit {}", session.command_prefix(), words.join(" "))
     }
 
-    fn read(&self, session: &Session) -> Result<Written, CliError> {
+    fn read(&self, session: &Session) -> Result<AnswerSources, CliError> {
         let file = self.file.as_deref();
-        let given = answer_args::parse(&self.answers, file.as_slice(), |key, path| {
+        let args = answer_args::parse(&self.answers, file.as_slice(), |key, path| {
             session.warn_of_terminal(path);
             answer_args::read_file(key, path)
         })?;
@@ -133,15 +140,14 @@ impl Submit {
             session.warn_of_terminal(path);
             document::record(path)
         };
-        Ok(Written { given, record: file.map(read).transpose()? })
+        Ok(AnswerSources { args, record: file.map(read).transpose()? })
     }
 }
 
-/// Answers that a person was asked for and that are not sent yet. Dropped, they are shown in a command that sends them:
-/// also if a signal ends the sending.
+/// Answers asked for but not sent yet. When dropped, prints the command that sends them, also after a signal.
 struct Unsent<'a> {
     command: String,
-    /// As arguments.
+    /// Formatted as arguments.
     asked: Vec<String>,
     output: &'a Output,
 }

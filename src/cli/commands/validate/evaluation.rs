@@ -1,12 +1,12 @@
-//! Answers tried on a form, offline: what would be asked, what is hidden, what would be refused.
+//! Evaluation of answers against a form, offline: which questions are asked or hidden, which answers are refused.
 
 use serde::Serialize;
 
 use crate::api::{Code, Problem};
-use crate::cli::input::answer_args::Given;
-use crate::cli::input::answers::{self, Written};
+use crate::cli::input::answer_args::AnswerArg;
+use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document::{Document, Record};
-use crate::cli::output::diagnostics::{Finding, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, Output};
@@ -20,23 +20,23 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// What a trial shows of each question; `set` where there are several sets of answers.
+/// Columns of the result; `set` only if there are several sets of answers.
 pub(super) const COLUMNS: [&str; 4] = ["set", "question", "state", "why"];
 
-/// What a form makes of one set of answers.
+/// Result for one set of answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Trial {
+pub(super) struct Evaluation {
     file: String,
-    /// Its number, from 1, among several.
+    /// Number of the set, from 1, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<usize>,
-    /// Whether the answers would be taken.
+    /// Whether the form would accept the answers.
     valid: bool,
     questions: Vec<Row>,
     errors: Vec<Violation>,
-    /// The errors as they are told, with their places in the file of answers.
+    /// The errors with their locations in the file of answers.
     #[serde(skip)]
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,15 +66,15 @@ impl State {
     }
 }
 
-impl Trial {
-    /// Tries each of the `records`, with what was `given` in place of what it has.
+impl Evaluation {
+    /// Evaluates each of the `records`, with `args` replacing its answers.
     ///
     /// # Errors
-    /// If what was given for one question cannot be one answer.
+    /// If the arguments for one question cannot be combined into an answer.
     pub(super) fn of_each(
         form: &Document,
         records: Vec<Record>,
-        given: &[Given],
+        args: &[AnswerArg],
         now: Timestamp,
     ) -> Result<Vec<Self>, CliError> {
         let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
@@ -82,7 +82,7 @@ impl Trial {
         let are_several = records.len() > 1;
         let attempt = |(place, record): (usize, Record)| {
             let mut answers = record.answers.clone();
-            answers::add(&mut answers, given, &version.questions)?;
+            answers::merge_args(&mut answers, args, &version.questions)?;
             let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
             let drops = |error: &Violation| {
                 error.code == Rule::UnknownQuestion && settings.unknown_answers() == UnknownAnswers::Drop
@@ -91,20 +91,28 @@ impl Trial {
             let mut questions = rows(&version, &answers, &errors);
             questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
             let set = are_several.then_some(place + 1);
-            let told = errors.iter().map(|error| {
-                let finding = answers::wrong(&version.questions, &answers, error.clone());
+            let diagnostics = errors.iter().map(|error| {
+                let diagnostic = answers::answer_diagnostic(&version.questions, &answers, error.clone());
                 let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
-                Finding { message: set + &finding.message, ..finding }
+                Diagnostic { message: set + &diagnostic.message, ..diagnostic }
             });
-            let told = told.collect();
-            let findings = Written { given: given.to_vec(), record: Some(record) }.marked(told);
-            Ok(Self { file: form.file.clone(), set, valid: errors.is_empty(), questions, errors, findings })
+            let diagnostics = diagnostics.collect();
+            let diagnostics =
+                AnswerSources { args: args.to_vec(), record: Some(record) }.with_locations(diagnostics);
+            Ok(Self {
+                file: form.file.clone(),
+                set,
+                valid: errors.is_empty(),
+                questions,
+                errors,
+                diagnostics,
+            })
         };
         records.into_iter().enumerate().map(attempt).collect()
     }
 }
 
-/// A row for each question that takes an answer, then one for everything else that is wrong.
+/// Returns a row for each answerable question, then one for each other error.
 fn rows(version: &Version, answers: &[(String, Value)], errors: &[Violation]) -> Vec<Row> {
     let (mut rows, mut page_is_shown) = (Vec::new(), true);
     for (question, is_shown) in version.questions.iter().zip(version.shown(answers)) {
@@ -119,9 +127,10 @@ fn rows(version: &Version, answers: &[(String, Value)], errors: &[Violation]) ->
             ([], true) => (State::Asked, answered(question, answers).to_owned()),
             ([], false) if page_is_shown => (State::Hidden, "its `show_if` does not hold".to_owned()),
             ([], false) => (State::Hidden, "the `show_if` of its page does not hold".to_owned()),
-            (wrong, _) => {
-                (State::Refused, wrong.iter().map(|error| told(error)).collect::<Vec<_>>().join("; "))
-            }
+            (wrong, _) => (
+                State::Refused,
+                wrong.iter().map(|error| describe_violation(error)).collect::<Vec<_>>().join("; "),
+            ),
         };
         rows.push(Row { question: id.clone(), state, why });
     }
@@ -142,50 +151,52 @@ fn answered(question: &Question, answers: &[(String, Value)]) -> &'static str {
     }
 }
 
-fn told(error: &Violation) -> String {
+fn describe_violation(error: &Violation) -> String {
     format!("{}: {}", error.code.name(), error.message)
 }
 
-/// What is wrong with something that is no question that takes an answer.
+/// Returns the row of an error that is not about an answerable question.
 fn other(error: &Violation) -> Row {
-    let question = answers::key(error);
+    let question = answers::answer_key(error);
     let near = similar(&question, error.allowed.iter().map(String::as_str));
     let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
-    Row { why: told(error) + &near, question, state: State::Refused }
+    Row { why: describe_violation(error) + &near, question, state: State::Refused }
 }
 
-/// Shows the trials, whatever they came to.
-pub(super) fn show(output: &Output, trials: &[Trial]) -> Result<(), CliError> {
+/// Prints the evaluations.
+pub(super) fn show(output: &Output, evaluations: &[Evaluation]) -> Result<(), CliError> {
     if matches!(output.format, Format::Table | Format::Csv) {
-        return output.rows(&table(trials).only(&output.columns));
+        return output.rows(&table(evaluations).select(&output.columns));
     }
-    if trials.len() > 1 {
-        output.begin_series();
+    if evaluations.len() > 1 {
+        output.begin_batch();
     }
-    trials.iter().try_for_each(|trial| output.object(trial, String::new))
+    evaluations.iter().try_for_each(|evaluation| output.object(evaluation, String::new))
 }
 
-/// What would be refused, if anything would.
-pub(super) fn refusal(trials: &[Trial]) -> Option<Report> {
-    let refused: Vec<_> = trials.iter().filter(|trial| !trial.valid).collect();
+/// Returns the report of the refused answers, if any.
+pub(super) fn refusal(evaluations: &[Evaluation]) -> Option<Report> {
+    let refused: Vec<_> = evaluations.iter().filter(|evaluation| !evaluation.valid).collect();
     let file = &refused.first()?.file;
-    let summary = match trials.len() {
+    let summary = match evaluations.len() {
         1 => format!("{file}: the answers would be refused"),
         of => format!("{file}: {} of {of} sets of answers would be refused", refused.len()),
     };
-    let findings = refused.iter().flat_map(|trial| trial.findings.iter().cloned());
+    let diagnostics = refused.iter().flat_map(|evaluation| evaluation.diagnostics.iter().cloned());
     let problem = Problem::new(Code::ValidationFailed);
-    Some(Report { findings: findings.collect(), summary: Some(summary), problem })
+    Some(Report { diagnostics: diagnostics.collect(), summary: Some(summary), problem })
 }
 
-fn table(trials: &[Trial]) -> Table {
-    let names = if trials.len() > 1 { &COLUMNS[..] } else { &COLUMNS[1..] };
+fn table(evaluations: &[Evaluation]) -> Table {
+    let names = if evaluations.len() > 1 { &COLUMNS[..] } else { &COLUMNS[1..] };
     let row = |set: Option<usize>, row: &Row| {
         let texts = [&row.question, row.state.name(), &row.why].map(Cell::text);
         set.map(Cell::number).into_iter().chain(texts).collect()
     };
     let mut table = Table::new(names.iter().copied());
-    table.rows =
-        trials.iter().flat_map(|trial| trial.questions.iter().map(|each| row(trial.set, each))).collect();
+    table.rows = evaluations
+        .iter()
+        .flat_map(|evaluation| evaluation.questions.iter().map(|each| row(evaluation.set, each)))
+        .collect();
     table
 }

@@ -1,12 +1,12 @@
-//! Turns the values of a file into JSON, with the text of the file at hand.
+//! Conversion of parsed YAML to JSON, with access to the source text.
 
 use crate::cli::input::document::raw::Raw;
-use crate::cli::input::document::read::Reading;
+use crate::cli::input::document::read::FileReader;
 use crate::cli::input::document::spans::Node;
-use crate::cli::output::diagnostics::Finding;
+use crate::cli::output::diagnostics::Diagnostic;
 use crate::domain::json::{self, Object, Value};
 
-/// Members whose value is text that people read, or a pattern: whatever it looks like.
+/// Members that are always text or patterns, whatever their value looks like.
 const TEXTS: [&str; 9] = [
     "title",
     "description",
@@ -19,29 +19,29 @@ const TEXTS: [&str; 9] = [
     "closed_message",
 ];
 
-/// `raw`, which stands at `node`, as JSON; what has no counterpart there joins `findings`.
+/// Converts `raw`, whose source is at `node`, to JSON; adds values without a JSON counterpart to `diagnostics`.
 pub(super) fn convert(
-    reading: &Reading<'_>,
+    reader: &FileReader<'_>,
     raw: &Raw,
     node: Option<&Node>,
-    text: Text,
-    findings: &mut Vec<Finding>,
+    text: TextMode,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Value {
-    Conversion { reading, findings }.value(raw, node, text, 0)
+    Converter { reader, diagnostics }.value(raw, node, text, 0)
 }
 
-/// Where text is meant, whatever a value looks like.
+/// Which members are always text.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Text {
-    /// In the members that [`TEXTS`] names, and in those of `labels`.
+pub(super) enum TextMode {
+    /// Those in [`TEXTS`], and all below `labels`.
     Named,
     Everywhere,
-    /// In a condition and among answers, whose members are called as questions are.
+    /// None: in conditions and answers, whose members are question ids.
     Nowhere,
 }
 
-impl Text {
-    /// Where it is meant in the member `name`.
+impl TextMode {
+    /// Returns the mode within the member `name`.
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
@@ -51,21 +51,21 @@ impl Text {
     }
 }
 
-struct Conversion<'a> {
-    reading: &'a Reading<'a>,
-    findings: &'a mut Vec<Finding>,
+struct Converter<'a> {
+    reader: &'a FileReader<'a>,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Conversion<'_> {
-    fn value(&mut self, raw: &Raw, node: Option<&Node>, text: Text, depth: usize) -> Value {
-        // By aliases a value can be deeper than the file is nested.
+impl Converter<'_> {
+    fn value(&mut self, raw: &Raw, node: Option<&Node>, text: TextMode, depth: usize) -> Value {
+        // Aliases can make a value deeper than the nesting of the file.
         if depth > json::MAX_DEPTH {
             self.refuse(node, "malformed_file", format!("more than {} levels of nesting", json::MAX_DEPTH));
             return Value::Null;
         }
         match raw {
             Raw::Null | Raw::Bool(_) | Raw::Number(_)
-                if text == Text::Everywhere && self.written(node).is_some() =>
+                if text == TextMode::Everywhere && self.written(node).is_some() =>
             {
                 Value::String(self.written(node).unwrap_or_default().to_owned())
             }
@@ -83,8 +83,14 @@ impl Conversion<'_> {
         }
     }
 
-    /// The first of equal keys counts: the others have been refused.
-    fn members(&mut self, members: &[(Raw, Raw)], node: Option<&Node>, text: Text, depth: usize) -> Object {
+    /// The first of duplicate keys wins: the others have been reported.
+    fn members(
+        &mut self,
+        members: &[(Raw, Raw)],
+        node: Option<&Node>,
+        text: TextMode,
+        depth: usize,
+    ) -> Object {
         let mut object = Object::new();
         for (place, (key, value)) in members.iter().enumerate() {
             let member = node.and_then(|node| node.member(place));
@@ -101,13 +107,13 @@ impl Conversion<'_> {
         object
     }
 
-    /// What stands in the file, of a scalar without quotes.
+    /// Returns the source text of a plain scalar.
     fn written(&self, node: Option<&Node>) -> Option<&str> {
-        let node = node.filter(|node| node.plain && !self.reading.is_json)?;
-        self.reading.text(&node.place).filter(|text| !text.is_empty() && !text.starts_with('*'))
+        let node = node.filter(|node| node.plain && !self.reader.is_json)?;
+        self.reader.text(&node.place).filter(|text| !text.is_empty() && !text.starts_with('*'))
     }
 
-    /// A number keeps the text it was written as, if JSON writes numbers like that.
+    /// Keeps the source text of a number if it is valid JSON.
     fn number(&mut self, text: &str, node: Option<&Node>) -> Value {
         let read = |text: &str| json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)));
         match self.written(node).and_then(read).or_else(|| read(text)) {
@@ -120,9 +126,9 @@ impl Conversion<'_> {
     }
 
     fn refuse(&mut self, node: Option<&Node>, code: &str, message: String) {
-        self.findings.push(match node {
-            Some(node) => self.reading.finding(code, message, node.place.clone(), None),
-            None => Finding::new(code, message),
+        self.diagnostics.push(match node {
+            Some(node) => self.reader.diagnostic(code, message, node.place.clone(), None),
+            None => Diagnostic::new(code, message),
         });
     }
 }

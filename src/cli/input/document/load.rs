@@ -1,14 +1,14 @@
-//! Gets a file's text, from its path or from standard input.
+//! Loads a file from its path or from standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::cli::output::diagnostics::{Finding, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 
-/// The name of the file at `path`, `-` being standard input, and its text of `max` bytes at most.
+/// Returns the name and text of the file at `path`, `-` for standard input, of at most `max` bytes.
 pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> {
     let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
@@ -19,21 +19,21 @@ pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> 
     };
     got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
     if bytes.len() as u64 > max {
-        let message = format!("{file} has more than {} MiB", max >> 20);
-        let finding = Finding::new("file_too_large", message);
-        return Err(Report::of_file(&file, vec![finding]).into());
+        let message = format!("{file} is larger than {} MiB", max >> 20);
+        let diagnostic = Diagnostic::new("file_too_large", message);
+        return Err(Report::of_file(&file, vec![diagnostic]).into());
     }
     let text = decode(&file, bytes)?;
     Ok((file, text))
 }
 
-/// The text in `bytes`, the content of `file`.
+/// Decodes `bytes`, the content of `file`.
 ///
 /// # Errors
-/// If they are not UTF-8.
+/// If they are not valid UTF-8.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
-        let message = format!("{file} is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-        Report::of_file(file, vec![Finding::new("malformed_file", message)]).into()
+        let message = format!("{file} is not valid UTF-8 after byte {}", error.utf8_error().valid_up_to());
+        Report::of_file(file, vec![Diagnostic::new("malformed_file", message)]).into()
     })
 }

@@ -1,6 +1,6 @@
-//! Form files: YAML or JSON in, the definition that the API takes out, and back.
+//! Form files: YAML or JSON to the definition that the API accepts, and back.
 //!
-//! The only user of `serde_yaml`. What only the file has (`version`, `was`, `tests`, `x-…`) is taken off.
+//! The only user of `serde_yaml`. Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
 mod convert;
 mod load;
@@ -14,8 +14,8 @@ pub mod violations;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cli::input::document::violations::draw_violations;
-use crate::cli::output::diagnostics::{Finding, Mark};
+use crate::cli::input::document::violations::locate_violations;
+use crate::cli::output::diagnostics::{Diagnostic, Location};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
@@ -27,11 +27,11 @@ pub use record::{Record, record, records};
 
 use spans::Node;
 
-/// What codes of files mean that the API does not have, for `forms explain`.
+/// Codes of file problems that the API does not have, with their meanings for `forms explain`.
 pub const FILE_CODES: [(&str, &str); 4] = [
     (
         "malformed_file",
-        "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names the place where reading ended; the mistake may be before it.",
+        "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names where parsing stopped; the mistake may be before it.",
     ),
     (
         "duplicate_field",
@@ -39,15 +39,15 @@ pub const FILE_CODES: [(&str, &str); 4] = [
     ),
     (
         "unsupported_yaml",
-        "Merge keys (`<<`), tags of one's own and numbers like `.inf` have no counterpart in JSON. Write out what they stand for.",
+        "Merge keys (`<<`), custom tags and numbers like `.inf` have no counterpart in JSON. Write out their values.",
     ),
-    ("file_too_large", "A form file has 1 MiB at most."),
+    ("file_too_large", "A form file can have at most 1 MiB."),
 ];
 
 /// One form of a file.
 #[derive(Debug)]
 pub struct Document {
-    /// The file's name, as it was given.
+    /// The file's name, as given.
     pub file: String,
     source: Arc<str>,
     value: Value,
@@ -56,35 +56,35 @@ pub struct Document {
 }
 
 impl Document {
-    /// The definition as JSON, as the API takes it.
+    /// Returns the definition as JSON, as the API accepts it.
     pub fn body(&self) -> String {
         self.value.to_string()
     }
 
-    /// The form, once it was found fit.
+    /// Returns the definition, if it is valid.
     pub fn definition(&self) -> Option<Definition> {
         Definition::read(&self.value, &Limits::UNLIMITED).ok()
     }
 
-    /// The definition, without what only the file has.
+    /// Returns the definition, without members that only files have.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Reports everything that makes the definition unfit, but for what the form had that is edited, its `base`: a newer
-    /// server may know more types and fields.
-    fn check(&self, limits: &Limits, base: Option<&Value>) -> Vec<Finding> {
+    /// Returns all problems of the definition. Unknown types and fields that the edited form, `base`, has too are allowed:
+    /// the server may be newer.
+    fn check(&self, limits: &Limits, base: Option<&Value>) -> Vec<Diagnostic> {
         let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
-        violations.retain(|violation| base.is_none_or(|base| !was_in(base, &self.value, violation)));
+        violations.retain(|violation| base.is_none_or(|base| !is_unchanged(base, &self.value, violation)));
         if self.format_version.as_ref().is_some_and(|version| *version != Value::Number(1.into())) {
-            let message = "`version` is that of the file format, and only 1 exists";
+            let message = "unknown file format `version`, expected 1";
             violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
         }
-        draw_violations(self, &violations)
+        locate_violations(self, &violations)
     }
 
-    /// Warnings about sizes above a server's default limits, one line each, with the flag of `serve` that raises the limit.
-    pub fn over_default_limits(&self) -> Vec<String> {
+    /// Returns a warning for each size above a server's default limits, with the flag of `serve` that raises it.
+    pub fn default_limit_warnings(&self) -> Vec<String> {
         let violations = Definition::read(&self.value, &Limits::default()).err().unwrap_or_default();
         let line = |violation: Violation| {
             let flag = match violation.pointer.rsplit('/').next() {
@@ -101,19 +101,18 @@ impl Document {
         violations.into_iter().map(line).collect()
     }
 
-    /// Reports that one of the `earlier` forms of the file has the same slug.
-    fn same_slug(&self, earlier: &[Self]) -> Option<Finding> {
+    /// Reports that an `earlier` form of the file has the same slug.
+    fn duplicate_slug(&self, earlier: &[Self]) -> Option<Diagnostic> {
         let slug = self.value.get("slug").filter(|slug| matches!(slug, Value::String(_)))?;
         let first = earlier.iter().find(|other| other.value.get("slug") == Some(slug))?;
         let first = first.place("/slug", false).map(|place| (place, "first used here"));
         let place = self.place("/slug", false);
-        let mark = place.map(|place| self.mark(place, Some("used again here"), first));
+        let location = place.map(|place| self.location(place, Some("used again here"), first));
         let message = format!("two forms of the file have the slug {slug}").replace('"', "`");
-        Some(Finding { mark, ..Finding::new(Rule::SlugTaken.name(), message) })
+        Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
     }
 
-    /// Where the value that `pointer` names stands, or its key, as of a value of several lines; where it has none, the
-    /// first line.
+    /// Returns where the value at `pointer` is in the source: its first line, or its key if it spans several lines.
     pub fn place(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {
         let (node, key) = self.root.as_ref()?.find(pointer);
         let text = self.source.get(node.place.clone())?.trim_end();
@@ -125,20 +124,20 @@ impl Document {
         Some(place.start..place.start + line.len())
     }
 
-    /// A mark in this file.
-    pub fn mark(
+    /// Creates a location in this file.
+    pub fn location(
         &self,
         place: Range<usize>,
         label: Option<&'static str>,
         earlier: Option<(Range<usize>, &'static str)>,
-    ) -> Mark {
-        Mark { file: self.file.clone(), source: Arc::clone(&self.source), place, label, earlier }
+    ) -> Location {
+        Location { file: self.file.clone(), source: Arc::clone(&self.source), place, label, earlier }
     }
 }
 
-/// Whether `form` has from `base` the type or field that `violation` calls unknown, or lacks as `base` does the one it
-/// calls missing. A question may have moved.
-fn was_in(base: &Value, form: &Value, violation: &Violation) -> bool {
+/// Whether `base` has the same unknown type or field, or lacks the same member, as `violation` reports in `form`.
+/// Questions are matched by id.
+fn is_unchanged(base: &Value, form: &Value, violation: &Violation) -> bool {
     let rules = [Rule::UnknownField, Rule::UnknownQuestionType, Rule::MissingField];
     if !rules.iter().any(|rule| violation.code == *rule) {
         return false;

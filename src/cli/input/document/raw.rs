@@ -1,4 +1,4 @@
-//! A value as a file holds it: a key that stands twice is there twice, so that the rest can still be read and checked.
+//! Parsed values of a file, with duplicate keys, so that the rest can still be checked.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAcce
 pub(super) enum Raw {
     Null,
     Bool(bool),
-    /// A number in text, which need not be how it was written.
+    /// A number as text, not necessarily as written.
     Number(String),
     String(String),
     List(Vec<Self>),
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(Raw::Map(map))
     }
 
-    /// A value with a tag of one's own: the walk of the file has found the tag, and refuses it.
+    /// Visits a value with a custom tag, which the walk of the file reports.
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Raw, A::Error> {
         let (_, value): (String, _) = tagged.variant()?;
         value.newtype_variant()

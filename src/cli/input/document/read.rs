@@ -1,4 +1,4 @@
-//! Reads form files. Strings are strings: where text is meant, an unquoted `1.10` or `null` is the text as written.
+//! Reading of form files. Where text is expected, an unquoted `1.10` or `null` is text.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,35 +7,36 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::cli::input::document::Document;
-use crate::cli::input::document::convert::{Text, convert};
+use crate::cli::input::document::convert::{TextMode, convert};
 use crate::cli::input::document::load::load;
 use crate::cli::input::document::raw::Raw;
-use crate::cli::input::document::spans::{self, Node, Oddity};
-use crate::cli::input::document::syntax::{Meaning, meaning};
-use crate::cli::output::diagnostics::{Finding, Mark, Report};
+use crate::cli::input::document::spans::{self, Node, YamlIssue};
+use crate::cli::input::document::syntax::{SyntaxHelp, explain};
+use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::validation::limits::Limits;
 
-/// Bytes a form file may have.
+/// Maximum size of a form file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What is said of a merge key.
+/// Message about a merge key.
 const MERGE: &str = "merge keys are not supported";
 
-/// Members of the file's top level that the API does not have, besides `x-…`.
+/// Top-level members that only files have, besides `x-…`.
 const FILE_MEMBERS: [&str; 2] = ["version", "tests"];
 
-/// Reads the forms of the file at `path`, `-` being standard input; several stand apart by `---`.
+/// Reads the forms of the file at `path`, `-` for standard input; several are separated by `---`.
 ///
 /// # Errors
-/// With every problem of the file, if one of its forms is unfit; or if it cannot be read, is too large or holds no form.
+/// With all problems of the file, if one of its forms is invalid; or if it cannot be read, is too large or contains no
+/// form.
 pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Document>, CliError> {
     let (file, text) = text(path)?;
     read_text(&file, &text, limits)
 }
 
-/// The name of the file at `path`, `-` being standard input, and its text.
+/// Returns the name and text of the file at `path`, `-` for standard input.
 ///
 /// # Errors
 /// If it cannot be read, or is too large for a form.
@@ -43,20 +44,20 @@ pub fn text(path: &Path) -> Result<(String, String), CliError> {
     load(path, MAX_FILE)
 }
 
-/// Reads the forms in `text`, which came from `file`.
+/// Reads the forms in `text`, the content of `file`.
 ///
 /// # Errors
-/// With every problem of the text, if one of its forms is unfit or it holds none.
+/// With all problems of the text, if one of its forms is invalid or it contains none.
 pub fn read_text(file: &str, text: &str, limits: &Limits) -> Result<Vec<Document>, CliError> {
     read_forms(file, text, limits, None)
 }
 
-/// Reads the forms in `text`, which came from `file` and edits the form `base`.
+/// Reads the forms in `text`, the content of `file`, edited from the form `base`.
 ///
-/// Types and fields of questions that this version does not know are left to the server, where `base` has them too.
+/// Unknown question types and fields that `base` has too are left for the server to check.
 ///
 /// # Errors
-/// With every problem of the text, if one of its forms is unfit or it holds none.
+/// With all problems of the text, if one of its forms is invalid or it contains none.
 pub fn read_edited(file: &str, text: &str, base: &Value) -> Result<Vec<Document>, CliError> {
     read_forms(file, text, &Limits::UNLIMITED, Some(base))
 }
@@ -67,38 +68,38 @@ fn read_forms(
     limits: &Limits,
     base: Option<&Value>,
 ) -> Result<Vec<Document>, CliError> {
-    let reading = Reading::of(file, text);
-    let (values, mut findings) = reading.values(Text::Named);
-    let documents: Vec<_> = values.into_iter().map(|(value, root)| reading.form(value, root)).collect();
+    let reader = FileReader::of(file, text);
+    let (values, mut diagnostics) = reader.values(TextMode::Named);
+    let documents: Vec<_> = values.into_iter().map(|(value, root)| reader.form(value, root)).collect();
     let checked = documents.iter().flat_map(|document| document.check(limits, base));
-    // What a merge would have brought is not missing.
-    let has_merge = findings.iter().any(|finding| finding.message == MERGE);
-    let is_told = |finding: &Finding| !has_merge || finding.code.as_deref() != Some("missing_field");
-    findings.extend(checked.filter(is_told));
+    // A member may only be missing because the merge key was not applied.
+    let has_merge = diagnostics.iter().any(|diagnostic| diagnostic.message == MERGE);
+    let is_told = |diagnostic: &Diagnostic| !has_merge || diagnostic.code.as_deref() != Some("missing_field");
+    diagnostics.extend(checked.filter(is_told));
     let numbered = documents.iter().enumerate();
-    findings.extend(numbered.filter_map(|(place, document)| document.same_slug(&documents[..place])));
-    if documents.is_empty() && findings.is_empty() {
-        findings.push(Finding::new("malformed_file", format!("{file} holds no form")));
+    diagnostics.extend(numbered.filter_map(|(place, document)| document.duplicate_slug(&documents[..place])));
+    if documents.is_empty() && diagnostics.is_empty() {
+        diagnostics.push(Diagnostic::new("malformed_file", format!("{file} contains no form")));
     }
-    if findings.is_empty() { Ok(documents) } else { Err(Report::of_file(file, findings).into()) }
+    if diagnostics.is_empty() { Ok(documents) } else { Err(Report::of_file(file, diagnostics).into()) }
 }
 
-/// The value that `text` is in YAML; `None` if it is none that JSON has too.
+/// Parses `text` as YAML; `None` if it is not a single value that JSON can represent.
 pub fn read_value(text: &str) -> Option<Value> {
-    let (mut values, findings) = Reading::of("", text).values(Text::Named);
+    let (mut values, diagnostics) = FileReader::of("", text).values(TextMode::Named);
     let (value, _) = values.pop()?;
-    (values.is_empty() && findings.is_empty()).then_some(value)
+    (values.is_empty() && diagnostics.is_empty()).then_some(value)
 }
 
-/// A file that is being read.
-pub(super) struct Reading<'a> {
+/// Reads one file.
+pub(super) struct FileReader<'a> {
     file: &'a str,
     source: Arc<str>,
     pub(super) is_json: bool,
 }
 
-impl<'a> Reading<'a> {
-    /// Begins to read `text`, which came from `file`.
+impl<'a> FileReader<'a> {
+    /// Creates a reader of `text`, the content of `file`.
     pub(super) fn of(file: &'a str, text: &str) -> Self {
         let source = Arc::from(text.strip_prefix('\u{feff}').unwrap_or(text));
         let is_json =
@@ -106,38 +107,38 @@ impl<'a> Reading<'a> {
         Self { file, source, is_json }
     }
 
-    /// The values of the file, as far as it can be read, with where they stand, and what is wrong with how it is
-    /// written.
-    pub(super) fn values(&self, text: Text) -> (Vec<(Value, Option<Node>)>, Vec<Finding>) {
+    /// Returns the values of the file, up to the first syntax error, with their positions and all problems of notation.
+    pub(super) fn values(&self, text: TextMode) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
         let walked = spans::walk(&self.source);
-        let mut findings: Vec<_> = walked.oddities.iter().map(|oddity| self.odd(oddity)).collect();
+        let mut diagnostics: Vec<_> =
+            walked.issues.iter().map(|issue| self.issue_diagnostic(issue)).collect();
         let mut values = Vec::new();
         let mut roots = walked.roots.into_iter();
         if walked.is_too_deep {
-            return (values, findings);
+            return (values, diagnostics);
         }
-        if self.is_json && findings.is_empty() {
+        if self.is_json && diagnostics.is_empty() {
             match json::parse(&self.source) {
                 Ok(value) => values.push((value, roots.next())),
-                Err(error) => findings.push(self.malformed(error.what, error.line, error.column)),
+                Err(error) => diagnostics.push(self.malformed(error.what, error.line, error.column)),
             }
-            return (values, findings);
+            return (values, diagnostics);
         }
         for raw in self.raw() {
             match (raw, roots.next()) {
                 (Ok(Raw::Null), _) => {}
                 (Ok(raw), root) => {
-                    let value = convert(self, &raw, root.as_ref(), text, &mut findings);
+                    let value = convert(self, &raw, root.as_ref(), text, &mut diagnostics);
                     values.push((value, root));
                 }
-                (Err(finding), _) => findings.push(finding),
+                (Err(diagnostic), _) => diagnostics.push(diagnostic),
             }
         }
-        (values, findings)
+        (values, diagnostics)
     }
 
-    /// The values of the file, up to the first that is malformed.
-    fn raw(&self) -> Vec<Result<Raw, Finding>> {
+    /// Returns the parsed values, up to the first syntax error.
+    fn raw(&self) -> Vec<Result<Raw, Diagnostic>> {
         if self.is_json {
             let raw = serde_json::from_str(&self.source);
             return vec![
@@ -158,18 +159,18 @@ impl<'a> Reading<'a> {
         values
     }
 
-    /// The text at `place`.
+    /// Returns the source text at `place`.
     pub(super) fn text(&self, place: &Range<usize>) -> Option<&str> {
         self.source.get(place.clone())
     }
 
-    /// `value` as it stands in the file.
+    /// Creates a document from `value` unchanged.
     pub(super) fn document(&self, value: Value, root: Option<Node>) -> Document {
         let source = Arc::clone(&self.source);
         Document { file: self.file.to_owned(), source, value, root, format_version: None }
     }
 
-    /// A form without what only the file has.
+    /// Creates a form's document, without members that only files have.
     fn form(&self, value: Value, root: Option<Node>) -> Document {
         let mut format_version = None;
         let value = match value {
@@ -191,22 +192,22 @@ impl<'a> Reading<'a> {
         Document { format_version, ..self.document(value, root) }
     }
 
-    fn odd(&self, oddity: &Oddity) -> Finding {
-        match oddity {
-            Oddity::Duplicate { key, place, first } => {
+    fn issue_diagnostic(&self, issue: &YamlIssue) -> Diagnostic {
+        match issue {
+            YamlIssue::Duplicate { key, place, first } => {
                 let earlier = Some((first.clone(), "first given here"));
-                let message = format!("field `{key}` is given twice");
-                self.finding("duplicate_field", message, place.clone(), earlier)
+                let message = format!("field `{key}` given more than once");
+                self.diagnostic("duplicate_field", message, place.clone(), earlier)
             }
-            Oddity::Deep { place } => {
+            YamlIssue::Deep { place } => {
                 let message = format!("more than {} levels of nesting", json::MAX_DEPTH);
-                self.finding("malformed_file", message, place.clone(), None)
+                self.diagnostic("malformed_file", message, place.clone(), None)
             }
-            Oddity::Merge { place } => {
-                let help = "write out the fields that it stands for";
-                self.finding("unsupported_yaml", MERGE, place.clone(), None).help(Some(help.to_owned()))
+            YamlIssue::Merge { place } => {
+                let help = "write out the merged fields";
+                self.diagnostic("unsupported_yaml", MERGE, place.clone(), None).help(Some(help.to_owned()))
             }
-            Oddity::Tag { place } => self.finding(
+            YamlIssue::Tag { place } => self.diagnostic(
                 "unsupported_yaml",
                 format!("unknown tag `{}`", &self.source[place.clone()]),
                 place.clone(),
@@ -215,7 +216,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn syntax(&self, error: &serde_yaml::Error) -> Finding {
+    fn syntax(&self, error: &serde_yaml::Error) -> Diagnostic {
         match error.location() {
             Some(at) if self.source[position(&self.source, at.line(), at.column())..].starts_with('\t') => {
                 let message = "a tab is not allowed here: YAML is indented with spaces".to_owned();
@@ -223,33 +224,33 @@ impl<'a> Reading<'a> {
             }
             Some(at) => {
                 let next = self.source[position(&self.source, at.line(), at.column())..].chars().next();
-                let Meaning { message, help } = meaning(&error.to_string(), next);
+                let SyntaxHelp { message, help } = explain(&error.to_string(), next);
                 self.malformed(message, at.line(), at.column()).help(help.map(str::to_owned))
             }
-            None => Finding::new("malformed_file", meaning(&error.to_string(), None).message),
+            None => Diagnostic::new("malformed_file", explain(&error.to_string(), None).message),
         }
     }
 
-    pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Finding {
+    pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {
         let start = position(&self.source, line, column);
-        self.finding("malformed_file", message, start..start, None)
+        self.diagnostic("malformed_file", message, start..start, None)
     }
 
-    pub(super) fn finding(
+    pub(super) fn diagnostic(
         &self,
         code: &str,
         message: impl Into<String>,
         place: Range<usize>,
         earlier: Option<(Range<usize>, &'static str)>,
-    ) -> Finding {
+    ) -> Diagnostic {
         let label = earlier.is_some().then_some("given again here");
         let source = Arc::clone(&self.source);
-        let mark = Mark { file: self.file.to_owned(), source, place, label, earlier };
-        Finding { mark: Some(mark), ..Finding::new(code, message) }
+        let location = Location { file: self.file.to_owned(), source, place, label, earlier };
+        Diagnostic { location: Some(location), ..Diagnostic::new(code, message) }
     }
 }
 
-/// Whether a member of a question or of the settings is for readers of the file alone.
+/// Whether a member of a question or of the settings is only for readers of the file.
 fn is_for_the_file(key: &str) -> bool {
     key == "tests" || key.starts_with("x-")
 }
@@ -281,7 +282,7 @@ fn questions_for_api(questions: Value) -> Value {
     Value::Array(items.collect())
 }
 
-/// The byte at `line` and `column`, both from 1, columns in characters.
+/// Returns the byte offset of `line` and `column`, both from 1, columns in characters.
 fn position(source: &str, line: usize, column: usize) -> usize {
     let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let into = source[start..]
@@ -294,7 +295,7 @@ fn position(source: &str, line: usize, column: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{CliError, Document, read_text};
-    use crate::cli::output::diagnostics::Finding;
+    use crate::cli::output::diagnostics::Diagnostic;
     use crate::domain::validation::limits::Limits;
 
     fn read(file: &str, text: &str) -> Vec<Document> {
@@ -306,9 +307,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn findings(file: &str, text: &str) -> Vec<Finding> {
+    fn diagnostics(file: &str, text: &str) -> Vec<Diagnostic> {
         match read_text(file, text, &Limits::default()) {
-            Err(CliError::Rejected(report)) => report.findings,
+            Err(CliError::Rejected(report)) => report.diagnostics,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -342,8 +343,8 @@ mod tests {
             r#"{"title":"T","questions":[{"type":"email","title":"E"}],"settings":{"closed":true}}"#
         );
         assert_eq!(
-            findings("a.yaml", "version: 2\ntitle: T\n")[0].message,
-            "`version` is that of the file format, and only 1 exists"
+            diagnostics("a.yaml", "version: 2\ntitle: T\n")[0].message,
+            "unknown file format `version`, expected 1"
         );
     }
 
@@ -368,19 +369,19 @@ mod tests {
     #[test]
     fn what_is_no_form_file_is_refused() {
         for (text, message) in [
-            ("", "a.yaml holds no form"),
+            ("", "a.yaml contains no form"),
             ("a: [1\n", "expected `,` or `]`"),
             ("a: `x`\n", "text cannot begin with ``"),
             ("a: b: c\n", "`:` is not expected here"),
             ("a: !!int x\n", "not valid YAML"),
-            ("a: 1\nb: 2\na: 3\n", "field `a` is given twice"),
+            ("a: 1\nb: 2\na: 3\n", "field `a` given more than once"),
             ("a: &x {c: 1}\n<<: *x\n", "merge keys are not supported"),
             ("a: !env SECRET\n", "unknown tag `!env`"),
             ("a: .inf\n", "`.inf` is not a valid JSON number"),
             ("? [a]\n: 1\n", "a key must be text"),
         ] {
-            let found = findings("a.yaml", text);
-            assert!(found.iter().any(|finding| finding.message.contains(message)), "{text}: {found:?}");
+            let found = diagnostics("a.yaml", text);
+            assert!(found.iter().any(|diagnostic| diagnostic.message.contains(message)), "{text}: {found:?}");
         }
     }
 
@@ -389,7 +390,8 @@ mod tests {
         let yaml = "titel: A\nquestions:\n  - {type: ratting, title: T, title: U}\n  - {type: email}\n";
         let json = r#"{"titel": "A", "questions": [{"type": "ratting", "title": "T", "title": 5}, {"type": "email"}]}"#;
         for (file, text) in [("a.yaml", yaml), ("a.json", json)] {
-            let codes: Vec<_> = findings(file, text).into_iter().filter_map(|finding| finding.code).collect();
+            let codes: Vec<_> =
+                diagnostics(file, text).into_iter().filter_map(|diagnostic| diagnostic.code).collect();
             assert_eq!(
                 codes,
                 ["unknown_field", "unknown_question_type", "duplicate_field", "missing_field"],
@@ -401,11 +403,11 @@ mod tests {
     #[test]
     fn what_is_nested_too_deep_costs_nothing() {
         for (file, level) in [("a.yaml", "{a: "), ("a.json", "["), ("a.yaml", "- "), ("a.yaml", "? ")] {
-            let deep = findings(file, &level.repeat(5_000));
+            let deep = diagnostics(file, &level.repeat(5_000));
             assert_eq!(deep.len(), 1);
             assert_eq!(deep[0].message, "more than 16 levels of nesting");
             assert_eq!(deep[0].code.as_deref(), Some("malformed_file"));
-            assert_eq!(deep[0].mark.as_ref().unwrap().place.start, 16 * level.len(), "{level}");
+            assert_eq!(deep[0].location.as_ref().unwrap().place.start, 16 * level.len(), "{level}");
         }
         let by_alias = format!(
             "a: &a {}{}\nb: {}*a{}\n",
@@ -414,7 +416,11 @@ mod tests {
             "[".repeat(10),
             "]".repeat(10)
         );
-        assert!(findings("a.yaml", &by_alias).iter().any(|finding| finding.message.contains("16 levels")));
+        assert!(
+            diagnostics("a.yaml", &by_alias)
+                .iter()
+                .any(|diagnostic| diagnostic.message.contains("16 levels"))
+        );
     }
 
     #[test]
@@ -423,7 +429,7 @@ mod tests {
         let Err(CliError::Rejected(report)) = read_text("a.yaml", &keys, &Limits::default()) else {
             panic!()
         };
-        assert_eq!(report.findings.len(), 100);
+        assert_eq!(report.diagnostics.len(), 100);
         let summary = "a.yaml: more than 100 problems found, the first 100 are shown";
         assert_eq!(report.summary.as_deref(), Some(summary));
     }

@@ -1,7 +1,7 @@
-//! Where each value of a YAML or JSON file stands, by JSON pointer.
+//! Source positions of the values in a YAML or JSON file, by JSON pointer.
 //!
-//! Values are read by `document`; this walk of the same text only knows places. Should the two ever disagree, a
-//! message loses its caret and nothing else.
+//! `read` parses the values; this walk of the same text only finds positions. If the two ever disagree, a message loses
+//! its caret and nothing else.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span};
 
 use crate::domain::json::MAX_DEPTH;
 
-/// A place in the source, in bytes.
+/// A range of bytes in the source.
 pub(super) type Place = Range<usize>;
 
-/// One value: where it stands and what it holds.
+/// The position of one value and of its children.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Where the value stands; for an alias, the alias itself.
+    /// Range of the value; of an alias, of the alias itself.
     pub(super) place: Place,
-    /// Whether it is a scalar without quotes.
+    /// Whether it is a plain (unquoted) scalar.
     pub(super) plain: bool,
     /// Shared with the aliases of the value.
     shape: Rc<Shape>,
@@ -37,21 +37,21 @@ enum Shape {
 pub(super) struct Member {
     pub(super) key: String,
     pub(super) key_place: Place,
-    /// Whether the key is an oddity: it stands here again, or is no key but a merge.
+    /// Whether the key was reported: a duplicate, or a merge key.
     pub(super) is_refused: bool,
     pub(super) value: Node,
 }
 
-/// Something in the file that YAML allows and a form file does not.
+/// YAML that form files do not allow.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Oddity {
-    /// A key that its mapping has already, and where it stands first.
+pub(super) enum YamlIssue {
+    /// A key that its mapping already has, and the first occurrence.
     Duplicate { key: String, place: Place, first: Place },
     /// A merge key.
     Merge { place: Place },
-    /// A tag beyond those of the core schema.
+    /// A tag outside the core schema.
     Tag { place: Place },
-    /// A list or mapping deeper than JSON may be nested.
+    /// A list or mapping nested deeper than the limit.
     Deep { place: Place },
 }
 
@@ -59,13 +59,13 @@ pub(super) enum Oddity {
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     pub(super) roots: Vec<Node>,
-    pub(super) oddities: Vec<Oddity>,
-    /// Whether the walk ended at an [`Oddity::Deep`]: readers take more than linear time over what is below.
+    pub(super) issues: Vec<YamlIssue>,
+    /// Whether the walk ended at a [`YamlIssue::Deep`]: parsers take more than linear time for deeper nesting.
     pub(super) is_too_deep: bool,
 }
 
 impl Node {
-    /// The items of a list.
+    /// Returns the item at index `place` of a list.
     pub(super) fn item(&self, place: usize) -> Option<&Self> {
         match &*self.shape {
             Shape::List(items) => items.get(place),
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// The `place`-th member of a mapping.
+    /// Returns the member at index `place` of a mapping.
     pub(super) fn member(&self, place: usize) -> Option<&Member> {
         match &*self.shape {
             Shape::Map(members) => members.get(place),
@@ -81,8 +81,7 @@ impl Node {
         }
     }
 
-    /// The member of a mapping, or the item of a list, that one step of a JSON pointer names; a member's key stands
-    /// at the place that comes with it.
+    /// Returns the member or item that one step of a JSON pointer names, and the range of its key.
     fn step(&self, name: &str) -> Option<(&Self, Option<&Place>)> {
         match &*self.shape {
             Shape::Scalar => None,
@@ -94,7 +93,7 @@ impl Node {
         }
     }
 
-    /// What `pointer` names: the value, and the key it stands under. If it is not there, the nearest value around it.
+    /// Returns the value at `pointer` and the range of its key. If there is none, the nearest enclosing value.
     pub(super) fn find(&self, pointer: &str) -> (&Self, Option<&Place>) {
         let mut found = (self, None);
         for name in pointer.split('/').skip(1) {
@@ -108,11 +107,11 @@ impl Node {
     }
 }
 
-/// Finds the places of all values in `source`, up to where it is malformed or too deep.
+/// Finds the positions of all values in `source`, up to a syntax error or the nesting limit.
 pub(super) fn walk(source: &str) -> Documents {
     let mut options = Options::default();
     options.set_emit_comments(false);
-    // The parser looks for the end of brackets before it tells of the first.
+    // The parser scans for the end of brackets before it emits the first event.
     options.flow_nesting_limit = MAX_DEPTH;
     let mut walk = Walk::default();
     for event in Parser::new_from_str_with_options(source, options) {
@@ -130,7 +129,7 @@ pub(super) fn walk(source: &str) -> Documents {
     walk.documents
 }
 
-/// A list or mapping that has begun and not yet ended.
+/// A list or mapping that has not ended yet.
 struct Open {
     start: usize,
     anchor: usize,
@@ -145,9 +144,9 @@ enum Content {
 #[derive(Default)]
 struct Map {
     members: Vec<Member>,
-    /// Where each key stands first.
+    /// Range of each key's first occurrence.
     keys: HashMap<String, Place>,
-    /// A key whose value is to come.
+    /// A key whose value follows.
     key: Option<Key>,
 }
 
@@ -169,7 +168,7 @@ impl Walk {
         let place = span.byte_range().unwrap_or_default();
         if event.tag().is_some_and(|tag| !tag.is_yaml_core_schema()) {
             let place = span.tag_span().and_then(|tag| tag.byte_range()).unwrap_or_else(|| place.clone());
-            self.documents.oddities.push(Oddity::Tag { place });
+            self.documents.issues.push(YamlIssue::Tag { place });
         }
         match event {
             Event::Scalar(text, style, anchor, _) => {
@@ -197,10 +196,10 @@ impl Walk {
         self.open.push(Open { start: place.start, anchor, content });
     }
 
-    /// Notes that what begins at `start` is too deep.
+    /// Records that the value at `start` is nested too deep, and ends the walk.
     fn end_at(&mut self, start: usize) {
         self.documents.is_too_deep = true;
-        self.documents.oddities.push(Oddity::Deep { place: start..start });
+        self.documents.issues.push(YamlIssue::Deep { place: start..start });
     }
 
     fn close(&mut self, end: usize) {
@@ -213,7 +212,7 @@ impl Walk {
         self.put(node, anchor, None);
     }
 
-    /// Puts a finished value where it belongs; `text` is what a scalar says.
+    /// Adds a finished value to its parent; `text` is the text of a scalar.
     fn put(&mut self, node: Node, anchor: usize, text: Option<&str>) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -229,8 +228,8 @@ impl Walk {
                     map.members.push(Member { key, key_place, is_refused, value: node });
                 }
                 None => {
-                    let oddity = map.expect_value_of(text.unwrap_or_default(), &node);
-                    self.documents.oddities.extend(oddity);
+                    let issue = map.expect_value_of(text.unwrap_or_default(), &node);
+                    self.documents.issues.extend(issue);
                 }
             },
         }
@@ -238,24 +237,24 @@ impl Walk {
 }
 
 impl Map {
-    /// Takes a key; says what is odd about it.
-    fn expect_value_of(&mut self, key: &str, node: &Node) -> Option<Oddity> {
+    /// Takes a key; returns its issue, if it has one.
+    fn expect_value_of(&mut self, key: &str, node: &Node) -> Option<YamlIssue> {
         let place = node.place.clone();
-        let oddity = if key == "<<" && node.plain {
-            Some(Oddity::Merge { place: place.clone() })
+        let issue = if key == "<<" && node.plain {
+            Some(YamlIssue::Merge { place: place.clone() })
         } else {
             let first = self.keys.get(key).cloned();
-            first.map(|first| Oddity::Duplicate { key: key.to_owned(), place: place.clone(), first })
+            first.map(|first| YamlIssue::Duplicate { key: key.to_owned(), place: place.clone(), first })
         };
         self.keys.entry(key.to_owned()).or_insert_with(|| place.clone());
-        self.key = Some(Key { text: key.to_owned(), place, is_refused: oddity.is_some() });
-        oddity
+        self.key = Some(Key { text: key.to_owned(), place, is_refused: issue.is_some() });
+        issue
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Oddity, walk};
+    use super::{YamlIssue, walk};
 
     #[test]
     fn every_value_is_found_by_its_pointer() {
@@ -287,13 +286,13 @@ mod tests {
     #[test]
     fn what_a_form_file_may_not_have_is_found() {
         let source = "a: 1\n<<: {b: 2}\nc: !secret x\na: 3\nd: !!str 5\n";
-        let oddities = walk(source).oddities;
+        let issues = walk(source).issues;
         assert_eq!(
-            oddities,
+            issues,
             [
-                Oddity::Merge { place: 5..7 },
-                Oddity::Tag { place: 19..26 },
-                Oddity::Duplicate { key: "a".to_owned(), place: 29..30, first: 0..1 },
+                YamlIssue::Merge { place: 5..7 },
+                YamlIssue::Tag { place: 19..26 },
+                YamlIssue::Duplicate { key: "a".to_owned(), place: 29..30, first: 0..1 },
             ]
         );
     }

@@ -1,14 +1,14 @@
 //! Explains YAML syntax errors. The parser's own messages name internal states of its grammar.
 
-/// A description of an error, and what can be done about it.
-pub(super) struct Meaning {
+/// Explanation of an error, and help.
+pub(super) struct SyntaxHelp {
     pub(super) message: String,
     pub(super) help: Option<&'static str>,
 }
 
 const QUOTE: &str = "put the text in quotes";
 
-/// Errors of the parser by a part of their text, what they mean, and what helps.
+/// Parts of the parser's messages, with their explanations and help.
 const MEANINGS: [(&str, &str, Option<&str>); 12] = [
     ("expected ',' or ']'", "expected `,` or `]`", Some("a list that begins with `[` ends with `]`")),
     ("expected ',' or '}'", "expected `,` or `}`", Some("an object that begins with `{` ends with `}`")),
@@ -33,11 +33,11 @@ const MEANINGS: [(&str, &str, Option<&str>); 12] = [
 ];
 
 /// Explains the parser's message `text`; `next` is the character at which it stopped.
-pub(super) fn meaning(text: &str, next: Option<char>) -> Meaning {
+pub(super) fn explain(text: &str, next: Option<char>) -> SyntaxHelp {
     if let (true, Some(next)) = (text.contains("cannot start any token"), next) {
-        return Meaning { message: format!("text cannot begin with `{next}`"), help: Some(QUOTE) };
+        return SyntaxHelp { message: format!("text cannot begin with `{next}`"), help: Some(QUOTE) };
     }
     let known = MEANINGS.iter().find(|(part, ..)| text.contains(part));
     let (_, message, help) = known.copied().unwrap_or(("", "not valid YAML", None));
-    Meaning { message: message.to_owned(), help }
+    SyntaxHelp { message: message.to_owned(), help }
 }

@@ -1,45 +1,45 @@
-//! Broken rules of a definition as findings: what is wrong, what to do about it, and where it is.
+//! Violations of a definition as diagnostics, with locations and help.
 
 use crate::api::Problem;
 use crate::cli::input::aliases;
 use crate::cli::input::document::Document;
-use crate::cli::output::diagnostics::{Finding, Mark, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::wrapped;
+use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation};
 
-/// Characters that a line of names has, so that it fits into 80 columns with its frame.
+/// Width of a list of names: with its frame it fits into 80 columns.
 const LIST_WIDTH: usize = 68;
 
-/// Draws the broken rules of a definition in the file it came from.
+/// Converts the violations of a definition to diagnostics in its file.
 ///
-/// A missing member is left out where a misspelt one explains it.
-pub fn draw_violations(document: &Document, violations: &[Violation]) -> Vec<Finding> {
-    // The time to draw one grows with the file: of those that nobody will see only the number counts.
+/// A missing member is left out if a misspelt one explains it.
+pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<Diagnostic> {
+    // Locating one takes time proportional to the file: beyond the limit only their number counts.
     let (shown, others) = violations.split_at(violations.len().min(MAX_VIOLATIONS));
-    let told = shown.iter().filter(|violation| !is_explained(violation, shown));
-    let drawn = told.map(|violation| Finding {
-        mark: mark(document, violation),
+    let unexplained = shown.iter().filter(|violation| !is_explained(violation, shown));
+    let located = unexplained.map(|violation| Diagnostic {
+        location: location(document, violation),
         ..of_violation(document.value(), violation)
     });
-    drawn.chain(others.iter().map(Finding::of)).collect()
+    located.chain(others.iter().map(Diagnostic::of)).collect()
 }
 
-/// Reports the broken rules of `form`, which is in no file.
-pub fn tell_violations(form: &Value, violations: &[Violation]) -> Vec<Finding> {
-    let told = |violation: &Violation| {
-        let finding = of_violation(form, violation);
+/// Converts the violations of `form`, which is not in a file, to diagnostics.
+pub fn describe_violations(form: &Value, violations: &[Violation]) -> Vec<Diagnostic> {
+    let describe = |violation: &Violation| {
+        let diagnostic = of_violation(form, violation);
         match container(form, &violation.pointer) {
-            Some(place) => finding.about(&place),
-            None => finding,
+            Some(place) => diagnostic.about(&place),
+            None => diagnostic,
         }
     };
-    violations.iter().map(told).collect()
+    violations.iter().map(describe).collect()
 }
 
-/// What a person calls the part of `form` that has the member that `pointer` names; `None` if that is the form itself.
+/// Returns the name of the part of `form` that contains `pointer`; `None` if that is the form itself.
 fn container(form: &Value, pointer: &str) -> Option<String> {
     let parent = parent(pointer)?.strip_prefix('/')?;
     let Some(place) = parent.strip_prefix("questions") else {
@@ -52,20 +52,20 @@ fn container(form: &Value, pointer: &str) -> Option<String> {
     })
 }
 
-/// A broken rule of `form` with what to do about it.
-fn of_violation(form: &Value, violation: &Violation) -> Finding {
+/// Converts a violation of `form` to a diagnostic with help.
+fn of_violation(form: &Value, violation: &Violation) -> Diagnostic {
     let help = help(&written(form, violation), violation);
-    Finding::of(violation).help(help.map(|help| wrapped(&help, LIST_WIDTH)))
+    Diagnostic::of(violation).help(help.map(|help| wrap(&help, LIST_WIDTH)))
 }
 
-/// What to do about a broken rule: the name that was meant by the `written` one, else the command or the server's words that
-/// help, else all that is allowed.
+/// Returns help for a violation: the name that the `written` one resembles, else the server's help, else all allowed
+/// names.
 pub fn help(written: &str, violation: &Violation) -> Option<String> {
-    meant(written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation))
+    suggestion(written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation))
 }
 
-/// The name that was meant by the `written` one.
-fn meant(written: &str, violation: &Violation) -> Option<String> {
+/// Suggests the allowed name that the `written` one resembles.
+fn suggestion(written: &str, violation: &Violation) -> Option<String> {
     let what = match violation.code.known() {
         Some(Rule::UnknownField) if is_in_condition(violation) => "an operator with a similar name exists",
         Some(Rule::UnknownField) => "a field with a similar name exists",
@@ -75,31 +75,31 @@ fn meant(written: &str, violation: &Violation) -> Option<String> {
     };
     match nearest(written, violation) {
         Some(name) => Some(format!("{what}: `{name}`")),
-        None => aliases::meant(written, &violation.allowed).and_then(|_| aliases::help(written)),
+        None => aliases::resolve(written, &violation.allowed).and_then(|_| aliases::help(written)),
     }
 }
 
-/// The names that are right.
+/// Lists the allowed names.
 fn allowed(violation: &Violation) -> Option<String> {
     let names = violation.allowed.join(", ");
     (!names.is_empty()).then(|| format!("expected one of: {names}"))
 }
 
-fn mark(document: &Document, violation: &Violation) -> Option<Mark> {
+fn location(document: &Document, violation: &Violation) -> Option<Location> {
     let mut place = document.place(&violation.pointer, is_of_name(violation))?;
     let earlier = violation.related.as_ref().and_then(|related| document.place(related, false));
     if earlier.as_ref() == Some(&place) {
-        // Both are one anchor: the later place is where an alias names it.
+        // Both are the same anchor: point to the alias instead.
         place = document.place(parent(&violation.pointer)?, false)?;
     }
     let earlier = earlier.map(|earlier| match violation.code.known() {
         Some(Rule::DuplicateQuestionId | Rule::DuplicateOption) => (earlier, "first used here"),
         _ => (earlier, "see here"),
     });
-    Some(document.mark(place, label(violation), earlier))
+    Some(document.location(place, label(violation), earlier))
 }
 
-/// Whether a name breaks the rule, and not the value behind it.
+/// Whether the violation is about a name rather than its value.
 fn is_of_name(violation: &Violation) -> bool {
     match violation.code.known() {
         Some(Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference) => true,
@@ -130,24 +130,24 @@ fn is_in_condition(violation: &Violation) -> bool {
     member.is_some_and(|member| member == "show_if" || member == "required_if")
 }
 
-/// Whether a missing member is one that a misspelt member beside it was meant to be.
+/// Whether a missing member is explained by a misspelt one beside it.
 fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
     let name = missing.last_step();
     missing.code == Rule::MissingField
         && all.iter().any(|other| {
             let beside = parent(&other.pointer) == parent(&missing.pointer);
             let written = other.last_step();
-            let meant = || nearest(&written, other).or_else(|| aliases::meant(&written, &other.allowed));
+            let meant = || nearest(&written, other).or_else(|| aliases::resolve(&written, &other.allowed));
             other.code == Rule::UnknownField && beside && meant() == Some(&*name)
         })
 }
 
-/// The pointer to what holds the member that `pointer` names.
+/// Returns the pointer to the parent.
 fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|(parent, _)| parent)
 }
 
-/// The name or text that breaks a rule.
+/// Returns the name or text that violates the rule.
 fn written(form: &Value, violation: &Violation) -> String {
     match form.pointer(&violation.pointer) {
         Some(Value::String(text)) if !is_of_name(violation) => text.clone(),
@@ -155,16 +155,16 @@ fn written(form: &Value, violation: &Violation) -> String {
     }
 }
 
-/// The allowed name that is most like what is `written`.
+/// Returns the allowed name most similar to the `written` one.
 fn nearest<'a>(written: &str, violation: &'a Violation) -> Option<&'a str> {
     similar(written, violation.allowed.iter().map(String::as_str))
 }
 
-/// All that is wrong with `form`, which stands in no file.
+/// Returns the error for a `form` that is not in a file.
 pub fn rejected(form: &Value, violations: &[Violation], problem: Problem) -> CliError {
-    not_stored(tell_violations(form, violations), problem)
+    not_stored(describe_violations(form, violations), problem)
 }
 
-pub fn not_stored(findings: Vec<Finding>, problem: Problem) -> CliError {
-    Report::with_outcome(findings, "nothing was stored", problem).into()
+pub fn not_stored(diagnostics: Vec<Diagnostic>, problem: Problem) -> CliError {
+    Report::with_outcome(diagnostics, "nothing was stored", problem).into()
 }

@@ -1,4 +1,4 @@
-//! Decodes what the terminal sends into keys.
+//! Decoding of terminal input into keys.
 //!
 //! `console` has a decoder too, but it takes the end of an unknown escape sequence for typed text, reads bytes that are
 //! not UTF-8 as Latin-1, and cannot be cancelled while it waits.
@@ -13,11 +13,11 @@ use rustix::io::retry_on_intr;
 const CTRL_C: u8 = 3;
 const ESCAPE: u8 = 0x1b;
 
-/// How long the rest of an escape sequence may take; without one it was the Escape key.
+/// Maximum delay within an escape sequence; after it, Escape is a key of its own.
 const ESCAPE_DELAY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Whether the last byte was a carriage return: a line feed after it belongs to the same Enter, even if the carriage
-/// return has ended the prompt before.
+/// return ended the previous prompt.
 static AFTER_RETURN: AtomicBool = AtomicBool::new(false);
 
 /// A source of bytes.
@@ -25,16 +25,16 @@ trait Bytes {
     /// Returns the next byte; Ctrl-C at the end of the input.
     fn next(&mut self) -> io::Result<u8>;
 
-    /// Whether a byte is there or comes at once.
+    /// Whether a byte is available now or shortly.
     fn has_next(&mut self) -> io::Result<bool>;
 
-    /// Makes `byte` the next one again.
+    /// Pushes `byte` back, to be read next.
     fn put_back(&mut self, byte: u8);
 }
 
-/// The keyboard of the terminal at standard input.
+/// The keyboard of the terminal at stdin.
 pub(super) struct Keyboard {
-    /// At its end when the prompt is cancelled from outside: from then on each key is Ctrl-C.
+    /// Closed when the prompt is cancelled from outside: from then on each key is Ctrl-C.
     cancelled: PipeReader,
     put_back: Option<u8>,
 }
@@ -49,7 +49,7 @@ impl Keyboard {
         decode(self)
     }
 
-    /// Whether there is more to read, as in the middle of a paste.
+    /// Whether more input is available, as in the middle of a paste.
     pub(super) fn has_pending(&self) -> io::Result<bool> {
         self.is_ready_within(&Timespec::default())
     }
@@ -126,7 +126,7 @@ fn character(first: u8, bytes: &mut impl Bytes) -> io::Result<Key> {
     Ok(Key::Unknown)
 }
 
-/// Reads what follows an Escape.
+/// Reads the rest of an escape sequence.
 fn escape(bytes: &mut impl Bytes) -> io::Result<Key> {
     while bytes.has_next()? {
         match bytes.next()? {
@@ -155,7 +155,7 @@ fn sequence(bytes: &mut impl Bytes) -> io::Result<Key> {
     }
 }
 
-/// The key of a control sequence.
+/// Returns the key of a control sequence.
 fn named(parameters: &[u8], end: u8) -> Key {
     match (parameters, end) {
         (b"", b'A') => Key::ArrowUp,
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// The keys in `bytes`, without the Ctrl-C at the end and without unknown ones.
+    /// Decodes `bytes`, without the Ctrl-C at the end and unknown keys.
     fn keys(bytes: &[u8]) -> Vec<Key> {
         let mut bytes = VecDeque::from(bytes.to_vec());
         let keys = std::iter::repeat_with(|| decode(&mut bytes).unwrap());

@@ -1,4 +1,4 @@
-//! A line of text that is typed at the terminal, with the usual keys.
+//! Line editing at the terminal.
 
 use std::io;
 
@@ -78,8 +78,8 @@ impl Line {
     }
 }
 
-/// Reads a line after `prompt`, which begins as `initial`; `None` if the person cancels. Either way the terminal is at the
-/// start of a new line.
+/// Reads a line after `prompt`, starting with `initial`; `None` if the user cancels. Either way the cursor ends on a new
+/// line.
 pub(super) fn read(
     term: &Term,
     keyboard: &mut Keyboard,
@@ -88,23 +88,23 @@ pub(super) fn read(
 ) -> io::Result<Option<String>> {
     let (mut line, mut row) = (Line { before: initial.to_owned(), after: String::new() }, 0);
     loop {
-        // A paste is drawn once: each key of a long one would take longer than the one before.
+        // A paste is rendered once: rendering each key would take quadratic time.
         if !keyboard.has_pending()? {
-            row = draw(term, prompt, &line, row)?;
+            row = render(term, prompt, &line, row)?;
         }
         let step = line.apply(keyboard.key()?);
         if step == Step::Edit {
             continue;
         }
         line.apply(Key::End);
-        draw(term, prompt, &line, row)?;
+        render(term, prompt, &line, row)?;
         term.write_line("")?;
         return Ok((step == Step::Enter).then(|| line.into_text()));
     }
 }
 
-/// Draws `prompt` and `line` again, where the cursor is `row` rows below the start; returns its new row.
-fn draw(term: &Term, prompt: &str, line: &Line, row: usize) -> io::Result<usize> {
+/// Renders `prompt` and `line` again, with the cursor `row` rows below the start; returns its new row.
+fn render(term: &Term, prompt: &str, line: &Line, row: usize) -> io::Result<usize> {
     let columns = usize::from(term.size().1).max(1);
     let cursor = measure_text_width(prompt) + measure_text_width(&line.before);
     let end = cursor + measure_text_width(&line.after);
@@ -126,7 +126,7 @@ mod tests {
 
     use super::{Line, Step};
 
-    /// What becomes of the line, and the step of the last key.
+    /// Returns the resulting line, and the step of the last key.
     fn typed(keys: &[Key]) -> (String, Step) {
         let mut line = Line::default();
         let step = keys.iter().map(|key| line.apply(key.clone())).last().unwrap();

@@ -1,7 +1,7 @@
-//! Questions to the person. Where nobody can answer they are refused at once, naming the flag that answers them.
+//! Prompts. If the user cannot be prompted, they fail at once and name the flag to use instead.
 //!
-//! dialoguer's theme says how a question looks. The keys are read here: its own prompts ignore Ctrl-D and mostly Esc, and
-//! leave what they have drawn at Ctrl-C.
+//! dialoguer's theme formats the questions. The keys are read here: its own prompts ignore Ctrl-D and mostly Esc, and
+//! leave their output behind at Ctrl-C.
 
 mod keys;
 mod line;
@@ -21,22 +21,22 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::{Output, visible};
 use keys::Keyboard;
 
-/// What the person has to do to say yes.
+/// How to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confirmation {
-    /// Press y.
+pub enum ConfirmBy {
+    /// By pressing y.
     Yes,
-    /// Type this.
+    /// By typing this text.
     Typed(String),
 }
 
-/// Whether a question may be asked: both streams are a terminal, and nothing speaks against it.
-pub fn may_ask(no_input: bool, environment: &Environment) -> bool {
-    obstacle(no_input, environment).is_none()
+/// Whether the user can be prompted: both streams are terminals, and prompting is not disabled.
+pub fn can_prompt(no_input: bool, environment: &Environment) -> bool {
+    prompt_obstacle(no_input, environment).is_none()
 }
 
-/// Why no question may be asked; `None` if one may.
-pub fn obstacle(no_input: bool, environment: &Environment) -> Option<&'static str> {
+/// Returns why the user cannot be prompted; `None` if they can.
+pub fn prompt_obstacle(no_input: bool, environment: &Environment) -> Option<&'static str> {
     match () {
         () if no_input => Some("--no-input is given"),
         () if environment.get("FORMS_NO_INPUT").is_some() => Some("FORMS_NO_INPUT is set"),
@@ -48,11 +48,11 @@ pub fn obstacle(no_input: bool, environment: &Environment) -> Option<&'static st
 }
 
 /// Asks `question`. Fails with [`CliError::Declined`] if the answer is no.
-pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError> {
+pub async fn confirm(question: String, how: ConfirmBy) -> Result<(), CliError> {
     let question = visible(&question);
     let is_yes = match how {
-        Confirmation::Yes => yes(question).await?,
-        Confirmation::Typed(word) => {
+        ConfirmBy::Yes => yes_or_no(question).await?,
+        ConfirmBy::Typed(word) => {
             let prompt = format!("{question} Type {} to confirm", visible(&word));
             text(&prompt, "", true).await?.trim() == word
         }
@@ -60,11 +60,11 @@ pub async fn confirm(question: String, how: Confirmation) -> Result<(), CliError
     if is_yes { Ok(()) } else { Err(CliError::Declined) }
 }
 
-/// Asks for a yes or a no, no by default.
-pub async fn yes(question: impl Into<String>) -> Result<bool, CliError> {
+/// Asks a yes/no question; the default is no.
+pub async fn yes_or_no(question: impl Into<String>) -> Result<bool, CliError> {
     let question = question.into();
-    let prompt = drawn(|text| SimpleTheme.format_confirm_prompt(text, &question, Some(false)));
-    asked(move |term, keyboard| {
+    let prompt = themed(|text| SimpleTheme.format_confirm_prompt(text, &question, Some(false)));
+    run_prompt(move |term, keyboard| {
         loop {
             let Some(answer) = line::read(term, keyboard, &prompt, "")? else { return Ok(None) };
             match answer.trim().to_lowercase().as_str() {
@@ -77,14 +77,14 @@ pub async fn yes(question: impl Into<String>) -> Result<bool, CliError> {
     .await
 }
 
-/// Asks for a line of text, which begins as `initial`, again and again while it is empty unless it `may_be_empty`.
+/// Asks for a line of text, starting with `initial`. Asks again if it is empty, unless it `may_be_empty`.
 pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<String, CliError> {
     let prompt = match question.ends_with('?') {
         true => format!("{question} "),
-        false => drawn(|text| SimpleTheme.format_input_prompt(text, question, None)),
+        false => themed(|text| SimpleTheme.format_input_prompt(text, question, None)),
     };
     let initial = initial.to_owned();
-    asked(move |term, keyboard| {
+    run_prompt(move |term, keyboard| {
         loop {
             match line::read(term, keyboard, &prompt, &initial)? {
                 Some(text) if text.trim().is_empty() && !may_be_empty => {
@@ -97,11 +97,11 @@ pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<S
     .await
 }
 
-/// Asks for one of `items`: its place.
+/// Asks for one of `items`; returns its index.
 pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
     let (question, items) = (question.to_owned(), items.iter().map(|item| (*item).to_owned()));
     let items: Vec<_> = items.collect();
-    asked(move |term, keyboard| {
+    run_prompt(move |term, keyboard| {
         term.hide_cursor()?;
         let chosen = select(term, keyboard, &question, &items)?;
         term.show_cursor()?;
@@ -109,14 +109,14 @@ pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
             let selection = |text: &mut String| {
                 SimpleTheme.format_select_prompt_selection(text, &question, &items[place])
             };
-            term.write_line(&drawn(selection))?;
+            term.write_line(&themed(selection))?;
         }
         Ok(chosen)
     })
     .await
 }
 
-/// Shows `items` until one is chosen; `None` if the person cancels. Then nothing of it is left on the screen.
+/// Shows `items` until one is chosen, then clears them; `None` if the user cancels.
 fn select(
     term: &Term,
     keyboard: &mut Keyboard,
@@ -126,15 +126,15 @@ fn select(
     let mut place: usize = 0;
     loop {
         let (height, width) = term.size();
-        // The prompt has a row, and the cursor another.
+        // One row for the prompt, one for the cursor.
         let room = usize::from(height).saturating_sub(2).max(1);
-        // A row that wraps would be two, and clearing counts it as one.
+        // Rows must not wrap: clearing counts each as one.
         let cut = |row: &str| truncate_str(row, usize::from(width.max(2)) - 1, "…").into_owned();
         let start = (place + 1).saturating_sub(room);
         let shown = items.iter().enumerate().skip(start).take(room);
-        let prompt = cut(&drawn(|text| SimpleTheme.format_select_prompt(text, question)));
+        let prompt = cut(&themed(|text| SimpleTheme.format_select_prompt(text, question)));
         let choices = shown.map(|(at, item)| {
-            cut(&drawn(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
+            cut(&themed(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
         });
         let rows: Vec<_> = iter::once(prompt).chain(choices).collect();
         term.write_line(&rows.join("\n"))?;
@@ -150,23 +150,23 @@ fn select(
     }
 }
 
-fn drawn(format: impl FnOnce(&mut String) -> fmt::Result) -> String {
+fn themed(format: impl FnOnce(&mut String) -> fmt::Result) -> String {
     let mut text = String::new();
     let _infallible = format(&mut text);
     text
 }
 
-/// Runs `questions`, which ask one after the other. Reports `cancelled` if a key or a signal cancels them.
+/// Runs a sequence of prompts. Prints `cancelled` if a key or a signal cancels it.
 ///
 /// # Errors
-/// Those of `questions`; [`CliError::Interrupted`] if they are cancelled.
+/// Those of `questions`; [`CliError::Interrupted`] if cancelled.
 pub async fn dialogue<T>(
     output: &Output,
     cancelled: &str,
     questions: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     let mut report = CancelReport { output, text: Some(cancelled) };
-    // One mode for all questions: what is pasted may answer several of them.
+    // One mode for all prompts: pasted text may answer several of them.
     let raw = RawMode::enter().map_err(|error| CliError::io("cannot use the terminal", error))?;
     let ended = questions.await;
     drop(raw);
@@ -176,7 +176,7 @@ pub async fn dialogue<T>(
     ended
 }
 
-/// Reports a cancelled dialogue when dropped: also when a signal drops the dialogue itself.
+/// Reports a cancelled dialogue when dropped, also if a signal drops the dialogue itself.
 struct CancelReport<'a> {
     output: &'a Output,
     text: Option<&'a str>,
@@ -185,13 +185,13 @@ struct CancelReport<'a> {
 impl Drop for CancelReport<'_> {
     fn drop(&mut self) {
         if let Some(text) = self.text {
-            self.output.say(text);
+            self.output.status(text);
         }
     }
 }
 
-/// Waits for the answer to one question of a [`dialogue`]. No answer is [`CliError::Interrupted`].
-async fn asked<T: Send + 'static>(
+/// Runs one prompt of a [`dialogue`] on a blocking thread. No answer is [`CliError::Interrupted`].
+async fn run_prompt<T: Send + 'static>(
     ask: impl FnOnce(&Term, &mut Keyboard) -> io::Result<Option<T>> + Send + 'static,
 ) -> Result<T, CliError> {
     let (cancelled, cancel) = io::pipe().map_err(|error| CliError::io("cannot ask", error))?;
@@ -210,7 +210,7 @@ async fn asked<T: Send + 'static>(
     }
 }
 
-/// Cancels a question when dropped, and waits until its thread has ended the line and reads no more.
+/// Cancels a prompt when dropped, and waits until its thread has stopped reading.
 struct CancelOnDrop {
     cancel: Option<PipeWriter>,
     /// Disconnected when the thread has ended.
@@ -224,15 +224,15 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A terminal that hands on each key as it is pressed, Ctrl-C included, and shows none. Dropped, it discards what is
-/// still to be read: the rest of a paste is not for the shell.
+/// Raw mode: keys are delivered as they are pressed, Ctrl-C included, and not echoed. When dropped, discards pending
+/// input: the rest of a paste must not reach the shell.
 struct RawMode {
-    _restore: Restore,
+    _restore: TerminalRestore,
 }
 
 impl RawMode {
     fn enter() -> io::Result<Self> {
-        let restore = Restore::at_the_end();
+        let restore = TerminalRestore::on_drop();
         if let Some(before) = &restore.0 {
             let mut raw = before.clone();
             raw.make_raw();
@@ -249,20 +249,19 @@ impl Drop for RawMode {
     }
 }
 
-/// Restores the terminal when dropped, also where a signal ends the question: meanwhile the cursor may be hidden, and
-/// what is typed is not shown.
-pub(super) struct Restore(Option<Termios>);
+/// Restores the terminal when dropped, also after a signal: a prompt may have hidden the cursor and disabled echo.
+pub(super) struct TerminalRestore(Option<Termios>);
 
-impl Restore {
-    pub(super) fn at_the_end() -> Self {
+impl TerminalRestore {
+    pub(super) fn on_drop() -> Self {
         Self(tcgetattr(io::stdin()).ok())
     }
 }
 
-impl Drop for Restore {
+impl Drop for TerminalRestore {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // There is nothing to be done about a terminal that refuses.
+            // Nothing can be done if the terminal refuses.
             let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
         let _unseen = Term::stderr().show_cursor();
