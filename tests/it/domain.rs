@@ -239,7 +239,7 @@ fn a_form_remembers_so_many_removed_questions_and_no_more() {
         panic!("one too many")
     };
     assert_eq!(places(&violations), [("too_many", "/questions")]);
-    assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 may be");
+    assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 are allowed");
     assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
     let more = FormPatch::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();

@@ -42,7 +42,7 @@ why\trefused\trequired: \"Why?\" needs an answer
 more\thidden\tits `show_if` does not hold
 source\tasked\tanswered by its default
 email\trefused\tinvalid_email: Enter an email address like name@example.com
-note\trefused\tnot_answerable: This is not asked and takes no answer
+note\trefused\tnot_answerable: This is only shown and takes no answer
 emial\trefused\tunknown_question: `emial` is not a question of this form; a similar id exists: `email`
 "
     );
