@@ -241,7 +241,7 @@ fn summarize_answers(violations: &[Violation]) -> String {
     )
 }
 
-/// Returns `count` with its noun and `predicate`. Beyond [`MOST_VIOLATIONS`] the count is not exact: validation stops.
+/// Returns `count` with its noun and `predicate`. Beyond [`MAX_VIOLATIONS`] the count is not exact: validation stops.
 fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
     match count {
         1 => format!("1 {one} {predicate}"),

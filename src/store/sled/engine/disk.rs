@@ -147,7 +147,8 @@ pub fn holds_store(folder: &Path) -> io::Result<bool> {
 }
 
 fn refuse_foreign(folder: &Path) -> io::Result<()> {
-    if holds_store(folder)? || fs::read_dir(folder)?.next().is_none() {
+    // In this order: another process may begin a store in between.
+    if fs::read_dir(folder)?.next().is_none() || holds_store(folder)? {
         return Ok(());
     }
     let why = "it holds other files and no store; name an empty folder or a new one";
