@@ -1,4 +1,4 @@
-//! What a server can be told: settings with their defaults, as plain values.
+//! The settings of a server with their defaults, as plain values.
 //!
 //! The command line makes the flags of `serve` from this; nothing here reads a flag, a file or the environment.
 
@@ -178,7 +178,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A text that is no rate.
+/// A text that is not a valid rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a rate such as 10/min, 5/s or 100/h, got `{0}`")]
 pub struct NoRate(String);

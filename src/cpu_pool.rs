@@ -23,7 +23,7 @@ pub struct PoolLimits {
     pub max_wait: Duration,
     /// How long one of several steps may take, so that other jobs have their turns.
     pub step: Duration,
-    /// Time of a job of several steps, waits included, past which [`Job::is_overdue`] says to end it early.
+    /// Time of a job of several steps, waits included, after which [`Job::is_overdue`] is true and it should end early.
     pub max_time: Duration,
 }
 

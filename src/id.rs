@@ -14,7 +14,7 @@ pub trait Random: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// A text that is no identifier of the expected kind.
+/// A text that is not a valid identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {kind} id")]
 pub struct NoId {
@@ -48,7 +48,7 @@ macro_rules! id {
         pub struct $name($inner);
 
         impl $name {
-            /// What every text of this kind begins with.
+            /// The prefix of every identifier of this kind.
             pub const PREFIX: &'static str = $prefix;
 
             /// The id of zeros, which no object has.

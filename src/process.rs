@@ -1,17 +1,16 @@
 //! This process and others of this machine.
 //!
-//! Who holds a store and which servers run is told in files that outlive who wrote them: so it is asked whether they
-//! still live.
+//! Lock files and runtime files outlive the processes that wrote them: these functions find out whether those still live.
 
 use std::path::Path;
 use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Whether the process `pid` has ended, at least so far that its memory is going.
+/// Whether the process `pid` has ended, or is at least losing its memory.
 ///
-/// Of one that was killed that goes first, for seconds if it is gigabytes, and its locks and its sockets after that.
-/// False where nothing tells.
+/// A killed process loses its memory first, which takes seconds for gigabytes, then its locks and sockets. False where
+/// `/proc` is missing.
 pub fn has_ended(pid: u32) -> bool {
     let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     !has_memory && Path::new("/proc/self").exists()

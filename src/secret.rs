@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for KeyId {
     }
 }
 
-/// A text that is no API key.
+/// A text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key")]
 pub struct NoKey;
@@ -151,7 +151,7 @@ impl KeyText {
         self.0.reveal()
     }
 
-    /// What may be shown: the beginning and the last four characters.
+    /// The part that may be shown: the beginning and the last four characters.
     pub fn redacted(&self) -> String {
         format!("fk_…{}", &self.0.reveal()[Self::LENGTH - 4..])
     }

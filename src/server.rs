@@ -50,7 +50,7 @@ pub enum ServerError {
 /// A server that is about to take requests.
 #[derive(Debug)]
 pub struct Serving<'a> {
-    /// What it listens on; the port is the real one.
+    /// The address it listens on, with the real port.
     pub address: SocketAddr,
     /// The base URL for commands on this machine.
     pub local_url: String,
@@ -58,11 +58,11 @@ pub struct Serving<'a> {
     pub key: Option<&'a KeyText>,
 }
 
-/// Serves the data directory of `config` until `shutdown` is over; requests under way are finished, then the store
+/// Serves the data directory of `config` until `shutdown` ends; pending requests are finished, then the store
 /// is closed. `ready` is called once, before the first request is served.
 ///
 /// The listener is up before the store is: while it opens, which takes long when its index must be built anew,
-/// `/readyz` tells how far it is and everything else is answered 503.
+/// `/readyz` reports the progress and every other request gets 503.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
@@ -166,7 +166,7 @@ fn local_url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// Opens the store while the listener says that it is being opened. `None` if `shutdown` is over before that; the
+/// Opens the store while the listener says that it is being opened. `None` if `shutdown` ends before that; the
 /// listener is closed then.
 async fn open_serving(
     config: &Config,
@@ -174,7 +174,7 @@ async fn open_serving(
     shutdown: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
     let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
-    let told = Arc::clone(&health);
+    let progress = Arc::clone(&health);
     let (path, options) = (config.data.clone(), options(config));
     let pool = CpuPool::default();
     let long_reads = pool.clone();
@@ -182,7 +182,7 @@ async fn open_serving(
         let report = Arc::new(move |event| {
             log(&event);
             if let EngineEvent::Progress { done, total } = event {
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
+                *progress.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
             }
         });
         SledStore::open(&path, options, long_reads, Arc::new(SystemRandomness::new()), report)
