@@ -22,7 +22,7 @@ use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
 use crate::http::server::auth_failures::AuthFailures;
 use crate::http::server::byte_budget::Budgets;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
 use crate::store::Health;
 
@@ -50,6 +50,6 @@ pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync
     let routes = Router::new()
         .route("/healthz", get(about::get_health))
         .route("/readyz", get(ready))
-        .fallback(async || Failure::new(Code::StoreUnavailable).retry_after(5));
+        .fallback(async || ApiError::new(Code::StoreUnavailable).retry_after(5));
     HttpService::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
 }

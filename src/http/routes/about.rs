@@ -12,7 +12,7 @@ use crate::domain::validation::limits::Limits;
 use crate::http::openapi::problems;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::PathParams;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
 use crate::http::wire::responses::{json, json_text};
 use crate::http::wire::state::Shared;
@@ -34,7 +34,7 @@ pub(crate) async fn whoami(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
     let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
@@ -58,7 +58,7 @@ pub(crate) async fn get_limits(
     State(shared): State<Shared>,
     Authenticated(_): Authenticated,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     json(&limits_view(&shared.limits, shared.app.limits()))
 }
 
@@ -120,9 +120,9 @@ problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
 pub(crate) async fn explain_problem(
     PathParams(name): PathParams<String>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<String, Failure> {
+) -> Result<String, ApiError> {
     let meaning =
-        explain(&name).ok_or_else(|| Failure::with_detail(Code::RouteNotFound, "there is no such code"))?;
+        explain(&name).ok_or_else(|| ApiError::with_detail(Code::RouteNotFound, "there is no such code"))?;
     Ok(match Code::parse(&name) {
         Some(code) => format!("{name} ({})\n{}.\n\n{meaning}\n", code.status(), code.title()),
         None => format!("{name}\n\n{meaning}\n"),
@@ -135,7 +135,7 @@ problems!(GetHealthProblems: EVERY);
 ///
 /// Needs no key.
 #[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = ref("#/components/schemas/Health"), content_type = "application/json", description = "It is alive"), GetHealthProblems))]
-pub(crate) async fn get_health() -> Result<Response, Failure> {
+pub(crate) async fn get_health() -> Result<Response, ApiError> {
     json(&value!({ "status": "alive" }))
 }
 
@@ -152,12 +152,12 @@ problems!(GetReadinessProblems: EVERY);
         GetReadinessProblems
     )
 )]
-pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, Failure> {
+pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, ApiError> {
     readiness(shared.app.store().health())
 }
 
 /// Returns the response of `/readyz`.
-pub(crate) fn readiness(health: Health) -> Result<Response, Failure> {
+pub(crate) fn readiness(health: Health) -> Result<Response, ApiError> {
     let condition = match health {
         Health::Ready => return json(&value!({ "status": "ready" })),
         // Reading still works, but a ready server accepts answers.

@@ -17,8 +17,8 @@ use crate::http::openapi::problems;
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{IdempotencyKey, PathParams, read_empty_body, read_json, read_patch};
-use crate::http::wire::problem::Failure;
+use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_json, read_patch};
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
 use crate::http::wire::responses::{
     created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
@@ -108,10 +108,10 @@ pub(crate) async fn create_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
-    IdempotencyKey(key): IdempotencyKey,
+    IdempotencyHeader(key): IdempotencyHeader,
     uri: Uri,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_json(request, shared.limits.max_definition, &shared).await?;
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn list_forms(
         ListFormsQuery,
     >,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let filter = FormFilter { trashed, status, title: q, accepting_reason: None };
     let wanted = FormListRequest { filter, accepting_reason, cursor, limit, count };
     let found = shared.app.list_forms(&caller, wanted).await?;
@@ -158,7 +158,7 @@ pub(crate) async fn get_form(
     Authenticated(caller): Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     form_response(shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
 
@@ -177,7 +177,7 @@ pub(crate) async fn update_form(
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.limits.max_definition, &shared).await?;
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
@@ -199,7 +199,7 @@ pub(crate) async fn delete_form(
     PathParams(form): PathParams<String>,
     QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     shared.app.delete_form(&caller, &form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -215,9 +215,9 @@ pub(crate) async fn restore_form(
     Authenticated(caller): Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-    IdempotencyKey(key): IdempotencyKey,
+    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
@@ -237,7 +237,7 @@ pub(crate) async fn list_versions(
     PathParams(form): PathParams<String>,
     QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
     let versions = found.items.into_iter().map(VersionView::from).collect();
     Ok(with_next_link(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
@@ -254,7 +254,7 @@ pub(crate) async fn get_version(
     Authenticated(caller): Authenticated,
     PathParams((form, version)): PathParams<(String, String)>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
 }
 
@@ -272,7 +272,7 @@ pub(crate) async fn get_schema(
     PathParams(form): PathParams<String>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let response = json_text(shared.app.get_schema(&caller, &form).await?);
     if !accepts(&headers, SCHEMA) {
         return Ok(response);
@@ -281,11 +281,11 @@ pub(crate) async fn get_schema(
 }
 
 /// Returns a form as it was `at` a time, with the `ETag` of its revision.
-fn form_response(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+fn form_response(view: FormView, at: Timestamp) -> Result<Response, ApiError> {
     let revision = view.form.revision;
     Ok(with_etag(form_detail(view, at)?, revision))
 }
 
-fn form_detail(view: FormView, at: Timestamp) -> Result<Response, Failure> {
+fn form_detail(view: FormView, at: Timestamp) -> Result<Response, ApiError> {
     json(&FormDetail::new(&view.form, view.version, view.responses, at))
 }

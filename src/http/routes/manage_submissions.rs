@@ -11,8 +11,8 @@ use crate::http::routes::forms::PurgeQuery;
 use crate::http::routes::submissions::submission_response;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::IfMatch;
-use crate::http::wire::extract::{IdempotencyKey, PathParams, read_empty_body, read_patch};
-use crate::http::wire::problem::Failure;
+use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_patch};
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
 use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
 use crate::http::wire::state::Shared;
@@ -32,7 +32,7 @@ pub(crate) async fn edit_submission(
     QueryParams(NoParams {}): QueryParams<NoParams>,
     IfMatch(expected): IfMatch,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.limits.max_body, &shared).await?;
     let (edited, keys) =
         shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn delete_submission(
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     shared.app.delete_submission(&caller, &form, &submission, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -68,9 +68,9 @@ pub(crate) async fn restore_submission(
     Authenticated(caller): Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-    IdempotencyKey(key): IdempotencyKey,
+    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
@@ -89,7 +89,7 @@ pub(crate) async fn list_submission_history(
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
 }

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use crate::api::Code;
 use crate::http::openapi;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 
 /// Returns the routes of all operations.
@@ -70,8 +70,8 @@ pub(crate) fn with_aliases(routes: Router<Shared>) -> Router<Shared> {
         .method_not_allowed_fallback(method_not_allowed)
 }
 
-async fn route_not_found() -> Failure {
-    Failure::with_detail(Code::RouteNotFound, "there is nothing at this path; see /api/v1/openapi.json")
+async fn route_not_found() -> ApiError {
+    ApiError::with_detail(Code::RouteNotFound, "there is nothing at this path; see /api/v1/openapi.json")
 }
 
 /// Responds to OPTIONS, and refuses all other methods; `Allow` lists the allowed ones in both cases.
@@ -80,6 +80,6 @@ async fn method_not_allowed(method: Method) -> Response {
         StatusCode::NO_CONTENT.into_response()
     } else {
         let detail = format!("{method} is not allowed here; the header `Allow` lists the allowed methods");
-        Failure::with_detail(Code::MethodNotAllowed, detail).into_response()
+        ApiError::with_detail(Code::MethodNotAllowed, detail).into_response()
     }
 }

@@ -18,8 +18,8 @@ use crate::http::openapi::problems;
 use crate::http::routes::forms::DryRunQuery;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
-use crate::http::wire::extract::{IdempotencyKey, PathParams, read_json};
-use crate::http::wire::problem::Failure;
+use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
 use crate::http::wire::state::Shared;
@@ -107,10 +107,10 @@ pub(crate) async fn create_submission(
     Authenticated(caller): Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
-    IdempotencyKey(key): IdempotencyKey,
+    IdempotencyHeader(key): IdempotencyHeader,
     uri: Uri,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let body = read_json(request, shared.limits.max_body, &shared).await?;
     if dry_run {
         let DryRunSubmission { form, sent, dropped: keys } =
@@ -140,7 +140,7 @@ pub(crate) async fn list_submissions(
     PathParams(form): PathParams<String>,
     QueryParams(asked): QueryParams<ListSubmissionsQuery>,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let (app, limit) = (&shared.app, asked.limit);
     let found = match asked.trashed {
         true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
@@ -161,7 +161,7 @@ pub(crate) async fn get_submission(
     Authenticated(caller): Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
 }
 

@@ -15,6 +15,9 @@ pub(crate) const SMALL: usize = 64 << 10;
 /// Size of each budget, in bytes.
 const TOTAL: usize = 64 << 20;
 
+/// Bytes of each budget that one owner may reserve.
+const SHARE: usize = TOTAL / 4;
+
 /// Large bodies processed concurrently.
 const LARGE_AT_ONCE: usize = 4;
 
@@ -41,8 +44,8 @@ pub(crate) struct Budgets {
 impl Budgets {
     pub(crate) fn new(pool: CpuPool) -> Self {
         Self {
-            bodies: ByteBudget::new(TOTAL),
-            responses: ByteBudget::new(TOTAL),
+            bodies: Arc::default(),
+            responses: Arc::default(),
             large_bodies: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),
             changes: FairSemaphore::new(CHANGES_AT_ONCE, MAX_WAIT),
             pool,
@@ -67,68 +70,27 @@ impl AuthenticatedKey {
     }
 }
 
-/// A byte budget of which one owner gets at most a quarter.
-pub(crate) struct ByteBudget {
-    total: usize,
-    used: Mutex<BudgetUse>,
-}
-
+/// A byte budget of which one owner gets at most a quarter: the reserved bytes by owner, without entries of 0.
 #[derive(Default)]
-struct BudgetUse {
-    bytes: usize,
-    /// Reserved bytes by owner; owners without reservations have no entry.
-    shares: HashMap<BudgetOwner, usize>,
-}
+pub(crate) struct ByteBudget(Mutex<HashMap<BudgetOwner, usize>>);
 
 impl ByteBudget {
-    pub(crate) fn new(total: usize) -> Arc<Self> {
-        Arc::new(Self { total, used: Mutex::default() })
-    }
-
-    /// Reserves `bytes`, or returns `None` if the budget has no room for them.
+    /// Reserves `bytes`, or returns `None` if that exceeds the budget.
     pub(crate) fn reserve(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.empty_reservation(owner);
+        let mut reservation = self.charge(owner, 0);
         reservation.grow_to(bytes).then_some(reservation)
     }
 
     /// Reserves `bytes` even if that exceeds the budget.
     pub(crate) fn charge(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Reservation {
-        self.lock().add(owner, bytes);
+        if bytes > 0 {
+            *self.lock().entry(owner).or_default() += bytes;
+        }
         Reservation { budget: Arc::clone(self), owner, bytes }
     }
 
-    /// Returns a reservation of 0 bytes, which can grow.
-    pub(crate) fn empty_reservation(self: &Arc<Self>, owner: BudgetOwner) -> Reservation {
-        Reservation { budget: Arc::clone(self), owner, bytes: 0 }
-    }
-
-    /// Whether a reservation of `own` bytes may grow by `more`. The only one may always grow: limits may be set higher than
-    /// a share, and bodies within the limits must be accepted.
-    fn has_room(&self, used: &BudgetUse, owner: BudgetOwner, own: usize, more: usize) -> bool {
-        let fits = |used: usize, most: usize| used == own || used + more <= most;
-        let share = used.shares.get(&owner).copied().unwrap_or_default();
-        fits(used.bytes, self.total) && fits(share, self.total / 4)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BudgetUse> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl BudgetUse {
-    fn add(&mut self, owner: BudgetOwner, bytes: usize) {
-        self.bytes += bytes;
-        *self.shares.entry(owner).or_default() += bytes;
-    }
-
-    fn remove(&mut self, owner: BudgetOwner, bytes: usize) {
-        self.bytes -= bytes;
-        if let Some(share) = self.shares.get_mut(&owner) {
-            *share -= bytes;
-            if *share == 0 {
-                self.shares.remove(&owner);
-            }
-        }
+    fn lock(&self) -> MutexGuard<'_, HashMap<BudgetOwner, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,16 +106,21 @@ impl Reservation {
         self.bytes == 0
     }
 
-    /// Grows to at least `bytes`. Returns false, and changes nothing, if the budget has no room for that.
+    /// Grows to at least `bytes`. Returns false, and changes nothing, if that exceeds the budget.
+    ///
+    /// The only reservation may always grow: limits may be set higher than a share, and bodies within the limits must be
+    /// accepted.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
             return true;
         }
-        let mut used = self.budget.lock();
-        let has_room = self.budget.has_room(&used, self.owner, self.bytes, more);
+        let mut reserved = self.budget.lock();
+        let fits = |reserved: usize, most: usize| reserved == self.bytes || reserved + more <= most;
+        let share = reserved.get(&self.owner).copied().unwrap_or_default();
+        let has_room = fits(reserved.values().sum(), TOTAL) && fits(share, SHARE);
         if has_room {
-            used.add(self.owner, more);
+            reserved.insert(self.owner, share + more);
             self.bytes += more;
         }
         has_room
@@ -162,64 +129,13 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if !self.is_empty() {
-            self.budget.lock().remove(self.owner, self.bytes);
+        if self.bytes == 0 {
+            return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::secret::{KeyText, SystemRandomness};
-
-    fn owners<const N: usize>() -> [BudgetOwner; N] {
-        std::array::from_fn(|_| Some(KeyText::draw(&SystemRandomness::new()).id()))
-    }
-
-    #[test]
-    fn an_owner_has_a_quarter_and_all_have_the_total() {
-        let (budget, [a, b, c, d, e]) = (ByteBudget::new(100), owners());
-        let held = [a, b, c, d].map(|owner| budget.reserve(owner, 25).unwrap());
-        assert!(budget.reserve(e, 1).is_none(), "the total is used up");
-        let [of_a, ..] = held;
-        drop(of_a);
-        assert!(budget.reserve(a, 1).is_some());
-        let _of_e = budget.reserve(e, 1).unwrap();
-        assert!(budget.reserve(b, 1).is_none(), "its quarter is used up");
-        assert!(budget.reserve(a, 25).is_none() && budget.reserve(a, 24).is_some());
-    }
-
-    #[test]
-    fn dropped_reservations_are_returned_and_leave_no_entry() {
-        let (budget, [a]) = (ByteBudget::new(100), owners());
-        for _ in 0..10 {
-            let held = [(a, 5), (a, 20), (None, 25)].map(|(owner, bytes)| budget.reserve(owner, bytes));
-            assert!(held.iter().all(Option::is_some));
-            assert!(budget.reserve(a, 1).is_none() && budget.reserve(None, 1).is_none());
+        let mut reserved = self.budget.lock();
+        match reserved.get_mut(&self.owner) {
+            Some(share) if *share > self.bytes => *share -= self.bytes,
+            _ => drop(reserved.remove(&self.owner)),
         }
-        let used = budget.lock();
-        assert_eq!((used.bytes, used.shares.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_reservation_grows_while_there_is_room() {
-        let (budget, [a]) = (ByteBudget::new(100), owners());
-        let (mut one, other) = (budget.reserve(a, 5).unwrap(), budget.reserve(a, 5).unwrap());
-        assert!(one.grow_to(20) && one.grow_to(10) && !one.grow_to(21));
-        assert!(budget.reserve(a, 1).is_none());
-        drop(other);
-        assert!(one.grow_to(25));
-    }
-
-    #[test]
-    fn the_only_reservation_has_room_whatever_its_size() {
-        let (budget, [a, b]) = (ByteBudget::new(100), owners());
-        let mut alone = budget.reserve(a, 70).unwrap();
-        assert!(alone.grow_to(170));
-        assert!(budget.reserve(a, 1).is_none() && budget.reserve(b, 1).is_none());
-        drop(alone);
-        let _charged = budget.charge(a, 1_000);
-        assert!(budget.reserve(a, 1).is_none() && budget.reserve(b, 1).is_none());
     }
 }

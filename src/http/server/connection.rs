@@ -2,17 +2,17 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
-use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
+use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
-use hyper::body::{Frame, Incoming, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -53,7 +53,7 @@ pub(crate) async fn serve_connection(
     let Some(stream) = serve_requests(stream, peer, connection, service, &limits).await else { return };
     tokio::select! {
         biased;
-        () = connection.close_requested() => {}
+        () = connection.close.notified() => {}
         () = linger(stream) => {}
     }
 }
@@ -70,21 +70,20 @@ async fn serve_requests(
     let shared = Arc::clone(connection);
     let service =
         service_fn(move |request| handle_request(request, peer, service.clone(), Arc::clone(&shared)));
-    let stream = TokioIo::new(TimedStream::new(stream, Arc::clone(deadlines)));
+    let stream = TokioIo::new(TimedStream { stream, deadlines: Arc::clone(deadlines) });
     let mut http = http1_builder(limits).serve_connection(stream, service);
     let mut overdue = pin!(deadlines.overdue());
     loop {
         tokio::select! {
             biased;
             _ = &mut http => break,
-            phase = &mut overdue => return close_overdue(phase, http.into_parts().io.into_inner().into_inner()),
-            () = connection.close_requested() => {
+            phase = &mut overdue => return close_overdue(phase, http.into_parts().io.into_inner().stream),
+            () = connection.close.notified() => {
+                let state = deadlines.state();
                 // Without a request in progress nobody waits, and a request sent now is as late as a new connection.
-                if deadlines.is_evicted() || !deadlines.is_responding() {
-                    let stream = http.into_parts().io.into_inner().into_inner();
-                    if deadlines.is_responding() {
-                        // Discards what the client did not read; the system would keep it for minutes.
-                        stream.set_zero_linger().ok();
+                if state.is_evicted || !state.phase.is_responding() {
+                    if state.phase.is_responding() {
+                        discard_unread(&http.into_parts().io.into_inner().stream);
                     }
                     return None;
                 }
@@ -92,7 +91,7 @@ async fn serve_requests(
             }
         }
     }
-    (!deadlines.has_client_ended()).then(|| http.into_parts().io.into_inner().into_inner())
+    (!deadlines.state().has_client_ended).then(|| http.into_parts().io.into_inner().stream)
 }
 
 /// Returns hyper's HTTP/1.1 builder. Its limits are above ours, so that ours are hit first and return a problem document.
@@ -113,7 +112,7 @@ async fn handle_request(
     peer: SocketAddr,
     mut service: impl RequestService,
     connection: Arc<Connection>,
-) -> Result<axum::http::Response<TimedBody>, Infallible> {
+) -> Result<Response<impl HttpBody<Data = Bytes, Error = axum::Error>>, Infallible> {
     let is_evicted = !connection.deadlines.begin_request();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer.ip()));
@@ -129,42 +128,25 @@ async fn handle_request(
     if is_overload || is_chunked {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(response.map(|body| TimedBody { body, deadlines: Arc::clone(&connection.deadlines) }))
+    let guard = ResponseGuard(Arc::clone(&connection.deadlines));
+    Ok(response.map(|body| {
+        body.map_err(move |error| {
+            let _until_dropped = &guard;
+            error
+        })
+    }))
 }
 
 fn is_health_check(request: &Request) -> bool {
     matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-/// A response body that records when it is dropped, which hyper does once it has taken all of it.
-struct TimedBody {
-    body: Body,
-    deadlines: Arc<ConnectionDeadlines>,
-}
+/// Records that hyper has taken the whole response: it then drops the body, and with it this guard.
+struct ResponseGuard(Arc<ConnectionDeadlines>);
 
-impl Drop for TimedBody {
+impl Drop for ResponseGuard {
     fn drop(&mut self) {
-        self.deadlines.response_ended();
-    }
-}
-
-impl HttpBody for TimedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.response_ended();
     }
 }
 
@@ -176,9 +158,8 @@ fn close_overdue(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
             stream.try_write(&head_timeout()).ok();
             Some(stream)
         }
-        // Discards what the client did not read; the system would keep it for minutes.
         Phase::Handling | Phase::Sending => {
-            stream.set_zero_linger().ok();
+            discard_unread(&stream);
             None
         }
         Phase::New | Phase::Idle => None,
@@ -193,4 +174,9 @@ async fn linger(mut stream: TcpStream) {
         while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
     };
     timeout(LINGER, discard).await.ok();
+}
+
+/// Discards what the client did not read; the system would keep it for minutes.
+fn discard_unread(stream: &TcpStream) {
+    stream.set_zero_linger().ok();
 }

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::config::{HttpLimits, KEPT_CONNECTIONS};
 use crate::http::server::auth_failures::client_network;
@@ -14,7 +13,6 @@ use crate::http::server::deadlines::ConnectionDeadlines;
 /// The open connections of one accept loop.
 pub(crate) struct ConnectionTable {
     limits: Arc<HttpLimits>,
-    epoch: Instant,
     open: Mutex<OpenConnections>,
 }
 
@@ -39,15 +37,11 @@ enum ConnectionClass {
 pub(crate) struct Connection {
     class: ConnectionClass,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
-    close: Notify,
+    /// Notified when the connection should close, after the request in progress.
+    pub(crate) close: Notify,
 }
 
 impl Connection {
-    /// Resolves when the connection should close, after the request in progress.
-    pub(crate) async fn close_requested(&self) {
-        self.close.notified().await;
-    }
-
     /// Whether the connection serves only health checks, because all others are taken.
     pub(crate) fn is_health_only(&self) -> bool {
         self.class == ConnectionClass::Health
@@ -69,7 +63,7 @@ impl Drop for ConnectionSlot {
 
 impl ConnectionTable {
     pub(crate) fn new(limits: Arc<HttpLimits>) -> Self {
-        Self { limits, epoch: Instant::now(), open: Mutex::default() }
+        Self { limits, open: Mutex::default() }
     }
 
     /// Returns a slot for a new connection from `address`. If all are taken, evicts the connection idle longest; if none is
@@ -77,7 +71,7 @@ impl ConnectionTable {
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
         let class = open.make_room(address, &self.limits)?;
-        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits), self.epoch));
+        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits)));
         let connection = Arc::new(Connection { class, deadlines, close: Notify::new() });
         let id = open.insert(Arc::clone(&connection));
         Some(ConnectionSlot { connection, id, table: Arc::clone(self) })
@@ -118,10 +112,11 @@ impl OpenConnections {
     fn evict(&mut self, is_candidate: impl Fn(ConnectionClass) -> bool) -> bool {
         loop {
             let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.class));
-            let idle =
-                candidates.filter_map(|(id, connection)| Some((connection.deadlines.idle_since()?, *id)));
-            let Some((idle_since, id)) = idle.min() else { return false };
-            if self.connections[&id].deadlines.evict(idle_since) {
+            let idle = candidates
+                .filter_map(|(id, connection)| Some((connection.deadlines.state().idle_since?, *id)));
+            let Some((_, id)) = idle.min() else { return false };
+            // By now it may have begun a request.
+            if self.connections[&id].deadlines.evict() {
                 self.remove(id).inspect(|connection| connection.close.notify_one());
                 return true;
             }
@@ -138,11 +133,9 @@ impl OpenConnections {
 
     fn remove(&mut self, id: u64) -> Option<Arc<Connection>> {
         let connection = self.connections.remove(&id)?;
-        if let Some(count) = self.counts.get_mut(&connection.class) {
-            *count -= 1;
-        }
-        if self.count(connection.class) == 0 {
-            self.counts.remove(&connection.class);
+        match self.counts.get_mut(&connection.class) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.counts.remove(&connection.class)),
         }
         Some(connection)
     }
@@ -160,40 +153,25 @@ fn share(address: IpAddr, limits: &HttpLimits) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use super::ConnectionTable;
+    use super::share;
     use crate::config::HttpLimits;
 
-    /// Admits busy connections from `addresses` in order; returns whether each serves only health checks.
-    fn admit(limits: HttpLimits, addresses: &[&str]) -> Vec<bool> {
-        let table = Arc::new(ConnectionTable::new(Arc::new(limits)));
-        let slots = addresses.iter().map(|address| {
-            let slot = table.admit(address.parse().unwrap()).unwrap();
-            assert!(slot.connection.deadlines.begin_request());
-            slot
-        });
-        let slots: Vec<_> = slots.collect();
-        slots.iter().map(|slot| slot.connection.is_health_only()).collect()
-    }
-
-    fn limits(max_connections_per_address: Option<usize>) -> HttpLimits {
-        HttpLimits { max_connections: 8, max_connections_per_address, ..HttpLimits::default() }
-    }
-
     #[test]
-    fn an_address_has_a_quarter_and_an_ipv6_network_counts_as_one() {
-        let addresses = ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2"];
-        assert_eq!(admit(limits(None), &addresses), [false, false, true, false]);
-        let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:9::", "2001:db8:0:1::1"];
-        assert_eq!(admit(limits(None), &addresses), [false, false, true, false]);
-    }
-
-    #[test]
-    fn loopback_is_exempt_unless_a_limit_is_set() {
-        for address in ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"] {
-            assert_eq!(admit(limits(None), &[address; 9])[7..], [false, true], "{address}");
-            assert_eq!(admit(limits(Some(3)), &[address; 9])[2..4], [false, true], "{address}");
+    fn an_address_has_a_quarter_and_loopback_all_unless_a_limit_is_set() {
+        for (address, by_default) in [
+            ("192.0.2.1", 2),
+            ("2001:db8::1", 2),
+            ("127.0.0.2", usize::MAX),
+            ("::1", usize::MAX),
+            ("::ffff:127.0.0.1", usize::MAX),
+        ] {
+            let limits = |max_connections_per_address| HttpLimits {
+                max_connections: 8,
+                max_connections_per_address,
+                ..HttpLimits::default()
+            };
+            let shares = [None, Some(3)].map(|limit| share(address.parse().unwrap(), &limits(limit)));
+            assert_eq!(shares, [by_default, 3], "{address}");
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::RequestIds;
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Peer;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -115,25 +115,25 @@ fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Checks the head of `request` against the limits. hyper's own limits are above these.
-fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), Failure> {
+fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
     let uri = request.uri();
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > limits.max_uri {
         let detail = format!("the URI has {target} bytes, the limit is {}", limits.max_uri);
-        return Err(Failure::with_detail(Code::UriTooLong, detail));
+        return Err(ApiError::with_detail(Code::UriTooLong, detail));
     }
     let headers = request.headers();
     if headers.len() > limits.max_headers {
         let detail =
             format!("the request has {} headers, the limit is {}", headers.len(), limits.max_headers);
-        return Err(Failure::with_detail(Code::HeadersTooLarge, detail));
+        return Err(ApiError::with_detail(Code::HeadersTooLarge, detail));
     }
     // Every line has a colon, a space and a line end besides its name and value.
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if size > limits.max_head {
         let detail = format!("the headers have {size} bytes, the limit is {}", limits.max_head);
-        return Err(Failure::with_detail(Code::HeadersTooLarge, detail));
+        return Err(ApiError::with_detail(Code::HeadersTooLarge, detail));
     }
     // A request made in process needs no host.
     if request.extensions().get::<Peer>().is_some() {
@@ -149,7 +149,7 @@ async fn catch_panic(work: impl Future<Output = Result<Response, Infallible>>) -
         // A request that panicked is not polled again, and shared state is behind locks that recover from poisoning.
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(poll) => poll.map(|Ok(response)| response),
-            Err(payload) => Poll::Ready(Failure::panicked(panic_text(&*payload)).into_response()),
+            Err(payload) => Poll::Ready(ApiError::panicked(panic_text(&*payload)).into_response()),
         }
     })
     .await
@@ -162,7 +162,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 
 /// Replaces a failure, also one that the framework detected, by its problem document.
 fn render_failure(mut response: Response, request_id: &str) -> Response {
-    let failure = match response.extensions_mut().remove::<Failure>() {
+    let failure = match response.extensions_mut().remove::<ApiError>() {
         Some(failure) => failure,
         None if is_framework_error(&response) => framework_failure(response.status()),
         None => return response,
@@ -174,15 +174,15 @@ fn render_failure(mut response: Response, request_id: &str) -> Response {
     rendered
 }
 
-/// Whether axum built this error response: ours are JSON, or a [`Failure`].
+/// Whether axum built this error response: ours are JSON, or a [`ApiError`].
 fn is_framework_error(response: &Response) -> bool {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     is_error && response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
 }
 
-fn framework_failure(status: StatusCode) -> Failure {
-    Failure::new(match status {
+fn framework_failure(status: StatusCode) -> ApiError {
+    ApiError::new(match status {
         StatusCode::NOT_FOUND => Code::RouteNotFound,
         StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
         _ => Code::Internal,

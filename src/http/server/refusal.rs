@@ -7,11 +7,11 @@ use axum::http::{HeaderValue, Response};
 use crate::api::Code;
 use crate::http::server::http_service::set_common_headers;
 use crate::http::server::request_id::RequestIds;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time. The connection must be closed after it.
 pub(crate) fn head_timeout() -> Vec<u8> {
-    let failure = Failure::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
+    let failure = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
     let mut response = document(failure);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     let mut bytes = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
@@ -24,11 +24,11 @@ pub(crate) fn head_timeout() -> Vec<u8> {
 
 /// Returns the response for when all connections are taken.
 pub(crate) fn overload_response() -> Response<Body> {
-    document(Failure::overloaded()).map(Body::from)
+    document(ApiError::overloaded()).map(Body::from)
 }
 
 /// Renders `failure` with the common headers.
-fn document(failure: Failure) -> Response<Vec<u8>> {
+fn document(failure: ApiError) -> Response<Vec<u8>> {
     let id = RequestIds::new().next_id();
     let mut response = failure.document(id.to_str().unwrap_or_default());
     set_common_headers(response.headers_mut(), &id);

@@ -21,10 +21,6 @@ impl RequestIds {
         let count = self.next.fetch_add(1, Ordering::Relaxed);
         // Multiplying by an odd number permutes the 64-bit integers: consecutive ids look different, and none repeats.
         let id = self.seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut digits = [0; 16];
-        for (place, digit) in digits.iter_mut().enumerate() {
-            *digit = b"0123456789abcdef"[(id >> (60 - 4 * place)) as usize & 15];
-        }
-        HeaderValue::from_bytes(&digits).expect("hexadecimal digits are valid in a header")
+        HeaderValue::try_from(format!("{id:016x}")).expect("hexadecimal digits are valid in a header")
     }
 }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 
 use crate::http::server::byte_budget::{BudgetOwner, Budgets, Reservation, SMALL};
 use crate::http::wire::compression::Encoding;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 
 /// Size below which compression gains nothing, in bytes.
 const MIN_COMPRESSED_SIZE: usize = 1_024;
@@ -34,7 +34,7 @@ pub(crate) async fn prepare_response(
     encoding: Option<Encoding>,
     budgets: &Budgets,
     owner: BudgetOwner,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let Some(size) = response.body().size_hint().exact().map(|size| size as usize) else {
         return Ok(response);
     };
@@ -43,9 +43,8 @@ pub(crate) async fn prepare_response(
         return Ok(response);
     }
     let reservation = match method.is_safe() {
-        _ if size <= SMALL => budgets.responses.empty_reservation(owner),
-        true => budgets.responses.reserve(owner, size).ok_or_else(Failure::overloaded)?,
-        false => budgets.responses.charge(owner, size),
+        true => budgets.responses.reserve(owner, charged(size)).ok_or_else(ApiError::overloaded)?,
+        false => budgets.responses.charge(owner, charged(size)),
     };
     let (mut parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
@@ -73,9 +72,11 @@ async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: B
     if compressed.len() >= bytes.len() {
         return None;
     }
-    let reservation = match compressed.len() {
-        ..=SMALL => budgets.responses.empty_reservation(owner),
-        size => budgets.responses.charge(owner, size),
-    };
+    let reservation = budgets.responses.charge(owner, charged(compressed.len()));
     Some(Bytes::from_owner(ChargedBytes { bytes: compressed.into(), _reservation: reservation }))
+}
+
+/// Returns the bytes to reserve for a body of `size` bytes.
+fn charged(size: usize) -> usize {
+    if size <= SMALL { 0 } else { size }
 }

@@ -57,29 +57,3 @@ impl Encoding {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Encoding, HeaderValue};
-
-    #[test]
-    fn the_preferred_encoding_has_the_greatest_weight() {
-        let (gzip, zstd) = (Some(Encoding::Gzip), Some(Encoding::Zstd));
-        for (accepted, expected) in [
-            ("gzip", gzip),
-            ("X-GZIP;q=0.1", gzip),
-            ("gzip, deflate, br, zstd", zstd),
-            ("zstd;q=0.5, gzip; q=0.8", gzip),
-            ("gzip;q=0, zstd;q=0.000", None),
-            ("gzip;q=0.5, identity", None),
-            ("gzip;q=0.5, identity;q=0", gzip),
-            ("identity;q=0", None),
-            ("gzip;q=high", None),
-            ("*", None),
-            ("", None),
-        ] {
-            let accepted = HeaderValue::from_static(accepted);
-            assert_eq!(Encoding::preferred(&accepted), expected, "{accepted:?}");
-        }
-    }
-}

@@ -15,7 +15,7 @@ use crate::domain::validation::fields::Fields;
 use crate::http::server::byte_budget::{AuthenticatedKey, BudgetOwner, Reservation};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
@@ -23,33 +23,33 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 pub(crate) struct PathParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for PathParams<T> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         let path = Path::<T>::from_request_parts(parts, shared).await;
         path.map(|Path(params)| Self(params)).map_err(|rejection| match rejection {
             // A path that does not decode to UTF-8 cannot name anything.
-            PathRejection::FailedToDeserializePathParams(_) => Failure::new(Code::RouteNotFound),
-            _ => Failure::new(Code::Internal),
+            PathRejection::FailedToDeserializePathParams(_) => ApiError::new(Code::RouteNotFound),
+            _ => ApiError::new(Code::Internal),
         })
     }
 }
 
 /// Extractor for the value of `Idempotency-Key`, if the header was sent.
-pub(crate) struct IdempotencyKey(pub(crate) Option<String>);
+pub(crate) struct IdempotencyHeader(pub(crate) Option<String>);
 
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-impl FromRequestParts<Shared> for IdempotencyKey {
-    type Rejection = Failure;
+impl FromRequestParts<Shared> for IdempotencyHeader {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
         let Some(value) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(Self(None)) };
         match value.to_str() {
             Ok(key) if is_idempotency_key(key) => Ok(Self(Some(key.to_owned()))),
             Ok(_) | Err(_) => {
                 let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
-                Err(Failure::with_detail(Code::InvalidHeader, detail))
+                Err(ApiError::with_detail(Code::InvalidHeader, detail))
             }
         }
     }
@@ -73,20 +73,24 @@ impl BodyText {
 }
 
 /// Reads a JSON body of at most `limit` bytes.
-pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, ApiError> {
     check_type(request.headers(), &[JSON])?;
     read_text(request, limit, None, shared).await
 }
 
 /// Reads a JSON merge patch (RFC 7396) of at most `limit` bytes.
-pub(crate) async fn read_patch(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, Failure> {
+pub(crate) async fn read_patch(
+    request: Request,
+    limit: usize,
+    shared: &Shared,
+) -> Result<BodyText, ApiError> {
     check_type(request.headers(), &[JSON, MERGE_PATCH])?;
     read_text(request, limit, Some(&shared.budgets.changes), shared).await
 }
 
 /// Reads the body of an operation that takes none: nothing, or an object without members. Anything else is refused rather
 /// than ignored.
-pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText, Failure> {
+pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
     let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() {
         return Ok(body);
@@ -98,7 +102,7 @@ pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result
     if violations.is_empty() {
         return Ok(body);
     }
-    Err(Failure::invalid("this operation takes no body".to_owned(), violations))
+    Err(ApiError::invalid("this operation takes no body".to_owned(), violations))
 }
 
 /// Reads the body, whatever its media type. A large one then waits for a permit for large bodies, a small one for a permit
@@ -111,45 +115,45 @@ async fn read_text(
     limit: usize,
     small: Option<&FairSemaphore<BudgetOwner>>,
     shared: &Shared,
-) -> Result<BodyText, Failure> {
+) -> Result<BodyText, ApiError> {
     let budgets = &shared.budgets;
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
-    let mut reservation = budgets.bodies.empty_reservation(owner);
+    let mut reservation = budgets.bodies.charge(owner, 0);
     let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
     let permits = if reservation.is_empty() { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
-        Some(permits) => Some(permits.acquire(owner).await.ok_or_else(Failure::overloaded)?),
+        Some(permits) => Some(permits.acquire(owner).await.ok_or_else(ApiError::overloaded)?),
         None => None,
     };
     if permit.is_some() && budgets.responses.reserve(owner, 1).is_none() {
-        return Err(Failure::overloaded());
+        return Err(ApiError::overloaded());
     }
     match std::str::from_utf8(&bytes) {
         Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
         Err(error) => {
             let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
-            Err(Failure::with_detail(Code::MalformedJson, detail))
+            Err(ApiError::with_detail(Code::MalformedJson, detail))
         }
     }
 }
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
+fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), ApiError> {
     let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut parameters = sent.split(';');
     let name = parameters.next().unwrap_or_default().trim();
     if !types.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         let detail = format!("send the header `Content-Type: {}`", types.join("` or `Content-Type: "));
-        return Err(Failure::with_detail(Code::UnsupportedMediaType, detail));
+        return Err(ApiError::with_detail(Code::UnsupportedMediaType, detail));
     }
     if !parameters.all(|parameter| is_utf_8(parameter.trim())) {
         let detail = "the body must be UTF-8, declared as `charset=utf-8` or without a charset";
-        return Err(Failure::with_detail(Code::UnsupportedMediaType, detail));
+        return Err(ApiError::with_detail(Code::UnsupportedMediaType, detail));
     }
     match headers.get(CONTENT_ENCODING) {
         Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            Err(Failure::with_detail(
+            Err(ApiError::with_detail(
                 Code::UnsupportedMediaType,
                 "compressed request bodies are not supported; send it without `Content-Encoding`",
             ))
@@ -165,20 +169,5 @@ fn is_utf_8(parameter: &str) -> bool {
             charset.trim_matches('"').eq_ignore_ascii_case("utf-8")
         }
         Some(_) | None => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_idempotency_key;
-
-    #[test]
-    fn an_idempotency_key_is_1_to_255_printable_ascii_characters() {
-        for good in ["a", "0b1e 7~", &"x".repeat(255)] {
-            assert!(is_idempotency_key(good), "{good}");
-        }
-        for bad in ["", "a\tb", "\u{7f}", "é", &"x".repeat(256)] {
-            assert!(!is_idempotency_key(bad), "{bad}");
-        }
     }
 }

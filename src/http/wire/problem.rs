@@ -17,7 +17,7 @@ use crate::store::StoreError;
 
 /// Why a request failed. Passes through the router inside a response and is rendered once the request id is known.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct ApiError {
     problem: Box<Problem>,
     /// Seconds after which a retry makes sense.
     retry_after: Option<u64>,
@@ -25,7 +25,7 @@ pub(crate) struct Failure {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-impl Failure {
+impl ApiError {
     /// Creates a failure without details.
     pub(crate) fn new(code: Code) -> Self {
         Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
@@ -146,7 +146,7 @@ fn error_chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
     text
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = status.into_response();
@@ -155,7 +155,7 @@ impl IntoResponse for Failure {
     }
 }
 
-impl From<AppError> for Failure {
+impl From<AppError> for ApiError {
     fn from(error: AppError) -> Self {
         match error {
             AppError::Unauthenticated => Self::new(Code::Unauthorized),
@@ -184,7 +184,7 @@ impl From<AppError> for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotAccepting { reason, message } => Self::not_accepting(reason, message),
@@ -252,7 +252,7 @@ fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> 
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let failure = match error {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
@@ -269,14 +269,14 @@ impl From<StoreError> for Failure {
 }
 
 /// A response body could not be read.
-impl From<axum::Error> for Failure {
+impl From<axum::Error> for ApiError {
     fn from(error: axum::Error) -> Self {
         Self::new(Code::Internal).caused_by(error)
     }
 }
 
 /// A response could not be serialized as JSON.
-impl From<serde_json::Error> for Failure {
+impl From<serde_json::Error> for ApiError {
     fn from(error: serde_json::Error) -> Self {
         Self::new(Code::Internal).caused_by(error)
     }

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
@@ -30,13 +30,13 @@ pub(crate) trait FromQuery: Sized {
 }
 
 impl<T: FromQuery> FromRequestParts<Shared> for QueryParams<T> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
         let mut query = QueryReader::parse(parts.uri.query().unwrap_or_default());
         let parameters = T::from_query(&mut query);
         let violations = query.finish();
-        if violations.is_empty() { Ok(Self(parameters)) } else { Err(Failure::invalid_query(violations)) }
+        if violations.is_empty() { Ok(Self(parameters)) } else { Err(ApiError::invalid_query(violations)) }
     }
 }
 

@@ -7,10 +7,10 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use crate::http::wire::problem::Failure;
+use crate::http::wire::problem::ApiError;
 
 /// Serializes `body` as a JSON response.
-pub(crate) fn json(body: &impl Serialize) -> Result<Response, Failure> {
+pub(crate) fn json(body: &impl Serialize) -> Result<Response, ApiError> {
     Ok(json_text(serde_json::to_string(body)?))
 }
 

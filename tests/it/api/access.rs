@@ -224,8 +224,35 @@ async fn guessing_keys_is_slowed_down_by_address_and_valid_keys_still_pass() {
     assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("rate_limited", Some("60")));
     assert_eq!(call(&server.key, "192.0.2.1").await.status, 200);
     assert_eq!(call("fk_3", "192.0.2.2").await.code(), "unauthorized");
-    server.clock.set("2026-11-20T09:01:00Z");
+    // An IPv4 address counts as itself in either form, an IPv6 one as its network.
+    assert_eq!(call("fk_3", "::ffff:192.0.2.1").await.code(), "rate_limited");
+    for (address, code) in [
+        ("2001:db8::1", "unauthorized"),
+        ("2001:db8::2:0:0:2", "unauthorized"),
+        ("2001:db8:0:1::1", "unauthorized"),
+        ("2001:db8:0:0:9::", "rate_limited"),
+    ] {
+        assert_eq!(call("fk_3", address).await.code(), code, "{address}");
+    }
+    for (time, wait) in [("09:00:20", Some("40")), ("09:00:59", Some("1")), ("09:01:00", None)] {
+        server.clock.set(&format!("2026-11-20T{time}Z"));
+        assert_eq!(call("fk_3", "192.0.2.1").await.header("retry-after"), wait, "{time}");
+    }
+    // A clock that was set back begins a new count.
+    call("fk_3", "192.0.2.1").await;
+    assert_eq!(call("fk_3", "192.0.2.1").await.code(), "rate_limited");
+    server.clock.set("2026-11-20T09:00:00Z");
     assert_eq!(call("fk_3", "192.0.2.1").await.code(), "unauthorized");
+}
+
+#[tokio::test]
+async fn the_bearer_scheme_is_taken_in_any_case_and_with_more_spaces() {
+    let server = Server::start().await;
+    for scheme in ["Bearer ", "bearer  ", "BEARER "] {
+        let credentials = format!("{scheme}{} ", server.key);
+        let call = server.get("/api/v1/whoami").header("authorization", &credentials);
+        assert_eq!(call.send().await.status, 200, "{scheme}");
+    }
 }
 
 #[tokio::test]

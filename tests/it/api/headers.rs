@@ -148,4 +148,17 @@ async fn large_answers_are_compressed_for_those_who_ask() {
         let answer = server.get(path).header("accept-encoding", encoding).send().await;
         assert_eq!(answer.header("content-encoding"), None, "{path} {encoding}");
     }
+    for (accepted, encoding) in [
+        ("X-GZIP;q=0.1", Some("gzip")),
+        ("gzip, deflate, br, zstd", Some("zstd")),
+        ("zstd;q=0.5, gzip; q=0.8", Some("gzip")),
+        ("gzip;q=0, zstd;Q=0.000", None),
+        ("gzip;q=0.5, identity", None),
+        ("gzip;q=0.5, identity;q=0", Some("gzip")),
+        ("gzip;q=high", None),
+        ("*", None),
+    ] {
+        let answer = server.get(path).header("accept-encoding", accepted).send().await;
+        assert_eq!(answer.header("content-encoding"), encoding, "{accepted}");
+    }
 }

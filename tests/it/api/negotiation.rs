@@ -41,6 +41,9 @@ async fn accept_is_compared_with_what_the_operation_sends() {
         ("application/json;q=0, application/problem+json;q=0.0, */*", [406, 200, 406]),
         ("application/json, */*;q=0", [200, 200, 204]),
         ("*/*;q=0", [406, 406, 406]),
+        ("APPLICATION/*;q=0", [406, 406, 406]),
+        ("/*", [406, 406, 406]),
+        ("*", [406, 406, 406]),
         ("", [406, 406, 406]),
     ] {
         assert_eq!(statuses(&server, accept).await, expected, "{accept}");
@@ -175,4 +178,31 @@ async fn a_tag_that_a_proxy_weakened_is_still_ours() {
         |tag: &str, title: &str| server.patch(&form, json!({"title": title})).header("if-match", tag);
     change(&format!("W/{tag}"), "Tea").send().await.expect(200);
     assert_eq!(change(&format!("W/{tag}"), "Cake").send().await.code(), "version_mismatch");
+}
+
+#[tokio::test]
+async fn if_match_lists_the_revisions_at_which_to_change() {
+    let server = Server::start().await;
+    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let tag = server.get(&form).send().await.header("etag").unwrap().to_owned();
+    assert_eq!(tag, "\"r1\"");
+    for (text, status) in [
+        ("*", 200),
+        ("\"r1\"", 200),
+        ("\"r7\", \"r1\"", 200),
+        (", \"r1\" ,", 200),
+        ("W/\"r,x\" , \"r1\"", 200),
+        ("", 412),
+        ("\"\"", 412),
+        ("\"1\",\"r001\",\"r+1\",\"rx\"", 412),
+        ("W/\"r2\", W/\"x\"", 412),
+        ("r1", 400),
+        ("\"r1", 400),
+        ("\"", 400),
+        ("\"r1\" \"r2\"", 400),
+        ("*, \"r1\"", 400),
+    ] {
+        let answer = server.patch(&form, json!({})).header("if-match", text).send().await;
+        assert_eq!(answer.status.as_u16(), status, "{text}");
+    }
 }

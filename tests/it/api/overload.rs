@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::Method;
 use axum::response::Response;
 use bytes::Bytes;
+use forms::config::HttpLimits;
 use forms::cpu_pool::PoolLimits;
 use forms::domain::workspace::Scope;
 use http_body_util::BodyExt;
@@ -100,6 +101,17 @@ async fn a_body_of_unknown_length_is_counted_as_it_grows() {
     let _under_way: Vec<_> = (0..SHARE).map(|_| begin(call(MIB / (32 << 10))).unwrap()).collect();
     assert!(begin(call(2)).is_ok());
     assert_overloaded(&begin(call(3)).err().unwrap());
+}
+
+#[tokio::test]
+async fn one_body_within_its_limit_is_taken_even_if_larger_than_a_share() {
+    let limits = HttpLimits { max_definition: 100 * MIB, ..HttpLimits::default() };
+    let server = Server::with(limits).await;
+    let call = |length| server.post(FORMS, json!({})).body(announced(length));
+    let alone = begin(call(80 * MIB)).unwrap();
+    assert_overloaded(&begin(call(MIB)).err().unwrap());
+    drop(alone);
+    assert!(begin(call(MIB)).is_ok());
 }
 
 fn large_form() -> Value {
