@@ -17,7 +17,6 @@ use utoipa::{Modify, OpenApi};
 use crate::api::{Problem, schema};
 
 use parameters::Parameters;
-pub(crate) use problems::{BODY, EVERY, KEYED, QUERY, SCOPED, TYPED, WRITE, problems, responses};
 
 /// The document without its operations.
 #[derive(OpenApi)]
@@ -81,10 +80,10 @@ fn render(document: &Document) -> String {
     document["components"]["schemas"] = schemas.into();
     let (examples, parameters) = (examples::read(), Parameters::read());
     let mut shared = Map::new();
-    for (_, item) in members(&mut document["paths"]) {
-        for (_, operation) in members(item) {
-            problems::complete(operation, &mut shared);
-            parameters.complete(operation);
+    for (path, item) in members(&mut document["paths"]) {
+        for (method, operation) in members(item) {
+            problems::complete(method, path, operation, &mut shared);
+            parameters.complete(method, path, operation);
             examples::add(operation, &examples);
             links::add(operation);
         }

@@ -17,10 +17,23 @@ impl Parameters {
         self.0["headers"].clone()
     }
 
-    /// Completes the parameters, the body and the success headers of `operation`.
-    pub(crate) fn complete(&self, operation: &mut Value) {
+    /// Completes the parameters, the body and the success headers of the operation `method` `path`: each name in the path is
+    /// a parameter, and so is the header that all operations of a method have.
+    pub(crate) fn complete(&self, method: &str, path: &str, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
-        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        let names = path.split(['{', '}']).skip(1).step_by(2);
+        let parameter = |name: &str, place: &str, required: bool| json!({ "name": name, "in": place, "required": required });
+        let mut parameters: Vec<_> = names.map(|name| parameter(name, "path", true)).collect();
+        if let Some(Value::Array(declared)) = operation.get("parameters").cloned() {
+            parameters.extend(declared);
+        }
+        let header = match method {
+            "post" => Some("Idempotency-Key"),
+            "patch" | "delete" => Some("If-Match"),
+            _ => None,
+        };
+        parameters.extend(header.map(|name| parameter(name, "header", false)));
+        for parameter in &mut parameters {
             let name = parameter["name"].as_str().unwrap_or_default();
             let described = [format!("{id}.{name}"), name.to_owned()];
             for name in described {
@@ -28,6 +41,9 @@ impl Parameters {
                     parameter[member] = value.clone();
                 }
             }
+        }
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
         }
         if let Some(body) = operation.get_mut("requestBody") {
             body["required"] = json!(true);

@@ -1,17 +1,15 @@
-//! Error responses of each operation: the codes declared beside its handler, by status.
+//! Error responses of each operation: the codes that follow from its method, path and body, and its own.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::response::{Response, ResponseBuilder};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::domain::validation::violation::{Rule, Violation};
-use crate::http::openapi::{component, members};
+use crate::http::openapi::component;
 
 /// Codes of every request.
-pub(crate) const EVERY: &[Code] = &[
+const EVERY: &[Code] = &[
     Code::InvalidHeader,
     Code::NotAcceptable,
     Code::UriTooLong,
@@ -20,71 +18,71 @@ pub(crate) const EVERY: &[Code] = &[
     Code::Internal,
 ];
 
-/// Codes of an operation that checks its query, even if only an empty one.
-pub(crate) const QUERY: &[Code] = &[Code::InvalidQuery];
-
 /// Codes of an operation that needs a key.
-pub(crate) const KEYED: &[Code] =
-    &[Code::Unauthorized, Code::RateLimited, Code::StoreUnavailable, Code::Overloaded];
-
-/// Codes of an operation that needs a scope.
-pub(crate) const SCOPED: &[Code] = &[Code::InsufficientScope];
+const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited, Code::StoreUnavailable, Code::Overloaded];
 
 /// Codes of an operation that reads a body, even if only an empty one.
-pub(crate) const BODY: &[Code] =
+const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
-/// Codes of an operation that checks the media type of its body.
-pub(crate) const TYPED: &[Code] = &[Code::UnsupportedMediaType];
-
-/// Codes of an operation that writes to the store.
-pub(crate) const WRITE: &[Code] = &[Code::StorageFull];
-
-/// Declares the type `$name` with the error codes of an operation, for its `responses`.
-macro_rules! problems {
-    ($name:ident: $($group:ident)* $(, $code:ident)* $(,)?) => {
-        struct $name;
-
-        impl utoipa::IntoResponses for $name {
-            fn responses() -> std::collections::BTreeMap<
-                String,
-                utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
-            > {
-                $crate::http::openapi::responses(&[
-                    $($crate::http::openapi::$group,)*
-                    &[$($crate::api::Code::$code),*],
-                ])
-            }
-        }
-    };
+/// Returns the codes of the operation `method` `path`.
+fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
+    let is_keyed = operation.get("security").is_none();
+    let has_body = ["post", "patch"].contains(&method);
+    let id = operation["operationId"].as_str().unwrap_or_default();
+    let groups = [
+        (true, EVERY),
+        (!matches!(path, "/healthz" | "/readyz"), &[Code::InvalidQuery]),
+        (is_keyed, KEYED),
+        (path.starts_with("/api/v1/forms"), &[Code::InsufficientScope]),
+        (has_body, BODY),
+        (operation.get("requestBody").is_some(), &[Code::UnsupportedMediaType]),
+        (method != "get", &[Code::StorageFull]),
+        (path.contains("{form}"), &[Code::FormNotFound]),
+        (path.contains("{submission}"), &[Code::SubmissionNotFound]),
+        (true, own(id)),
+    ];
+    groups.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect()
 }
-pub(crate) use problems;
 
-/// Returns one response for each status of the codes in `groups`. Its description lists the codes, for [`complete`] to parse.
-pub(crate) fn responses(groups: &[&[Code]]) -> BTreeMap<String, RefOr<Response>> {
-    let mut by_status = BTreeMap::<u16, Vec<&str>>::new();
-    for code in groups.iter().copied().flatten() {
-        by_status.entry(code.status()).or_default().push(code.name());
+/// Returns the codes that only some operations have.
+fn own(operation: &str) -> &'static [Code] {
+    match operation {
+        "create_form" => &[Code::SlugTaken, Code::IdempotencyKeyReused],
+        "update_form" => &[Code::SlugTaken, Code::VersionMismatch, Code::FormHasNoQuestions],
+        "restore_form" => &[Code::NotInTrash, Code::SlugTaken, Code::IdempotencyKeyReused],
+        "delete_form" | "edit_submission" | "delete_submission" => &[Code::VersionMismatch],
+        "restore_submission" => &[Code::NotInTrash, Code::FormFull, Code::IdempotencyKeyReused],
+        "list_forms" | "list_versions" | "list_submissions" | "list_submission_history" => {
+            &[Code::InvalidCursor]
+        }
+        "get_version" => &[Code::VersionNotFound],
+        "create_submission" => &[
+            Code::FormNotPublished,
+            Code::FormClosed,
+            Code::FormNotOpenYet,
+            Code::FormExpired,
+            Code::FormFull,
+            Code::IdempotencyKeyReused,
+        ],
+        "get_openapi" => &[Code::Overloaded],
+        "explain_problem" => &[Code::RouteNotFound],
+        _ => &[],
     }
-    let response = |codes: Vec<&str>| ResponseBuilder::new().description(codes.join(" ")).build().into();
-    by_status.into_iter().map(|(status, codes)| (status.to_string(), response(codes))).collect()
 }
 
 /// Maximum number of codes of a response that operations share as a component; it is named after the codes.
 const MAX_SHARED_CODES: usize = 3;
 
-/// Completes the error responses of `operation`; those that operations share go to `shared`. A response that declares its
-/// own content is left unchanged.
-pub(crate) fn complete(operation: &mut Value, shared: &mut Map<String, Value>) {
-    for (status, response) in members(&mut operation["responses"]) {
-        if !status.starts_with(['4', '5']) || response.get("content").is_some() {
-            continue;
-        }
-        let listed = response["description"].as_str().unwrap_or_default();
-        let codes = listed.split(' ').map(Code::parse).collect::<Option<Vec<_>>>();
-        let codes = codes.expect("the description of a failure lists codes");
+/// Adds the error responses of the operation `method` `path`; those that operations share go to `shared`.
+pub(crate) fn complete(method: &str, path: &str, operation: &mut Value, shared: &mut Map<String, Value>) {
+    let mut by_status = BTreeMap::<u16, Vec<Code>>::new();
+    for code in codes(method, path, operation) {
+        by_status.entry(code.status()).or_default().push(code);
+    }
+    for (status, codes) in by_status {
         let whole = failure(&codes);
-        *response = if codes.len() > MAX_SHARED_CODES {
+        operation["responses"][status.to_string()] = if codes.len() > MAX_SHARED_CODES {
             whole
         } else {
             let name = codes.iter().map(|code| format!("{code:?}")).collect::<Vec<_>>().join("Or");

@@ -9,7 +9,6 @@ use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
 use crate::config::HttpLimits;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::limits::Limits;
-use crate::http::openapi::problems;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::problem::ApiError;
@@ -18,22 +17,17 @@ use crate::http::wire::responses::{json, json_text};
 use crate::http::wire::state::Shared;
 use crate::store::Health;
 
-problems!(WhoamiProblems: EVERY QUERY KEYED);
-
 /// Get the caller
 ///
 /// The workspace and the key of the request.
 #[utoipa::path(
     get, path = "/api/v1/whoami", tag = "server",
-    responses(
-        (status = 200, body = Whoami, description = "The caller"),
-        WhoamiProblems
-    )
+    responses((status = 200, body = Whoami, description = "The caller"))
 )]
 pub(crate) async fn whoami(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
@@ -42,22 +36,17 @@ pub(crate) async fn whoami(
     json(&Whoami { workspace, key })
 }
 
-problems!(GetLimitsProblems: EVERY QUERY KEYED);
-
 /// Get the server's limits
 ///
 /// Sizes in bytes, times in seconds, rates as text.
 #[utoipa::path(
     get, path = "/api/v1/limits", tag = "server",
-    responses(
-        (status = 200, body = LimitsView, description = "The limits"),
-        GetLimitsProblems
-    )
+    responses((status = 200, body = LimitsView, description = "The limits"))
 )]
 pub(crate) async fn get_limits(
     State(shared): State<Shared>,
     Authenticated(_): Authenticated,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     json(&limits_view(&shared.limits, shared.app.limits()))
 }
@@ -86,40 +75,27 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
     }
 }
 
-problems!(GetOpenapiProblems: EVERY QUERY, Overloaded);
-
 /// Get this document
 ///
 /// Needs no key, so that client generators can use its URL.
 #[utoipa::path(
     get, path = "/api/v1/openapi.json", tag = "server", security(()),
-    responses(
-        (status = 200, body = Object, description = "OpenAPI 3.1"),
-        GetOpenapiProblems
-    )
+    responses((status = 200, body = Object, description = "OpenAPI 3.1"))
 )]
-pub(crate) async fn get_openapi(
-    State(shared): State<Shared>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
-) -> Response {
+pub(crate) async fn get_openapi(State(shared): State<Shared>, _: QueryParams<NoParams>) -> Response {
     json_text(shared.openapi.get())
 }
-
-problems!(ExplainProblemProblems: EVERY QUERY, RouteNotFound);
 
 /// Explain a problem
 ///
 /// The meaning of a problem code or a rule, and what to do, as text. Needs no key.
 #[utoipa::path(
-    get, path = "/problems/{code}", tag = "server", params(("code" = String, Path)), security(()),
-    responses(
-        (status = 200, body = String, description = "The meaning", content_type = "text/plain"),
-        ExplainProblemProblems
-    )
+    get, path = "/problems/{code}", tag = "server", security(()),
+    responses((status = 200, body = String, description = "The meaning", content_type = "text/plain"))
 )]
 pub(crate) async fn explain_problem(
     PathParams(name): PathParams<String>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<String, ApiError> {
     let meaning =
         explain(&name).ok_or_else(|| ApiError::with_detail(Code::RouteNotFound, "there is no such code"))?;
@@ -129,17 +105,16 @@ pub(crate) async fn explain_problem(
     })
 }
 
-problems!(GetHealthProblems: EVERY);
-
 /// Check that the server is alive
 ///
 /// Needs no key.
-#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses((status = 200, body = ref("#/components/schemas/Health"), content_type = "application/json", description = "It is alive"), GetHealthProblems))]
+#[utoipa::path(
+    get, path = "/healthz", tag = "server", security(()),
+    responses((status = 200, body = ref("#/components/schemas/Health"), description = "It is alive"))
+)]
 pub(crate) async fn get_health() -> Result<Response, ApiError> {
     json(&value!({ "status": "alive" }))
 }
-
-problems!(GetReadinessProblems: EVERY);
 
 /// Check whether the server accepts requests
 ///
@@ -147,9 +122,8 @@ problems!(GetReadinessProblems: EVERY);
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
     responses(
-        (status = 200, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It accepts requests"),
-        (status = 503, body = ref("#/components/schemas/Readiness"), content_type = "application/json", description = "It does not accept requests"),
-        GetReadinessProblems
+        (status = 200, body = ref("#/components/schemas/Readiness"), description = "It accepts requests"),
+        (status = 503, body = ref("#/components/schemas/Readiness"), description = "It does not accept requests")
     )
 )]
 pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, ApiError> {

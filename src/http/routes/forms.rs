@@ -13,7 +13,6 @@ use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
-use crate::http::openapi::problems;
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
@@ -97,13 +96,19 @@ impl FromQuery for PurgeQuery {
     }
 }
 
-problems!(CreateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, SlugTaken, IdempotencyKeyReused);
-
 /// Create a form
 ///
 /// The form starts as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with
 /// the form as it would be, with an id of zeros.
-#[utoipa::path( post, path = "/api/v1/forms", tag = "forms", params(DryRunQuery, ("Idempotency-Key" = Option<String>, Header)), request_body(content = ref("#/components/schemas/NewForm"), content_type = "application/json", description = "The form"), responses( ( status = 201, body = FormCreated, description = "The draft", headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String)) ), (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros"), CreateFormProblems ) )]
+#[utoipa::path(
+    post, path = "/api/v1/forms", tag = "forms", params(DryRunQuery),
+    request_body(content = ref("#/components/schemas/NewForm"), description = "The form"),
+    responses(
+        (status = 201, body = FormCreated, description = "The draft",
+            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String))),
+        (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros")
+    )
+)]
 pub(crate) async fn create_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -124,12 +129,14 @@ pub(crate) async fn create_form(
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
-problems!(ListFormsProblems: EVERY QUERY KEYED SCOPED, InvalidCursor);
-
 /// List forms
 ///
 /// Newest first. The next page is in the header `Link`.
-#[utoipa::path( get, path = "/api/v1/forms", tag = "forms", params(ListFormsQuery), responses( ( status = 200, body = FormList, description = "A page of forms", headers(("Link" = String), ("Forms-Total" = u64)) ), ListFormsProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms", tag = "forms", params(ListFormsQuery),
+    responses((status = 200, body = FormList, description = "A page of forms",
+        headers(("Link" = String), ("Forms-Total" = u64))))
+)]
 pub(crate) async fn list_forms(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -147,29 +154,39 @@ pub(crate) async fn list_forms(
     Ok(with_total(page, found.total))
 }
 
-problems!(GetFormProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
-
 /// Get a form
 ///
 /// By id or slug, with its questions and settings, and whether it accepts answers now.
-#[utoipa::path( get, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path)), responses( (status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))), GetFormProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}", tag = "forms",
+    responses((status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))))
+)]
 pub(crate) async fn get_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams(form): PathParams<String>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     form_response(shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
-
-problems!(UpdateFormProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SlugTaken, VersionMismatch, FormHasNoQuestions);
 
 /// Update a form
 ///
 /// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
 /// publishes. `questions` replaces the whole list; a question that keeps its id stays the same question. With `dry_run=true`
 /// everything is checked, nothing is stored, and the response is the form as it would be.
-#[utoipa::path( patch, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), DryRunQuery, ("If-Match" = Option<String>, Header)), request_body( content( (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"), (ref("#/components/schemas/FormPatch") = "application/json") ), description = "The changes" ), responses( (status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`", headers(("ETag" = String))), UpdateFormProblems ) )]
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}", tag = "forms", params(DryRunQuery),
+    request_body(
+        content(
+            (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"),
+            (ref("#/components/schemas/FormPatch") = "application/json")
+        ),
+        description = "The changes"
+    ),
+    responses((status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`",
+        headers(("ETag" = String))))
+)]
 pub(crate) async fn update_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -187,12 +204,13 @@ pub(crate) async fn update_form(
     form_response(updated, shared.app.now())
 }
 
-problems!(DeleteFormProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, VersionMismatch);
-
 /// Delete a form
 ///
 /// Moves the form and its submissions to the trash; with `purge=true` they are erased.
-#[utoipa::path( delete, path = "/api/v1/forms/{form}", tag = "forms", params(("form" = String, Path), PurgeQuery, ("If-Match" = Option<String>, Header)), responses( (status = 204, description = "The form is in the trash, or erased"), DeleteFormProblems ) )]
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}", tag = "forms", params(PurgeQuery),
+    responses((status = 204, description = "The form is in the trash, or erased"))
+)]
 pub(crate) async fn delete_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -204,17 +222,19 @@ pub(crate) async fn delete_form(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-problems!(RestoreFormProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound, NotInTrash, SlugTaken, IdempotencyKeyReused);
-
 /// Restore a form
 ///
 /// Takes the form and its submissions out of the trash.
-#[utoipa::path( post, path = "/api/v1/forms/{form}/restore", tag = "forms", params(("form" = String, Path), ("Idempotency-Key" = Option<String>, Header)), responses( ( status = 200, body = FormDetail, description = "The form", headers(("ETag" = String), ("Idempotency-Replayed" = String)) ), RestoreFormProblems ) )]
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/restore", tag = "forms",
+    responses((status = 200, body = FormDetail, description = "The form",
+        headers(("ETag" = String), ("Idempotency-Replayed" = String))))
+)]
 pub(crate) async fn restore_form(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams(form): PathParams<String>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
     IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -224,13 +244,15 @@ pub(crate) async fn restore_form(
     Ok(with_replayed(form_response(restored, at)?, again))
 }
 
-problems!(ListVersionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
-
 /// List a form's versions
 ///
 /// Every edit of the questions creates a new version; each submission names the one it was checked against. Newest
 /// first. The next page is in the header `Link`.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(("form" = String, Path), PageQuery), responses( (status = 200, body = VersionList, description = "A page of versions", headers(("Link" = String))), ListVersionsProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(PageQuery),
+    responses((status = 200, body = VersionList, description = "A page of versions",
+        headers(("Link" = String))))
+)]
 pub(crate) async fn list_versions(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -243,34 +265,40 @@ pub(crate) async fn list_versions(
     Ok(with_next_link(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
 }
 
-problems!(GetVersionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, VersionNotFound);
-
 /// Get one version of a form
 ///
 /// The questions as they were in that version.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms", params(("form" = String, Path), ("version" = u32, Path)), responses( (status = 200, body = VersionView, description = "The version"), GetVersionProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/versions/{version}", tag = "forms",
+    responses((status = 200, body = VersionView, description = "The version"))
+)]
 pub(crate) async fn get_version(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams((form, version)): PathParams<(String, String)>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
 }
-
-problems!(GetSchemaProblems: EVERY QUERY KEYED SCOPED, FormNotFound);
 
 /// Get the JSON Schema of a form's answers
 ///
 /// The schema accepts all answers that the form accepts, except empty values, and rejects others as far as JSON Schema
 /// (2020-12) can express it: not conditions, rules that depend on the date, phone numbers, or patterns without an ECMA-262
 /// equivalent.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/schema", tag = "forms", params(("form" = String, Path)), responses( ( status = 200, description = "The schema of the member `answers` of a submission", content( (std::collections::HashMap<String, serde_json::Value> = "application/json"), (std::collections::HashMap<String, serde_json::Value> = "application/schema+json") ) ), GetSchemaProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/schema", tag = "forms",
+    responses((status = 200, description = "The schema of the member `answers` of a submission",
+        content(
+            (HashMap<String, Value> = "application/json"),
+            (HashMap<String, Value> = "application/schema+json")
+        )))
+)]
 pub(crate) async fn get_schema(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated<true>,
     PathParams(form): PathParams<String>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let response = json_text(shared.app.get_schema(&caller, &form).await?);

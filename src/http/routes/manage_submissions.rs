@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::{HistoryList, SubmissionDetail};
 use crate::app::IdempotentRequest;
-use crate::http::openapi::problems;
 use crate::http::routes::forms::PurgeQuery;
 use crate::http::routes::submissions::submission_response;
 use crate::http::wire::authenticated::Authenticated;
@@ -17,19 +16,28 @@ use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
 use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
 use crate::http::wire::state::Shared;
 
-problems!(EditSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
-
 /// Update a submission
 ///
 /// A JSON merge patch (RFC 7396) of `answers` and `metadata`. The result must be valid for the version of the form that the
 /// submission was checked against. The replaced state is kept in the submission's history. Unknown answers are refused or
 /// dropped as in a new submission.
-#[utoipa::path( patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), ("If-Match" = Option<String>, Header)), request_body( content( (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"), (ref("#/components/schemas/SubmissionPatch") = "application/json") ), description = "The changes" ), responses( ( status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String), ("Forms-Dropped" = String)) ), EditSubmissionProblems ) )]
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    request_body(
+        content(
+            (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"),
+            (ref("#/components/schemas/SubmissionPatch") = "application/json")
+        ),
+        description = "The changes"
+    ),
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String), ("Forms-Dropped" = String))))
+)]
 pub(crate) async fn edit_submission(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -39,13 +47,14 @@ pub(crate) async fn edit_submission(
     Ok(with_dropped_keys(submission_response(&edited), &keys))
 }
 
-problems!(DeleteSubmissionProblems: EVERY QUERY KEYED SCOPED WRITE, FormNotFound, SubmissionNotFound, VersionMismatch);
-
 /// Delete a submission
 ///
 /// Moves the submission to the trash, where it no longer counts towards `max_responses`; with `purge=true` it is erased,
 /// with its history.
-#[utoipa::path( delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), PurgeQuery, ("If-Match" = Option<String>, Header)), responses( (status = 204, description = "The submission is in the trash, or erased"), DeleteSubmissionProblems ) )]
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(PurgeQuery),
+    responses((status = 204, description = "The submission is in the trash, or erased"))
+)]
 pub(crate) async fn delete_submission(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -57,17 +66,19 @@ pub(crate) async fn delete_submission(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-problems!(RestoreSubmissionProblems: EVERY QUERY KEYED SCOPED BODY WRITE, FormNotFound, SubmissionNotFound, NotInTrash, FormFull, IdempotencyKeyReused);
-
 /// Restore a submission
 ///
 /// Takes the submission out of the trash, unless the form has reached `max_responses`.
-#[utoipa::path( post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), ("Idempotency-Key" = Option<String>, Header)), responses( ( status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String), ("Idempotency-Replayed" = String)) ), RestoreSubmissionProblems ) )]
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String), ("Idempotency-Replayed" = String))))
+)]
 pub(crate) async fn restore_submission(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
     IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -77,12 +88,14 @@ pub(crate) async fn restore_submission(
     Ok(with_replayed(submission_response(&restored), again))
 }
 
-problems!(ListSubmissionHistoryProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound, InvalidCursor);
-
 /// List a submission's history
 ///
 /// The states that edits replaced, newest first. The next page is in the header `Link`.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path), PageQuery), responses( (status = 200, body = HistoryList, description = "A page of replaced states", headers(("Link" = String))), ListSubmissionHistoryProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions", params(PageQuery),
+    responses((status = 200, body = HistoryList, description = "A page of replaced states",
+        headers(("Link" = String))))
+)]
 pub(crate) async fn list_submission_history(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,

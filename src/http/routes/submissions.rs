@@ -14,7 +14,6 @@ use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
-use crate::http::openapi::problems;
 use crate::http::routes::forms::DryRunQuery;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
@@ -94,14 +93,25 @@ impl From<ListSubmissionsQuery> for SubmissionListRequest {
     }
 }
 
-problems!(CreateSubmissionProblems: EVERY QUERY KEYED SCOPED BODY TYPED WRITE, FormNotFound, FormNotPublished, FormClosed, FormNotOpenYet, FormExpired, FormFull, IdempotencyKeyReused);
-
 /// Create a submission
 ///
 /// The form must be published and the answers must be valid for it. With `dry_run=true` everything is checked, nothing is
 /// stored, and the response is 200 with an id of zeros. If the form is set to drop unknown answers, the header `Forms-Dropped`
 /// lists their keys, percent-encoded and separated by commas, as many as fit in 1000 bytes.
-#[utoipa::path( post, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params(("form" = String, Path), DryRunQuery, ("Idempotency-Key" = Option<String>, Header)), request_body( content = ref("#/components/schemas/NewSubmission"), content_type = "application/json", description = "The answers, and optionally metadata" ), responses( ( status = 201, body = SubmissionBody, description = "The submission, stored", headers( ("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String), ("Forms-Dropped" = String) ) ), ( status = 200, body = SubmissionBody, description = "Dry run: the submission as it would be, with an id of zeros", headers(("Forms-Dropped" = String)) ), CreateSubmissionProblems ) )]
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params(DryRunQuery),
+    request_body(
+        content = ref("#/components/schemas/NewSubmission"),
+        description = "The answers, and optionally metadata"
+    ),
+    responses(
+        (status = 201, body = SubmissionBody, description = "The submission, stored",
+            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String),
+                ("Forms-Dropped" = String))),
+        (status = 200, body = SubmissionBody, headers(("Forms-Dropped" = String)),
+            description = "Dry run: the submission as it would be, with an id of zeros")
+    )
+)]
 pub(crate) async fn create_submission(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -127,13 +137,21 @@ pub(crate) async fn create_submission(
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
 }
 
-problems!(ListSubmissionsProblems: EVERY QUERY KEYED SCOPED, FormNotFound, InvalidCursor);
-
 /// List submissions
 ///
 /// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter names questions of the form's current
 /// version and compares stored answers by their current type: an answer of another type does not match.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params( ("form" = String, Path), ListSubmissionsQuery, ( "where" = Option<Vec<String>>, Query, style = Form, explode, description = "Only submissions whose answers satisfy all tests, each a question, an operator of `filter` and a value: `score.gte=4`, `q3=yes`.", example = json!(["score.gte=4"]) ), ), responses( (status = 200, body = SubmissionList, description = "A page of submissions", headers(("Link" = String))), ListSubmissionsProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
+    params(
+        ListSubmissionsQuery,
+        ("where" = Option<Vec<String>>, Query, style = Form, explode, example = json!(["score.gte=4"]),
+            description = "Only submissions whose answers satisfy all tests, each a question, an operator of \
+                `filter` and a value: `score.gte=4`, `q3=yes`.")
+    ),
+    responses((status = 200, body = SubmissionList, description = "A page of submissions",
+        headers(("Link" = String))))
+)]
 pub(crate) async fn list_submissions(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -150,17 +168,19 @@ pub(crate) async fn list_submissions(
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
 
-problems!(GetSubmissionProblems: EVERY QUERY KEYED SCOPED, FormNotFound, SubmissionNotFound);
-
 /// Get a submission
 ///
 /// With its answers as sent, and the version of the form they were checked against.
-#[utoipa::path( get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(("form" = String, Path), ("submission" = String, Path)), responses( (status = 200, body = SubmissionDetail, description = "The submission", headers(("ETag" = String))), GetSubmissionProblems ) )]
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String))))
+)]
 pub(crate) async fn get_submission(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
-    QueryParams(NoParams {}): QueryParams<NoParams>,
+    _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
 }
