@@ -10,9 +10,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
 
 use crate::api::{Problem, schema};
 
@@ -37,23 +36,8 @@ use parameters::Parameters;
     ),
     components(schemas(Problem)),
     security(("key" = [])),
-    modifiers(&Bearer),
 )]
 pub(crate) struct Api;
-
-struct Bearer;
-
-impl Modify for Bearer {
-    fn modify(&self, document: &mut Document) {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("fk_…")
-            .description(Some("An API key, `Authorization: Bearer fk_…`"))
-            .build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("key", SecurityScheme::Http(scheme));
-    }
-}
 
 /// The document's text, rendered on first use: most processes never serve it.
 pub(crate) struct DocumentText {
@@ -74,10 +58,9 @@ impl DocumentText {
 fn render(document: &Document) -> String {
     let mut document = serde_json::to_value(document).expect("an OpenAPI document can be written as JSON");
     let mut schemas = schema::components();
-    take(&mut document["components"]["schemas"]).into_iter().for_each(|(name, schema)| {
-        schemas.insert(name, schema);
-    });
-    document["components"]["schemas"] = schemas.into();
+    if let Value::Object(generated) = document["components"]["schemas"].take() {
+        schemas.extend(generated);
+    }
     let (examples, parameters) = (examples::read(), Parameters::read());
     let mut shared = Map::new();
     for (path, item) in members(&mut document["paths"]) {
@@ -88,8 +71,19 @@ fn render(document: &Document) -> String {
             links::add(operation);
         }
     }
-    document["components"]["responses"] = shared.into();
-    document["components"]["headers"] = parameters.headers();
+    document["components"] = json!({
+        "schemas": schemas,
+        "responses": shared,
+        "headers": parameters.headers(),
+        "securitySchemes": {
+            "key": {
+                "type": "http",
+                "scheme": "bearer",
+                "bearerFormat": "fk_…",
+                "description": "An API key, `Authorization: Bearer fk_…`",
+            },
+        },
+    });
     alias::add(&mut document["paths"]);
     format!("{document:#}")
 }
@@ -97,14 +91,6 @@ fn render(document: &Document) -> String {
 /// Returns the members of `value`; none if it is not an object.
 fn members(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
     value.as_object_mut().into_iter().flatten()
-}
-
-/// Takes the members out of `value`, leaving null.
-fn take(value: &mut Value) -> Map<String, Value> {
-    match value.take() {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    }
 }
 
 /// Returns a reference to the component `name`.

@@ -22,8 +22,9 @@ impl Parameters {
     pub(crate) fn complete(&self, method: &str, path: &str, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         let names = path.split(['{', '}']).skip(1).step_by(2);
-        let parameter = |name: &str, place: &str, required: bool| json!({ "name": name, "in": place, "required": required });
-        let mut parameters: Vec<_> = names.map(|name| parameter(name, "path", true)).collect();
+        let parameter =
+            |name: &str, place: &str| json!({ "name": name, "in": place, "required": place == "path" });
+        let mut parameters: Vec<_> = names.map(|name| parameter(name, "path")).collect();
         if let Some(Value::Array(declared)) = operation.get("parameters").cloned() {
             parameters.extend(declared);
         }
@@ -32,7 +33,7 @@ impl Parameters {
             "patch" | "delete" => Some("If-Match"),
             _ => None,
         };
-        parameters.extend(header.map(|name| parameter(name, "header", false)));
+        parameters.extend(header.map(|name| parameter(name, "header")));
         for parameter in &mut parameters {
             let name = parameter["name"].as_str().unwrap_or_default();
             let described = [format!("{id}.{name}"), name.to_owned()];

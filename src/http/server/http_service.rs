@@ -72,7 +72,7 @@ impl HttpService {
         }
         let ready =
             prepare_response(response, &method, encoding, &self.budgets, authenticated_key.owner()).await;
-        let mut response = ready.unwrap_or_else(|failure| failure.render(text));
+        let mut response = ready.unwrap_or_else(|failure| failure.render(text).map(Body::from));
         set_common_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
         response
@@ -167,7 +167,7 @@ fn render_failure(mut response: Response, request_id: &str) -> Response {
         None if is_framework_error(&response) => framework_failure(response.status()),
         None => return response,
     };
-    let mut rendered = failure.render(request_id);
+    let mut rendered = failure.render(request_id).map(Body::from);
     if let Some(methods) = response.headers_mut().remove(ALLOW) {
         rendered.headers_mut().insert(ALLOW, methods);
     }

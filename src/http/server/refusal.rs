@@ -30,7 +30,7 @@ pub(crate) fn overload_response() -> Response<Body> {
 /// Renders `failure` with the common headers.
 fn document(failure: ApiError) -> Response<Vec<u8>> {
     let id = RequestIds::new().next_id();
-    let mut response = failure.document(id.to_str().unwrap_or_default());
+    let mut response = failure.render(id.to_str().unwrap_or_default());
     set_common_headers(response.headers_mut(), &id);
     response
 }

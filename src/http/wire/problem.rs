@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -26,12 +25,12 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    /// Creates a failure without details.
+    /// Creates an error without details.
     pub(crate) fn new(code: Code) -> Self {
         Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
     }
 
-    /// Creates a failure; `detail` says what is wrong and what to do.
+    /// Creates an error; `detail` says what is wrong and what to do.
     pub(crate) fn with_detail(code: Code, detail: impl Into<String>) -> Self {
         let mut failure = Self::new(code);
         failure.problem.detail = Some(detail.into());
@@ -45,12 +44,12 @@ impl ApiError {
         self
     }
 
-    /// Creates the failure for an exhausted budget or queue: the same request may soon succeed.
+    /// Creates the error for an exhausted budget or queue: the same request may soon succeed.
     pub(crate) fn overloaded() -> Self {
         Self::new(Code::Overloaded).retry_after(1)
     }
 
-    /// Creates the failure for a handler that panicked with `text`.
+    /// Creates the error for a handler that panicked with `text`.
     pub(crate) fn panicked(text: String) -> Self {
         Self::new(Code::Internal).caused_by(std::io::Error::other(format!("panicked: {text}")))
     }
@@ -60,21 +59,7 @@ impl ApiError {
         self
     }
 
-    /// Creates the failure for a form that does not accept answers; its author's own `message` takes precedence.
-    fn not_accepting(why: AcceptingReason, message: Option<String>) -> Self {
-        let detail = match why {
-            AcceptingReason::Draft => {
-                "the form is a draft; publish it by PATCH with `{\"status\":\"published\"}`"
-            }
-            AcceptingReason::Closed => "the form is closed and does not accept answers",
-            AcceptingReason::NotOpenYet => "the form does not accept answers before `opens_at`",
-            AcceptingReason::Expired => "the form does not accept answers after `closes_at`",
-            AcceptingReason::Full => "the form has reached its response limit, `max_responses`",
-        };
-        Self::with_detail(why.into(), message.unwrap_or_else(|| detail.to_owned()))
-    }
-
-    /// Creates the failure for a body that violates rules. `detail` summarizes the violations; only the first are listed.
+    /// Creates the error for a body that violates rules. `detail` summarizes the violations; only the first are listed.
     pub(crate) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
         violations.truncate(MAX_VIOLATIONS);
         let mut failure = Self::with_detail(Code::ValidationFailed, detail);
@@ -82,7 +67,7 @@ impl ApiError {
         failure
     }
 
-    /// Creates the failure for a query that violates rules: `violations` point into an object of its parameters.
+    /// Creates the error for a query that violates rules: `violations` point into an object of its parameters.
     pub(crate) fn invalid_query(violations: Vec<Violation>) -> Self {
         let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
         let mut failure = Self::with_detail(Code::InvalidQuery, faults.join("; "));
@@ -91,19 +76,13 @@ impl ApiError {
     }
 
     /// Renders the problem document for the request `request_id`. Logs failures of the server.
-    pub(crate) fn render(self, request_id: &str) -> Response {
-        self.document(request_id).map(Body::from)
-    }
-
-    /// Renders the problem document with its body as bytes; see [`render`](Self::render).
-    pub(crate) fn document(mut self, request_id: &str) -> axum::http::Response<Vec<u8>> {
+    pub(crate) fn render(mut self, request_id: &str) -> Response<Vec<u8>> {
         self.log(request_id);
         self.problem.request_id = Some(request_id.to_owned());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
-        let length = body.len();
-        let mut response = axum::http::Response::new(body);
+        let mut response = Response::new(serde_json::to_vec(&self.problem).unwrap_or_default());
         *response.status_mut() = status;
+        let length = response.body().len();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_TYPE));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -117,11 +96,9 @@ impl ApiError {
     }
 
     fn log(&self, request_id: &str) {
-        // Overload and a full disk are not logged per request: the lines would fill the log. The store reports a full disk
-        // once.
-        if self.problem.status < 500
-            || [Code::Overloaded, Code::StorageFull].iter().any(|code| self.problem.code == *code)
-        {
+        // Overload and a full disk would fill the log with a line per request; the store reports a full disk once.
+        let is_frequent = self.problem.code == Code::Overloaded || self.problem.code == Code::StorageFull;
+        if self.problem.status < 500 || is_frequent {
             return;
         }
         let code = self.problem.code.to_string();
@@ -187,7 +164,11 @@ impl From<AppError> for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotAccepting { reason, message } => Self::not_accepting(reason, message),
+            Refusal::NotAccepting { reason, message } => {
+                // The author's own message takes precedence.
+                let detail = message.unwrap_or_else(|| describe_reason(reason).to_owned());
+                Self::with_detail(reason.into(), detail)
+            }
             Refusal::NoQuestions => Self::with_detail(
                 Code::FormHasNoQuestions,
                 "the form has no question to answer; add one before publishing it",
@@ -219,6 +200,19 @@ impl From<Refusal> for ApiError {
     }
 }
 
+/// Describes why a form does not accept answers.
+fn describe_reason(reason: AcceptingReason) -> &'static str {
+    match reason {
+        AcceptingReason::Draft => {
+            "the form is a draft; publish it by PATCH with `{\"status\":\"published\"}`"
+        }
+        AcceptingReason::Closed => "the form is closed and does not accept answers",
+        AcceptingReason::NotOpenYet => "the form does not accept answers before `opens_at`",
+        AcceptingReason::Expired => "the form does not accept answers after `closes_at`",
+        AcceptingReason::Full => "the form has reached its response limit, `max_responses`",
+    }
+}
+
 /// Describes what is wrong with the parameter that `violation` points to.
 fn describe_parameter(violation: &Violation) -> String {
     let mut steps = violation.pointer.split('/').skip(1).map(unescape);
@@ -230,15 +224,11 @@ fn describe_parameter(violation: &Violation) -> String {
 
 /// Summarizes the violations of a submission.
 fn summarize_answers(violations: &[Violation]) -> String {
-    let count = violations.len();
     if !violations.iter().all(|violation| violation.pointer.starts_with("/answers/")) {
-        return summarize_count(count, ["problem", "problems"], "in the submission");
+        return summarize_count(violations.len(), ["problem", "problems"], "in the submission");
     }
-    summarize_count(
-        count,
-        ["answer", "answers"],
-        if count == 1 { "needs attention" } else { "need attention" },
-    )
+    let predicate = if violations.len() == 1 { "needs attention" } else { "need attention" };
+    summarize_count(violations.len(), ["answer", "answers"], predicate)
 }
 
 /// Returns `count` with its noun and `predicate`. Beyond [`MAX_VIOLATIONS`] the count is not exact: validation stops.
@@ -258,7 +248,8 @@ impl From<StoreError> for ApiError {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
             StoreError::Overloaded => Self::overloaded(),
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
-            StoreError::Full => Self::new(Code::StorageFull).retry_after(30), // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
+            StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
+            // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
             StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Undecodable(_) => {
                 Self::new(Code::StoreUnavailable).retry_after(5)
             }

@@ -88,10 +88,6 @@ impl QueryReader {
 
     /// Takes the value of `name`, if present.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
-        // Most requests have no query: the known names are needed only to suggest one of them.
-        if self.remaining.is_empty() {
-            return None;
-        }
         self.known.push(name);
         let mut values =
             self.remaining.extract_if(.., |(written, _)| written == name).map(|(_, value)| value);
@@ -109,11 +105,7 @@ impl QueryReader {
 
     /// Takes `name` if it has its `default` value. It has no effect here, so any other value remains and is reported.
     pub(crate) fn allow_default(&mut self, name: &'static str, default: &str) {
-        if let Some(at) =
-            self.remaining.iter().position(|(written, value)| written == name && value == default)
-        {
-            self.remaining.remove(at);
-        }
+        self.remaining.retain(|(written, value)| written != name || value != default);
     }
 
     /// Takes the value of `name`, which must be one of `known`.
@@ -151,32 +143,29 @@ impl QueryReader {
     /// Takes the values of `filter[question][operator]`, of `filter[question]`, which means `eq`, and of
     /// `where=question.operator=value`.
     pub(crate) fn filter(&mut self) -> BTreeMap<FilterKey, String> {
-        let mut filter = BTreeMap::new();
-        if self.remaining.is_empty() {
-            return filter;
-        }
         self.known.extend(["filter[question][operator]", "where"]);
-        for (name, value) in self.remaining.extract_if(.., |(name, _)| name.starts_with("filter[")) {
-            let Some(key) = parse_filter_key(&name) else {
-                let violation =
-                    Violation::new(param_pointer(&name), Rule::UnknownField, "not a valid filter");
-                self.violations.push(violation.help("write `filter[question][operator]`"));
-                continue;
+        let is_clause = |(name, _): &mut (String, String)| name.starts_with("filter[") || name == "where";
+        let mut filter = BTreeMap::new();
+        for (name, value) in self.remaining.extract_if(.., is_clause) {
+            let clause = match name.as_str() {
+                "where" => parse_clause(&value).ok_or_else(|| {
+                    let expected = "a question, an operator and a value, such as score.gte=4";
+                    invalid_value(&name, Rule::TypeMismatch, expected, &value)
+                }),
+                _ => parse_filter_key(&name).map(|key| (key, value.as_str())).ok_or_else(|| {
+                    let pointer = param_pointer(&name);
+                    let violation = Violation::new(pointer, Rule::UnknownField, "not a valid filter");
+                    violation.help("write `filter[question][operator]`")
+                }),
             };
-            let pointer = filter_pointer(&key);
-            if filter.insert(key, value).is_some() {
-                self.violations.push(duplicate(pointer));
-            }
-        }
-        for (_, text) in self.remaining.extract_if(.., |(name, _)| name == "where") {
-            let Some((key, value)) = parse_clause(&text) else {
-                let expected = "a question, an operator and a value, such as score.gte=4";
-                self.violations.push(invalid_value("where", Rule::TypeMismatch, expected, &text));
-                continue;
-            };
-            let pointer = filter_pointer(&key);
-            if filter.insert(key, value.to_owned()).is_some() {
-                self.violations.push(duplicate(pointer));
+            match clause {
+                Ok((key, _)) if filter.contains_key(&key) => {
+                    self.violations.push(duplicate(filter_pointer(&key)));
+                }
+                Ok((key, value)) => {
+                    filter.insert(key, value.to_owned());
+                }
+                Err(violation) => self.violations.push(violation),
             }
         }
         filter
@@ -185,11 +174,10 @@ impl QueryReader {
     /// Takes `limit`, the page size; `default` if absent.
     pub(crate) fn limit(&mut self, default: usize) -> usize {
         let Some(text) = self.text("limit") else { return default };
-        let number = Some(&text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let number =
-            number.and_then(|text| text.parse().ok()).filter(|number| (1..=MAX_LIMIT).contains(number));
-        let expected = || format!("an integer from 1 to {MAX_LIMIT}");
-        let number = number.ok_or_else(|| invalid_value("limit", Rule::OutOfRange, &expected(), &text));
+        let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
+        let number = number.filter(|_| !text.starts_with('+')).ok_or_else(|| {
+            invalid_value("limit", Rule::OutOfRange, &format!("an integer from 1 to {MAX_LIMIT}"), &text)
+        });
         self.ok_or_record(number).unwrap_or(default)
     }
 
@@ -199,22 +187,19 @@ impl QueryReader {
     }
 
     /// Returns all violations, including one for each remaining parameter.
-    fn finish(mut self) -> Vec<Violation> {
-        let unknown = self.remaining.iter().take(MAX_VIOLATIONS).map(|(name, _)| self.unknown(name));
-        let unknown: Vec<_> = unknown.collect();
-        self.violations.extend(unknown);
+    fn finish(self) -> Vec<Violation> {
+        let Self { remaining, known, violations: found } = self;
+        let unknown = remaining.iter().map(|(name, _)| {
+            let violation = Violation::new(param_pointer(name), Rule::UnknownField, "unknown parameter");
+            violation.allowed(name, known.iter().copied())
+        });
         let mut violations = Vec::new();
-        for violation in self.violations {
+        for violation in found.into_iter().chain(unknown.take(MAX_VIOLATIONS)) {
             if violations.len() < MAX_VIOLATIONS && !violations.contains(&violation) {
                 violations.push(violation);
             }
         }
         violations
-    }
-
-    fn unknown(&self, name: &str) -> Violation {
-        let violation = Violation::new(param_pointer(name), Rule::UnknownField, "unknown parameter");
-        violation.allowed(name, self.known.iter().copied())
     }
 }
 
@@ -235,21 +220,24 @@ fn invalid_value(name: &str, rule: Rule, expected: &str, found: &str) -> Violati
     Violation::new(param_pointer(name), rule, format!("expected {expected}, found `{}`", shortened(found)))
 }
 
-/// Parses a parameter name, `filter[question][operator]`.
+/// Parses a parameter name, `filter[question][operator]`; the operator defaults to `eq`.
 fn parse_filter_key(name: &str) -> Option<FilterKey> {
     let within = name.strip_prefix("filter[")?.strip_suffix(']')?;
     let (question, operator) = within.split_once("][").unwrap_or((within, "eq"));
-    let is_name = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
-    let key = FilterKey { question: question.to_owned(), operator: operator.to_owned() };
-    (is_name(question) && is_name(operator)).then_some(key)
+    filter_key(question, operator)
+        .filter(|_| !question.contains(['[', ']']) && !operator.contains(['[', ']']))
 }
 
 /// Parses `question.operator=value`; the operator defaults to `eq`.
 fn parse_clause(text: &str) -> Option<(FilterKey, &str)> {
     let (name, value) = text.split_once('=')?;
     let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
+    Some((filter_key(question, operator)?, value))
+}
+
+fn filter_key(question: &str, operator: &str) -> Option<FilterKey> {
     let key = FilterKey { question: question.to_owned(), operator: operator.to_owned() };
-    (!question.is_empty() && !operator.is_empty()).then_some((key, value))
+    (!question.is_empty() && !operator.is_empty()).then_some(key)
 }
 
 fn invalid_utf8(pair: &str) -> Violation {
