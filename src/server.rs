@@ -47,22 +47,22 @@ pub enum ServerError {
     KeyFile { path: PathBuf, source: io::Error },
 }
 
-/// A server that is about to take requests.
+/// A server that is about to accept requests.
 #[derive(Debug)]
 pub struct Serving<'a> {
     /// The address it listens on, with the real port.
     pub address: SocketAddr,
     /// The base URL for commands on this machine.
     pub local_url: String,
-    /// The operator key, if it lies in the data directory.
+    /// The operator key, if the data directory has it.
     pub key: Option<&'a KeyText>,
 }
 
-/// Serves the data directory of `config` until `shutdown` ends; pending requests are finished, then the store
-/// is closed. `ready` is called once, before the first request is served.
+/// Serves the data directory of `config` until `shutdown` resolves; then requests in progress are finished and the store is
+/// closed. `ready` is called once, before the first request is served.
 ///
-/// The listener is up before the store is: while it opens, which takes long when its index must be built anew,
-/// `/readyz` reports the progress and every other request gets 503.
+/// The listener is open before the store is: while the store opens, which takes long if its index must be rebuilt,
+/// `/readyz` reports the progress and other requests get 503.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
@@ -77,7 +77,7 @@ pub async fn run(
         return Ok(());
     };
     let local_url = local_url(address);
-    opened.app.store().announce(&local_url);
+    opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, key: opened.key.as_ref() });
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, shutdown) => {}
@@ -107,10 +107,10 @@ async fn keep_up(app: &App, trash_days: u32) {
     }
 }
 
-/// A data directory in this process: the same requests, without a network.
+/// An open data directory, for requests without a network.
 pub struct Local {
     pub api: HttpService,
-    /// The operator key, if it lies in the data directory.
+    /// The operator key, if the data directory has it.
     pub key: Option<KeyText>,
     app: Arc<App>,
 }
@@ -118,33 +118,28 @@ pub struct Local {
 impl Local {
     /// Closes the store. Nothing is lost without it, but the next opening is slower.
     pub async fn close(self) -> Result<(), ServerError> {
-        Ok(self.app.store().close().await?)
+        Ok(self.app.store.close().await?)
     }
 }
 
-/// Opens the data directory `data`, making it if it is missing, for the commands of one process. Waits up to 10
-/// seconds if another process holds it.
+/// Opens the data directory `data` for the commands of one process, and creates it if it is missing. Waits up to 10 seconds
+/// if another process holds it.
 pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
     let config = Config::new(data);
     let options = EngineOptions { verify_index: false, preallocate: false, ..options(&config) };
-    let (path, pool) = (config.data.clone(), CpuPool::default());
-    let long_reads = pool.clone();
-    let store = blocking(move || {
-        let report = Arc::new(|event| log(&event));
-        SledStore::open(&path, options, long_reads, Arc::new(SystemRandomness::new()), report)
-    })
-    .await?;
+    let pool = CpuPool::default();
+    let store = open_store(&config, options, pool.clone(), |_| ()).await?;
     assemble(&config, store, pool).await
 }
 
-/// Listens on the address of `config`. A server of the same store that was killed keeps its address for as long as the
-/// store: it is waited for, likewise.
+/// Listens on the address of `config`. A killed server of the same store may hold the address for a while; then waits as
+/// long as for the store.
 async fn listen(config: &Config) -> Result<TcpListener, ServerError> {
-    let (address, given_up) = (config.listen, Instant::now() + options(config).lock_wait);
+    let (address, deadline) = (config.listen, Instant::now() + options(config).lock_wait);
     let mut bound = TcpListener::bind(address).await;
     if is_in_use(&bound) && is_held_by_ended_process(&config.data) {
         tracing::warn!(%address, "a server that was killed still has the address; waiting for it to end");
-        while is_in_use(&bound) && Instant::now() < given_up {
+        while is_in_use(&bound) && Instant::now() < deadline {
             sleep(Duration::from_millis(20)).await;
             bound = TcpListener::bind(address).await;
         }
@@ -156,7 +151,7 @@ fn is_in_use(bound: &io::Result<TcpListener>) -> bool {
     matches!(bound, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// Where commands on this machine reach a server that listens on `address`.
+/// Returns the base URL at which commands on this machine reach a server that listens on `address`.
 fn local_url(address: SocketAddr) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -166,8 +161,8 @@ fn local_url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// Opens the store while the listener says that it is being opened. `None` if `shutdown` ends before that; the
-/// listener is closed then.
+/// Opens the store, while the listener answers that it is being opened. Returns `None`, with the listener closed, if
+/// `shutdown` resolves first.
 async fn open_serving(
     config: &Config,
     listener: TcpListener,
@@ -175,17 +170,11 @@ async fn open_serving(
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
     let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
     let progress = Arc::clone(&health);
-    let (path, options) = (config.data.clone(), options(config));
     let pool = CpuPool::default();
-    let long_reads = pool.clone();
-    let mut opening = pin!(blocking(move || {
-        let report = Arc::new(move |event| {
-            log(&event);
-            if let EngineEvent::Progress { done, total } = event {
-                *progress.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
-            }
-        });
-        SledStore::open(&path, options, long_reads, Arc::new(SystemRandomness::new()), report)
+    let mut opening = pin!(open_store(config, options(config), pool.clone(), move |event| {
+        if let EngineEvent::Progress { done, total } = *event {
+            *progress.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
+        }
     }));
     let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
     let mut store = None;
@@ -198,7 +187,7 @@ async fn open_serving(
     serve(&listener, starting(config.http.clone(), health), &config.http, waiting).await;
     let Some(store) = store else {
         drop(listener);
-        // An opening cannot be broken off; it is let to its end, so that what it began is whole.
+        // Opening cannot be cancelled: it is completed, so that the store is closed in a consistent state.
         opening.await?.close().await?;
         return Ok(None);
     };
@@ -209,11 +198,21 @@ fn options(config: &Config) -> EngineOptions {
     EngineOptions { min_free: config.min_free, cache_size: config.cache_size, ..EngineOptions::default() }
 }
 
-/// Runs `work` where it keeps no request waiting.
-async fn blocking(
-    work: impl FnOnce() -> Result<SledStore, OpenError> + Send + 'static,
+/// Opens the store of `config` on a blocking thread. Its events are logged and passed to `on_event`.
+async fn open_store(
+    config: &Config,
+    options: EngineOptions,
+    long_reads: CpuPool,
+    on_event: impl Fn(&EngineEvent) + Send + Sync + 'static,
 ) -> Result<SledStore, ServerError> {
-    match spawn_blocking(work).await {
+    let path = config.data.clone();
+    let report = Arc::new(move |event| {
+        log(&event);
+        on_event(&event);
+    });
+    let random = Arc::new(SystemRandomness::new());
+    let open = move || SledStore::open(&path, options, long_reads, random, report);
+    match spawn_blocking(open).await {
         Ok(opened) => Ok(opened?),
         Err(panicked) => Err(StoreError::Panicked(panicked.to_string()).into()),
     }
@@ -245,8 +244,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     Ok(Local { api, key, app })
 }
 
-/// The operator key that lies in `data`, if it opens the store. A store without any gets one; one whose file is damaged
-/// gets another.
+/// Returns the operator key in `data`, if it opens the store. Creates one if the store is empty, and replaces a damaged one.
 async fn operator_key(
     store: &SledStore,
     data: &Path,
@@ -257,12 +255,11 @@ async fn operator_key(
     let (random, now, file) = (SystemRandomness::new(), clock.now(), path.display());
     let found = read_key(&path).map_err(failed)?;
     if store.list_workspaces().await?.is_empty() {
-        // The key is in its file for good before the store knows it: else a crash in between would leave a store that
-        // nobody can enter.
         let key = match found {
             KeyFile::Key(key) => key,
             KeyFile::Missing | KeyFile::Damaged => {
                 let key = KeyText::draw(&random);
+                // Before the store has the key: after a crash in between, nobody could use the store.
                 write_key(&path, &key).map_err(failed)?;
                 key
             }
@@ -279,7 +276,7 @@ async fn operator_key(
             tracing::warn!(%file, "the operator key is missing here: commands of this user need another key");
             Ok(None)
         }
-        KeyFile::Damaged => match renew_key(store, &path, now).await {
+        KeyFile::Damaged => match replace_key(store, &path, now).await {
             Ok(key) => {
                 tracing::warn!(%file, "the operator key was damaged: there is a new one, and the old one stays valid");
                 Ok(Some(key))
@@ -292,9 +289,9 @@ async fn operator_key(
     }
 }
 
-/// Puts a new key in the place of a damaged one. The store knows it before the file has it: a crash in between leaves a
-/// key that nobody has, and the damaged file for the next start.
-async fn renew_key(store: &SledStore, path: &Path, now: Timestamp) -> Result<KeyText, ServerError> {
+/// Replaces a damaged key by a new one. The store gets it before the file: a crash in between leaves the damaged file for
+/// the next start.
+async fn replace_key(store: &SledStore, path: &Path, now: Timestamp) -> Result<KeyText, ServerError> {
     let key = KeyText::draw(&SystemRandomness::new());
     add_operator_key(store, &key, now).await?;
     write_key(path, &key).map_err(|source| ServerError::KeyFile { path: path.to_owned(), source })?;
@@ -319,12 +316,12 @@ fn read_key(path: &Path) -> io::Result<KeyFile> {
     Ok(key.map_or(KeyFile::Damaged, KeyFile::Key))
 }
 
-/// Writes the file whole or not at all, and returns once it is on the disk.
+/// Writes the file atomically, and returns once it is durable.
 fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    // A symbolic link that waits there would carry the key to another place.
+    // A symbolic link planted there must not redirect the key.
     let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&draft)?;
     writeln!(file, "{}", key.reveal())?;
     file.sync_all()?;

@@ -46,11 +46,8 @@ pub struct FormView {
 /// disconnected may still be written, and the form may be deleted and restored meanwhile.
 const TRIES: usize = 3;
 
-/// A form after an edit, and its new questions as they are written.
+/// A form after an edit, and its new version as it will be stored.
 type WrittenEdit = (EditedForm, Option<StoredVersion>);
-
-/// A form that is not stored yet, with its questions, compiled and as they are written.
-type Draft = (Form, Version, StoredVersion);
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -69,7 +66,7 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    /// Creates a draft from the definition in the body; true if it was replayed.
+    /// Creates a draft from the definition in the body. Returns true with it if it was replayed.
     pub async fn create_form(
         &self,
         caller: &Caller,
@@ -77,16 +74,17 @@ impl App {
     ) -> Result<(Form, Arc<Version>, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let (mut form, mut version, written) = self.draft(caller, request.body).await?;
-        let retry = request.idempotency_key(caller, IdempotentOperation::CreateForm);
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
         for _ in 0..TRIES {
-            let new = NewForm { form: form.clone(), version: written.clone(), idempotency_key: retry };
+            let new = NewForm { form: form.clone(), version: written.clone(), idempotency_key };
             let step = self.store.insert_form(new).await?;
             if matches!(step, StepResult::Recheck) {
-                // The id is taken, one chance in a billion billion.
-                form.id = FormId::draw(self.random());
+                // The id is taken.
+                form.id = FormId::draw(&*self.random);
                 continue;
             }
-            let ((id, made_at), replayed) = into_result(step, Resource::Form(form.id.to_string()))?; // The same body makes the same form, so a replay needs no more than what was given to it.
+            let ((id, made_at), replayed) = into_result(step, no_form(&form.id.to_string()))?;
+            // The same body makes the same form, so a replay needs only the first one's id and time.
             (form.id, form.created_at, form.updated_at, version.created_at) = (id, made_at, made_at, made_at);
             let version = Arc::new(version);
             if !replayed {
@@ -98,8 +96,8 @@ impl App {
     }
 
     /// Parses the definition in the body, on the pool, without storing it.
-    async fn draft(&self, caller: &Caller, body: &str) -> Result<Draft, AppError> {
-        let (id, workspace, now) = (FormId::draw(self.random()), caller.workspace, self.now());
+    async fn draft(&self, caller: &Caller, body: &str) -> Result<(Form, Version, StoredVersion), AppError> {
+        let (id, workspace, now) = (FormId::draw(&*self.random), caller.workspace, self.now());
         let read = move |value: &Value, limits: &Limits| {
             let (form, version) = Form::create(id, workspace, Definition::read(value, limits)?, now);
             let written = version.to_stored();
@@ -116,11 +114,11 @@ impl App {
         Ok((form, version))
     }
 
-    /// The form with its questions and its number of submissions.
+    /// Returns the form with its questions and its number of submissions.
     pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<FormView, AppError> {
         require_form_access(caller)?;
         let found = self.form(caller, form).await?;
-        let version = self.written_version(&found).await?;
+        let version = self.stored_version(&found).await?;
         self.view(found, version).await
     }
 
@@ -129,13 +127,13 @@ impl App {
         Ok(FormView { form, version, responses })
     }
 
-    /// The present version of a form outside the trash, as it is written.
-    async fn written_version(&self, form: &Form) -> Result<StoredVersion, AppError> {
+    /// Returns the current version of a form outside the trash, as it is stored.
+    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, AppError> {
         let found = self.store.find_version(form.workspace, form.id, form.version).await?;
         found.ok_or_else(|| no_form(&form.id.to_string()))
     }
 
-    /// The text of the JSON Schema of the form's answers.
+    /// Returns the text of the JSON Schema of the form's answers.
     pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, AppError> {
         require_form_access(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
@@ -143,7 +141,7 @@ impl App {
         self.run_job(caller, write).await
     }
 
-    /// A page of the workspace's forms with their numbers of submissions, newest first.
+    /// Lists the workspace's forms with their numbers of submissions, newest first.
     pub async fn list_forms(
         &self,
         caller: &Caller,
@@ -168,9 +166,8 @@ impl App {
             true => forms.last().map(|(last, _)| (filter.sort_key(last), last.id)),
             false => stopped_at,
         };
-        let next = last.map(|(moment, id)| {
-            cursors.write(&[&moment.millis().to_be_bytes()[..], &id.to_bytes()].concat())
-        });
+        let next = last
+            .map(|(time, id)| cursors.write(&[&time.millis().to_be_bytes()[..], &id.to_bytes()].concat()));
         let total = match count {
             true => self.store.count_forms(caller.workspace, &filter).await?,
             false => None,
@@ -178,8 +175,8 @@ impl App {
         Ok(ListPage { items: forms, next, total })
     }
 
-    /// Changes the form by the merge patch in the body, if it is at the revision expected. A `dry_run` changes nothing:
-    /// the form as it would be.
+    /// Applies the merge patch in the body to the form, if it is at the `expected` revision. A dry run stores nothing, and
+    /// returns the form as it would be.
     pub async fn update_form(
         &self,
         caller: &Caller,
@@ -195,25 +192,31 @@ impl App {
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?; // Read before anything is stored: what was done is answered, whatever happens to the form meanwhile.
+            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
             let version = match &edited {
                 Some((_, Some(written))) => written.clone(),
-                Some((_, None)) | None => self.written_version(&current.form).await?,
+                Some((_, None)) | None => self.stored_version(&current.form).await?,
             };
             let step = match edited {
                 None => StepResult::Done(current.form),
-                Some((edited, _)) if dry_run => StepResult::Done(self.try_edit(&current.form, edited).await?),
+                Some((EditedForm { form: edited, .. }, _)) if dry_run => {
+                    if edited.slug != current.form.slug {
+                        self.refuse_taken_slug(caller.workspace, edited.slug.as_deref()).await?;
+                    }
+                    StepResult::Done(Arc::new(edited))
+                }
                 Some(edited) => self.replace_form(&current.form, edited).await?,
             };
             if !matches!(step, StepResult::Recheck) {
-                let (form, _) = into_result(step, Resource::Form(form.to_owned()))?;
+                let (form, _) = into_result(step, no_form(form))?;
                 return self.view(form, version).await;
             }
         }
         Err(AppError::Overloaded)
     }
 
-    /// Computes on the pool what `change` makes of a form; `None` if it is that way already.
+    /// Applies `change` to a form, on the pool; `None` if that changes nothing.
     async fn edit_form(
         &self,
         caller: &Caller,
@@ -235,15 +238,7 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    /// Returns the form as an edit would make it.
-    async fn try_edit(&self, current: &Form, edited: EditedForm) -> Result<Arc<Form>, AppError> {
-        if edited.form.slug != current.slug {
-            self.refuse_taken_slug(current.workspace, edited.form.slug.as_deref()).await?;
-        }
-        Ok(Arc::new(edited.form))
-    }
-
-    /// Stores what an edit makes of a form, unless the form has changed since.
+    /// Stores an edited form, unless the form has changed since.
     async fn replace_form(
         &self,
         current: &Form,
@@ -268,8 +263,8 @@ impl App {
         }
     }
 
-    /// Moves the form to the trash, or erases it (which needs `admin`, and takes one from the trash too), if it is at
-    /// the revision expected.
+    /// Moves the form to the trash if it is at the `expected` revision. With `purge` it is erased, also from the trash;
+    /// that needs the scope `admin`.
     pub async fn delete_form(
         &self,
         caller: &Caller,
@@ -284,10 +279,10 @@ impl App {
         } else {
             self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        into_result(step, Resource::Form(form.to_owned())).map(drop)
+        into_result(step, no_form(form)).map(drop)
     }
 
-    /// Restores the form from the trash: returns the form and the time; true if it was replayed.
+    /// Restores the form from the trash. Returns it with the time, and true if that was replayed.
     pub async fn restore_form(
         &self,
         caller: &Caller,
@@ -296,14 +291,14 @@ impl App {
     ) -> Result<(FormView, Timestamp, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
-        let retry = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
-        let step = self.store.restore_form(caller.workspace, id, retry, self.now()).await?;
-        let (restored, replayed) = into_result(step, Resource::Form(form.to_owned()))?;
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
+        let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
+        let (restored, replayed) = into_result(step, no_form(form))?;
         let Restored { form, version, responses, at } = restored;
         Ok((FormView { form, version, responses }, at, replayed))
     }
 
-    /// A page of the form's versions, newest first, `limit` at most, from `cursor` on.
+    /// Lists the form's versions, newest first: at most `limit`, from `cursor` on.
     pub async fn list_versions(
         &self,
         caller: &Caller,
@@ -322,7 +317,7 @@ impl App {
         Ok(ListPage { items: page.rows, next, total: None })
     }
 
-    /// One version of the form's questions.
+    /// Returns one version of the form's questions.
     pub async fn get_version(
         &self,
         caller: &Caller,
@@ -330,7 +325,8 @@ impl App {
         number: &str,
     ) -> Result<StoredVersion, AppError> {
         require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?; // Only the canonical form: `+1` and `01` are not valid.
+        let id = self.form_id(caller, form).await?;
+        // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
@@ -342,10 +338,9 @@ impl App {
 
 /// Returns how many of `forms` fit on a page: at most `limit`, and at least one if there is any.
 fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
-    let size = |form: &Form| form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
     let mut bytes = 0;
     let fits = |(form, _): &&(Arc<Form>, u64)| {
-        bytes += size(form);
+        bytes += form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
         bytes <= PAGE_BYTES
     };
     forms.iter().take_while(fits).count().clamp(1, limit).min(forms.len())
@@ -356,9 +351,9 @@ fn require_form_access(caller: &Caller) -> Result<(), AppError> {
     if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
 }
 
-/// The moment and the id of the form at `position`.
+/// Returns the time and the id in the cursor of a form.
 fn form_position(position: [u8; 16]) -> (Timestamp, FormId) {
     let position = u128::from_be_bytes(position);
-    let [moment, id] = [position >> 64, position].map(|half| half as u64);
-    (Timestamp::from_millis(moment.cast_signed()), FormId::from_bytes(id.to_be_bytes()))
+    let [time, id] = [position >> 64, position].map(|half| half as u64);
+    (Timestamp::from_millis(time.cast_signed()), FormId::from_bytes(id.to_be_bytes()))
 }

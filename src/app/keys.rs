@@ -17,13 +17,14 @@ impl App {
         valid.map(Caller::authenticated).ok_or(AppError::Unauthenticated)
     }
 
-    /// The caller's workspace.
+    /// Returns the caller's workspace.
     pub async fn get_workspace(&self, caller: &Caller) -> Result<Workspace, AppError> {
         self.store.find_workspace(caller.workspace).await?.ok_or(AppError::Unauthenticated)
     }
 }
 
-/// Creates the workspace `default` with the operator key `key`, if the store is empty; false if it is not.
+/// Creates the workspace `default` with the operator key `key`. Returns false, and changes nothing, if the store already has
+/// a workspace.
 pub async fn bootstrap(
     store: &dyn Store,
     key: &KeyText,
@@ -35,14 +36,13 @@ pub async fn bootstrap(
     store.bootstrap(workspace, key).await
 }
 
-/// Adds the operator key `key` to the oldest workspace; false if there is no workspace.
-pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
+/// Adds `key` as another operator key of the oldest workspace, if there is one.
+pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<(), StoreError> {
     let workspaces = store.list_workspaces().await?;
-    let Some(oldest) = workspaces.iter().min_by_key(|workspace| workspace.created_at) else {
-        return Ok(false);
-    };
-    store.insert_key(operator_key(oldest.id, key, now)).await?;
-    Ok(true)
+    match workspaces.iter().min_by_key(|workspace| workspace.created_at) {
+        Some(oldest) => store.insert_key(operator_key(oldest.id, key, now)).await,
+        None => Ok(()),
+    }
 }
 
 fn operator_key(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {

@@ -1,14 +1,11 @@
 //! Editing, deleting and restoring submissions, and their history.
 
-use std::sync::Arc;
-
 use super::submissions::{body_error, is_costly, submission_id};
-use super::{App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, require_scope};
-use crate::domain::form::Version;
+use super::{App, AppError, Current, IdempotentRequest, ListPage, into_result, no_submission, require_scope};
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::revision::ExpectedRevision;
-use crate::domain::submission::edit::{EditedContent, SubmissionPatch};
+use crate::domain::submission::edit::SubmissionPatch;
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
@@ -18,9 +15,9 @@ use crate::store::{CheckedEdit, IdempotentOperation, StepResult};
 const TRIES: usize = 2;
 
 impl App {
-    /// Changes a submission at the revision expected by the merge patch in the body. What comes of it must fit the
-    /// questions that the submission was checked against, whatever the form is now. Gives with it the keys that are none
-    /// of these questions, and were left out as the form has it.
+    /// Applies the merge patch in the body to a submission, if it is at the `expected` revision. The result must be valid for
+    /// the version that the submission was validated against, whatever the form is now. Returns it with the unknown keys,
+    /// which were dropped.
     pub async fn edit_submission(
         &self,
         caller: &Caller,
@@ -37,14 +34,14 @@ impl App {
         for _ in 0..TRIES {
             let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
             if !matches!(step, StepResult::Recheck) {
-                let (edited, _) = into_result(step, Resource::Submission(id.to_owned()))?;
+                let (edited, _) = into_result(step, no_submission(id))?;
                 return Ok(edited);
             }
         }
         Err(AppError::Overloaded)
     }
 
-    /// Changes the submission as it is now, unless it is edited meanwhile. Gives with it the keys that were left out.
+    /// Applies `patch` to the submission, unless it is edited meanwhile. Returns it with the dropped keys.
     async fn edit_once(
         &self,
         caller: &Caller,
@@ -64,30 +61,20 @@ impl App {
             UnknownAnswers::Drop => patch.split_unknown(&version),
             UnknownAnswers::Reject => Vec::new(),
         };
-        let edit = self.merged(caller, &patch, &found, version).await?;
+        let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
+        let (original, limits) = (found.clone(), self.limits);
+        let work = move || {
+            let invalid = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
+            patch.apply(&original, &version, &limits).map_err(invalid)
+        };
+        let edit = self.run_here_or_job(caller, is_costly, work).await?;
         let Some(edit) = edit else { return Ok(StepResult::Done((found, dropped))) };
         let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
         let step = self.store.edit_submission(workspace, checked, self.now()).await?;
         Ok(step.map(|edited| (edited, dropped)))
     }
 
-    /// Applies `patch` to a submission that was checked against `version`, on the pool if that may take long.
-    async fn merged(
-        &self,
-        caller: &Caller,
-        patch: &SubmissionPatch,
-        submission: &Submission,
-        version: Arc<Version>,
-    ) -> Result<Option<EditedContent>, AppError> {
-        let refused = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
-        if !patch.has_answers() || !is_costly(&version, submission.size() + patch.size()) {
-            return patch.apply(submission, &version, &self.limits).map_err(refused);
-        }
-        let (patch, submission, limits) = (patch.clone(), submission.clone(), self.limits);
-        self.run_job(caller, move || patch.apply(&submission, &version, &limits).map_err(refused)).await
-    }
-
-    /// A page of what edits have replaced, newest first, `limit` at most, from `cursor` on.
+    /// Lists the states that edits of a submission replaced, newest first: at most `limit`, from `cursor` on.
     pub async fn list_history(
         &self,
         caller: &Caller,
@@ -98,18 +85,17 @@ impl App {
     ) -> Result<ListPage<ReplacedState>, AppError> {
         require_scope(caller, Scope::Read)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let missing = || AppError::NotFound(Resource::Submission(id.to_owned()));
         let cursors = self.cursors(format!("history {} {form} {submission}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
-        let page = page.ok_or_else(missing)?;
+        let page = page.ok_or_else(|| no_submission(id))?;
         let last = page.rows.last().filter(|_| page.more);
         let next = last.map(|last| cursors.write(&last.number.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
     }
 
-    /// Moves a submission at the revision expected to the trash, or erases it, which needs `admin`, and takes one from
-    /// the trash too.
+    /// Moves a submission to the trash if it is at the `expected` revision. With `purge` it is erased, also from the trash;
+    /// that needs the scope `admin`.
     pub async fn delete_submission(
         &self,
         caller: &Caller,
@@ -126,10 +112,10 @@ impl App {
             let now = self.now();
             self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
         };
-        into_result(step, Resource::Submission(id.to_owned())).map(drop)
+        into_result(step, no_submission(id)).map(drop)
     }
 
-    /// Restores a submission from the trash; true if it was replayed.
+    /// Restores a submission from the trash. Returns true with it if that was replayed.
     pub async fn restore_submission(
         &self,
         caller: &Caller,
@@ -139,14 +125,14 @@ impl App {
     ) -> Result<(Submission, bool), AppError> {
         require_scope(caller, Scope::Write)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let retry = request.idempotency_key(caller, IdempotentOperation::RestoreSubmission(form, submission));
-        let now = self.now();
-        let step = self.store.restore_submission(caller.workspace, form, submission, retry, now).await?;
-        into_result(step, Resource::Submission(id.to_owned()))
+        let operation = IdempotentOperation::RestoreSubmission(form, submission);
+        let key = request.idempotency_key(caller, operation);
+        let step = self.store.restore_submission(caller.workspace, form, submission, key, self.now()).await?;
+        into_result(step, no_submission(id))
     }
 
     /// Resolves the ids of a form, which must exist outside the trash, and a submission.
-    async fn resolve_submission(
+    pub(super) async fn resolve_submission(
         &self,
         caller: &Caller,
         form: &str,

@@ -14,7 +14,7 @@ mod versions;
 use std::sync::Arc;
 
 use self::cursor::Cursors;
-use self::versions::VersionCache;
+use self::versions::{VersionCache, new_cache};
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::admission::Refusal;
@@ -32,15 +32,17 @@ use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, Store
 pub use forms::{FormListRequest, FormView};
 pub use keys::{add_operator_key, bootstrap};
 pub use maintenance::MaintenanceOutcome;
-pub use submissions::{Accepted, DryRunSubmission, SubmissionListRequest};
+pub use submissions::{Accepted, SubmissionListRequest};
 
-/// The use cases, with what they share.
+/// The use cases and their shared state.
 pub struct App {
-    store: Arc<dyn Store>,
+    pub store: Arc<dyn Store>,
+    /// Runs long computations.
+    pub pool: CpuPool,
+    /// Limits on definitions and answers.
+    pub limits: Limits,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    limits: Limits,
-    pool: CpuPool,
     versions: VersionCache,
     /// Jobs on the pool, limited fairly by API key.
     jobs: FairSemaphore<KeyId>,
@@ -133,41 +135,21 @@ impl App {
             limits,
             jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
             pool,
-            versions: VersionCache::default(),
+            versions: new_cache(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
         }
     }
 
-    /// Returns the cursors of `list`. The key is read each time: the store replaces it when earlier positions are no longer
-    /// valid.
+    /// Returns the cursors of `list`, a text that identifies the list and its filters. The signing key is read each time,
+    /// because the store replaces it when earlier positions become invalid.
     async fn cursors(&self, list: String) -> Result<Cursors, AppError> {
         Ok(Cursors::new(&self.store.signing_key().await?, list))
-    }
-
-    /// The store.
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
-    }
-
-    /// The pool for long computations.
-    pub fn pool(&self) -> &CpuPool {
-        &self.pool
-    }
-
-    /// Limits on definitions and answers.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
-    }
-
-    /// The source of random bytes.
-    pub fn random(&self) -> &dyn Random {
-        &*self.random
     }
 
     /// Runs `work` on the pool as one of the caller's jobs.
@@ -180,6 +162,16 @@ impl App {
         self.pool.run(work).await?
     }
 
+    /// Runs `work` here, or on the pool if it `is_costly`.
+    async fn run_here_or_job<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        is_costly: bool,
+        work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
+    ) -> Result<T, AppError> {
+        if is_costly { self.run_job(caller, work).await } else { work() }
+    }
+
     /// Waits for a permit for one more job of the caller.
     async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, AppError> {
         self.jobs.acquire(caller.id).await.ok_or(AppError::Overloaded)
@@ -188,7 +180,7 @@ impl App {
     /// Finds the form with the id or slug `text`, outside the trash, with its questions.
     async fn current(&self, caller: &Caller, text: &str) -> Result<Current, AppError> {
         let form = self.form(caller, text).await?;
-        let version = self.present_version(&form).await?;
+        let version = self.current_version(&form).await?;
         Ok(Current { form, version })
     }
 
@@ -240,20 +232,25 @@ impl IdempotentRequest<'_> {
     }
 }
 
-/// Converts the result of a step: its value, and whether it was replayed. `missing` names the object that was not found.
-fn into_result<T>(step: StepResult<T>, missing: Resource) -> Result<(T, bool), AppError> {
+/// Returns the value of a step, and whether it was replayed; `missing` if the object was not found.
+fn into_result<T>(step: StepResult<T>, missing: AppError) -> Result<(T, bool), AppError> {
     match step {
         StepResult::Done(value) => Ok((value, false)),
         StepResult::Replayed(value) => Ok((value, true)),
         StepResult::Refused(why) => Err(AppError::Refused(why)),
         StepResult::Recheck => Err(AppError::Overloaded),
-        StepResult::Missing => Err(AppError::NotFound(missing)),
+        StepResult::Missing => Err(missing),
     }
 }
 
 /// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
     AppError::NotFound(Resource::Form(text.to_owned()))
+}
+
+/// The error for a submission that was not found.
+fn no_submission(id: &str) -> AppError {
+    AppError::NotFound(Resource::Submission(id.to_owned()))
 }
 
 fn require_scope(caller: &Caller, scope: Scope) -> Result<(), AppError> {

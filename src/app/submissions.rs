@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cursor::Cursors;
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
+    App, AppError, Current, IdempotentRequest, ListPage, into_result, no_form, no_submission, require_scope,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
@@ -27,16 +27,6 @@ pub struct Accepted {
     pub dropped: Vec<String>,
 }
 
-/// The result of a dry run.
-#[derive(Debug, Clone)]
-pub struct DryRunSubmission {
-    pub form: FormId,
-    /// The submission that would be stored.
-    pub sent: SubmittedAnswers,
-    /// Unknown keys, which would be dropped.
-    pub dropped: Vec<String>,
-}
-
 /// A request for a page of the list of submissions.
 #[derive(Debug, Clone)]
 pub struct SubmissionListRequest {
@@ -49,8 +39,11 @@ pub struct SubmissionListRequest {
     pub count: bool,
 }
 
+/// Maximum attempts to store a submission: validation is repeated if the form is edited meanwhile.
+const TRIES: usize = 3;
+
 impl App {
-    /// Stores the answers in the body if the form takes them.
+    /// Stores the answers in the body if the form accepts them.
     pub async fn create_submission(
         &self,
         caller: &Caller,
@@ -58,28 +51,28 @@ impl App {
         request: IdempotentRequest<'_>,
     ) -> Result<Accepted, AppError> {
         require_scope(caller, Scope::Submit)?;
-        for _ in 0..3 {
+        for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
-            let retry =
-                request.idempotency_key(caller, IdempotentOperation::CreateSubmission(current.form.id));
-            if let Some(id) = self.replay(retry.as_ref()).await? {
-                return self.replayed(caller, id, &current, request.body).await;
+            let operation = IdempotentOperation::CreateSubmission(current.form.id);
+            let idempotency_key = request.idempotency_key(caller, operation);
+            if let Some(id) = self.find_replayed(idempotency_key.as_ref()).await? {
+                return self.replay(caller, id, &current, request.body).await;
             }
-            let (sent, dropped) = self.check(caller, &current, request.body).await?;
+            let (sent, dropped) = self.validate(caller, &current, request.body).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
                 checked_version: current.form.version,
                 answers: sent.answers.text(),
                 metadata: sent.metadata.as_deref(),
-                idempotency_key: retry,
+                idempotency_key,
             };
             let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
             if matches!(step, StepResult::Recheck) {
                 continue;
             }
-            return match into_result(step, Resource::Form(form.to_owned()))? {
-                (id, true) => self.replayed(caller, id, &current, request.body).await,
+            return match into_result(step, no_form(form))? {
+                (id, true) => self.replay(caller, id, &current, request.body).await,
                 (id, false) => {
                     Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
                 }
@@ -88,43 +81,44 @@ impl App {
         Err(AppError::Overloaded)
     }
 
-    /// Dry run of [`create_submission`](Self::create_submission).
+    /// Dry run of [`create_submission`](Self::create_submission). Returns the form's id, the answers that would be stored,
+    /// and the unknown keys that would be dropped.
     pub async fn try_submission(
         &self,
         caller: &Caller,
         form: &str,
         body: &str,
-    ) -> Result<DryRunSubmission, AppError> {
+    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), AppError> {
         require_scope(caller, Scope::Submit)?;
         let current = self.current(caller, form).await?;
-        let (sent, dropped) = self.check(caller, &current, body).await?;
-        Ok(DryRunSubmission { form: current.form.id, sent, dropped })
+        let (sent, dropped) = self.validate(caller, &current, body).await?;
+        Ok((current.form.id, sent, dropped))
     }
 
-    /// The submission as it would be stored, and the keys that are left out.
-    async fn check(
+    /// Validates the body of a submission. Returns the answers to store, and the unknown keys to drop.
+    async fn validate(
         &self,
         caller: &Caller,
         current: &Current,
         body: &str,
     ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
-        let form = &current.form; // Nearly all forms take as many as come, and need not be counted.
+        let form = &current.form;
+        // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
             None => 0,
         };
-        let now = self.now();
-        let (open, limits) = (accepting(form, responses, now), self.limits);
-        if !is_costly(&current.version, body.len()) {
-            return evaluate(current, body, open, &limits, now);
-        }
+        let (limits, now) = (self.limits, self.now());
+        let accepting = accepting(form, responses, now);
+        let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
-        self.run_job(caller, move || evaluate(&current, &body, open, &limits, now)).await
+        let work = move || validate_body(&current, &body, accepting, &limits, now);
+        self.run_here_or_job(caller, is_costly, work).await
     }
 
-    /// The first answer to an earlier attempt: the submission as it was stored, whatever has become of it since. One that
-    /// was erased is answered from what was sent.
-    async fn replayed(
+    /// Returns the first response to a repeated request: the submission as it was stored then, whatever has become of it. A
+    /// submission that was erased is rebuilt from the body.
+    async fn replay(
         &self,
         caller: &Caller,
         id: SubmissionId,
@@ -137,30 +131,26 @@ impl App {
             Some(found) => self.version(caller.workspace, form, found.form_version).await?,
             None => Arc::clone(&current.version),
         };
-        let current = Current { version, ..current.clone() };
-        let limits = self.limits;
-        let (submission, dropped) = if is_costly(&current.version, body.len()) {
-            let body = body.to_owned();
-            self.run_job(caller, move || rebuild(&current, &body, original, id, &limits)).await?
-        } else {
-            rebuild(&current, body, original, id, &limits)?
-        };
+        let is_costly = is_costly(&version, body.len());
+        let (current, body, limits) = (Current { version, ..current.clone() }, body.to_owned(), self.limits);
+        let work = move || rebuild(&current, &body, original, id, &limits);
+        let (submission, dropped) = self.run_here_or_job(caller, is_costly, work).await?;
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
-    /// The submission that an earlier attempt made. It is looked up before anything else is asked: the retry of what
-    /// was stored must not be refused for what has changed since.
-    async fn replay(&self, retry: Option<&IdempotencyKey>) -> Result<Option<SubmissionId>, AppError> {
-        let Some(retry) = retry else { return Ok(None) };
-        let earlier = self.store.find_idempotency_record(retry).await?;
-        match earlier.and_then(|earlier| earlier.replay(retry.body, self.now())) {
-            Some(Ok(earlier)) => Ok(Some(SubmissionId::from_bytes(earlier.result.to_be_bytes()))),
+    /// Finds the submission that an earlier request with `key` stored. This comes before all validation: a repeated request
+    /// must not be refused because the form has changed since.
+    async fn find_replayed(&self, key: Option<&IdempotencyKey>) -> Result<Option<SubmissionId>, AppError> {
+        let Some(key) = key else { return Ok(None) };
+        let record = self.store.find_idempotency_record(key).await?;
+        match record.and_then(|record| record.replay(key.body, self.now())) {
+            Some(Ok(record)) => Ok(Some(SubmissionId::from_bytes(record.result.to_be_bytes()))),
             Some(Err(why)) => Err(AppError::Refused(why)),
             None => Ok(None),
         }
     }
 
-    /// One submission.
+    /// Returns one submission.
     pub async fn get_submission(
         &self,
         caller: &Caller,
@@ -168,13 +158,12 @@ impl App {
         id: &str,
     ) -> Result<Submission, AppError> {
         require_scope(caller, Scope::Read)?;
-        let form = self.form(caller, form).await?.id;
-        let missing = || AppError::NotFound(Resource::Submission(id.to_owned()));
-        let submission = submission_id(id)?;
-        self.store.find_submission(caller.workspace, form, submission).await?.ok_or_else(missing)
+        let (form, submission) = self.resolve_submission(caller, form, id).await?;
+        let found = self.store.find_submission(caller.workspace, form, submission).await?;
+        found.ok_or_else(|| no_submission(id))
     }
 
-    /// A page of the form's submissions.
+    /// Lists the form's submissions.
     pub async fn list_submissions(
         &self,
         caller: &Caller,
@@ -200,7 +189,7 @@ impl App {
         Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, total))
     }
 
-    /// Prepares `query`. To compile its patterns may take 50 ms.
+    /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
     async fn filter(
         &self,
         caller: &Caller,
@@ -210,13 +199,13 @@ impl App {
         if query.answers.is_empty() {
             return SubmissionFilter::new(&query, &[]).map_err(AppError::InvalidQuery);
         }
-        let version = self.present_version(form).await?;
+        let version = self.current_version(form).await?;
         let prepare =
             move || SubmissionFilter::new(&query, &version.questions).map_err(AppError::InvalidQuery);
         self.run_job(caller, prepare).await
     }
 
-    /// A page of those in the trash, newest first: `limit` at most, from `cursor` on.
+    /// Lists the form's submissions in the trash, newest first: at most `limit`, from `cursor` on.
     pub async fn list_trashed_submissions(
         &self,
         caller: &Caller,
@@ -238,9 +227,9 @@ fn list_page(page: SubmissionRows, cursors: &Cursors, total: Option<u64>) -> Lis
     ListPage { items: page.rows, next, total }
 }
 
-/// The submission that `id` names.
+/// Parses the id of a submission.
 pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
-    id.parse().map_err(|_unfit| AppError::NotFound(Resource::Submission(id.to_owned())))
+    id.parse().map_err(|_invalid| no_submission(id))
 }
 
 /// Converts a [`BodyError`].
@@ -260,22 +249,22 @@ pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
         || version.searches() && (bytes > SEARCHED_BODY || version.pattern_bytes() > LARGE_PATTERNS)
 }
 
-/// Returns the submission in `body` as it is stored, and the keys that are left out. Whether the form takes any answers
-/// is decided before the answers are checked.
-fn evaluate(
+/// Validates `body`, unless the form is not `accepting` answers. Returns the answers to store, and the unknown keys to drop.
+fn validate_body(
     current: &Current,
     body: &str,
-    open: Result<(), AcceptingReason>,
+    accepting: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
 ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
-    open.map_err(|why| AppError::Refused(Refusal::not_accepting(&current.form, why)))?;
-    let (sent, dropped) = without_unknown(current, sent);
-    Ok((validated(&current.version, sent, limits, now)?, dropped))
+    accepting.map_err(|why| AppError::Refused(Refusal::not_accepting(&current.form, why)))?;
+    let (sent, dropped) = drop_unknown(current, sent);
+    Ok((validate_answers(&current.version, sent, limits, now)?, dropped))
 }
 
-/// The first answer to the body that made the submission `id`, from its `original` if that is still there.
+/// Returns the submission `id` and its dropped keys as in the first response to `body`: the `original`, or one rebuilt from
+/// `body` if it was erased.
 fn rebuild(
     current: &Current,
     body: &str,
@@ -285,17 +274,18 @@ fn rebuild(
 ) -> Result<(Submission, Vec<String>), AppError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     if let Some(original) = original {
-        // What the questions of then did not have was left out then.
+        // Keys that the questions of its version do not have were dropped.
         return Ok((original, current.version.split_unknown(sent.answers).1));
     }
-    let (sent, dropped) = without_unknown(current, sent); // The form may have changed since: answers that it would refuse now come back without its defaults.
+    let (sent, dropped) = drop_unknown(current, sent);
+    // If the form has changed and would now refuse the answers, they are returned without its defaults.
     let at = Timestamp::from_millis(id.millis());
-    let sent = validated(&current.version, sent.clone(), limits, at).unwrap_or(sent);
+    let sent = validate_answers(&current.version, sent.clone(), limits, at).unwrap_or(sent);
     Ok((to_submission(id, current, sent), dropped))
 }
 
-/// What the form looks at, and the keys of the answers that it leaves out.
-fn without_unknown(current: &Current, sent: SubmittedAnswers) -> (SubmittedAnswers, Vec<String>) {
+/// Drops unknown answers if the form is set to; returns their keys.
+fn drop_unknown(current: &Current, sent: SubmittedAnswers) -> (SubmittedAnswers, Vec<String>) {
     match current.form.settings.unknown_answers() {
         UnknownAnswers::Reject => (sent, Vec::new()),
         UnknownAnswers::Drop => {
@@ -305,8 +295,8 @@ fn without_unknown(current: &Current, sent: SubmittedAnswers) -> (SubmittedAnswe
     }
 }
 
-/// `sent` with what is kept besides it, if it fits the questions.
-fn validated(
+/// Validates `sent` against the questions, and adds their default values.
+fn validate_answers(
     version: &Version,
     mut sent: SubmittedAnswers,
     limits: &Limits,

@@ -1,4 +1,4 @@
-//! Compiled versions of forms. A version never changes, so what is cached is never stale.
+//! Compiled versions of forms. A version never changes, so a cached one is never stale.
 
 use std::sync::Arc;
 
@@ -11,48 +11,47 @@ use crate::domain::form::{Form, StoredVersion, Version};
 use crate::id::{FormId, WorkspaceId};
 use crate::store::StoreError;
 
-/// Bytes of memory that cached versions may take, about.
+/// Approximate bytes of memory for cached versions.
 const CAPACITY: u64 = 64 << 20;
 
-/// Versions expected; the cache grows past it.
+/// Initial size of the cache, in versions.
 const EXPECTED_VERSIONS: usize = 1_000;
 
-/// Bytes that questions take in memory for each byte of their text: 14 were measured where options are short.
+/// Bytes of memory for each byte of the questions' JSON: 14 were measured where options are short.
 const MEMORY_PER_TEXT_BYTE: usize = 16;
 
 type Key = (FormId, u32);
 
 /// Compiled versions by form and number: bounded by weight, each compiled once however many requests wait for it.
-pub(super) struct VersionCache(Cache<Key, Compiled, Weight>);
+pub(super) type VersionCache = Cache<Key, Compiled, ByBytes>;
 
+/// A version and the approximate bytes of memory it takes.
 #[derive(Clone)]
-struct Compiled {
+pub(super) struct Compiled {
     version: Arc<Version>,
     bytes: usize,
 }
 
 #[derive(Clone)]
-struct Weight;
+pub(super) struct ByBytes;
 
-impl Weighter<Key, Compiled> for Weight {
+impl Weighter<Key, Compiled> for ByBytes {
     fn weight(&self, _: &Key, compiled: &Compiled) -> u64 {
         compiled.bytes as u64
     }
 }
 
-impl Default for VersionCache {
-    fn default() -> Self {
-        let mut options = OptionsBuilder::new();
-        // One shard: each has its part of the capacity, and a large version must fit whatever the number of processors.
-        options.estimated_items_capacity(EXPECTED_VERSIONS).weight_capacity(CAPACITY).shards(1);
-        let options = options.build().expect("the capacities are given");
-        Self(Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
-    }
+pub(super) fn new_cache() -> VersionCache {
+    let mut options = OptionsBuilder::new();
+    // One shard: shards divide the capacity, and a large version must fit whatever the number of processors.
+    options.estimated_items_capacity(EXPECTED_VERSIONS).weight_capacity(CAPACITY).shards(1);
+    let options = options.build().expect("both capacities are set");
+    Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
 }
 
 impl App {
-    /// Returns the present version of `form`, compiled.
-    pub(super) async fn present_version(&self, form: &Form) -> Result<Arc<Version>, AppError> {
+    /// Returns the current version of `form`, compiled.
+    pub(super) async fn current_version(&self, form: &Form) -> Result<Arc<Version>, AppError> {
         self.version(form.workspace, form.id, form.version).await
     }
 
@@ -64,49 +63,47 @@ impl App {
         number: u32,
     ) -> Result<Arc<Version>, AppError> {
         let key = (form, number);
-        let compiled = self.versions.0.get_or_insert_async(&key, async {
-            let found = self.store.find_version(workspace, form, number).await?;
-            let written = found.ok_or_else(|| no_form(&form.to_string()))?;
-            self.pool.run(move || compile(&written)).await?
+        let compiled = self.versions.get_or_insert_async(&key, async {
+            let stored = self.store.find_version(workspace, form, number).await?;
+            let stored = stored.ok_or_else(|| no_form(&form.to_string()))?;
+            self.pool.run(move || compile(&stored)).await?
         });
-        // Where one who compiles is refused, the next who waits tries: in all they wait no longer than one job may.
+        // If the pool refuses the compiling request, the next waiting one tries: the limit is for all of these attempts.
         let compiled = timeout(self.pool.limits().max_wait, compiled).await;
         Ok(compiled.map_err(|_elapsed| AppError::Overloaded)??.version)
     }
 
-    /// Caches a version that was just stored, and so need not be compiled again.
+    /// Caches a version that was just stored with `text_bytes` of JSON, so that it need not be compiled again.
     pub(super) fn cache_version(&self, form: FormId, version: Arc<Version>, text_bytes: usize) {
-        self.versions.0.insert((form, version.number), Compiled::new(version, text_bytes));
+        self.versions.insert((form, version.number), compiled(version, text_bytes));
     }
 }
 
-impl Compiled {
-    fn new(version: Arc<Version>, text_bytes: usize) -> Self {
-        let bytes = text_bytes * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
-        Self { version, bytes }
-    }
+fn compiled(version: Arc<Version>, text_bytes: usize) -> Compiled {
+    let bytes = text_bytes * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
+    Compiled { version, bytes }
 }
 
-fn compile(written: &StoredVersion) -> Result<Compiled, AppError> {
-    let unreadable = || StoreError::Undecodable(format!("the questions of version {}", written.number));
-    let version = written.read().ok_or_else(unreadable)?;
-    Ok(Compiled::new(Arc::new(version), written.questions.get().len()))
+fn compile(stored: &StoredVersion) -> Result<Compiled, AppError> {
+    let undecodable = || StoreError::Undecodable(format!("the questions of version {}", stored.number));
+    let version = stored.read().ok_or_else(undecodable)?;
+    Ok(compiled(Arc::new(version), stored.questions.get().len()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::{CAPACITY, Compiled, VersionCache};
+    use super::{CAPACITY, Compiled, new_cache};
     use crate::clock::Timestamp;
     use crate::domain::form::Version;
     use crate::id::FormId;
 
     #[test]
     fn a_version_that_takes_most_of_the_capacity_is_kept() {
-        let (cache, key) = (VersionCache::default(), (FormId::from_bytes([7; 8]), 1));
+        let (cache, key) = (new_cache(), (FormId::from_bytes([7; 8]), 1));
         let version = Arc::new(Version::new(1, Timestamp::from_millis(0), Vec::new()));
-        cache.0.insert(key, Compiled { version, bytes: CAPACITY as usize / 4 * 3 });
-        assert!(cache.0.get(&key).is_some());
+        cache.insert(key, Compiled { version, bytes: CAPACITY as usize / 4 * 3 });
+        assert!(cache.get(&key).is_some());
     }
 }

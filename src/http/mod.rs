@@ -32,7 +32,7 @@ pub use crate::http::wire::state::Peer;
 /// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
     let (routes, document) = routes::operations().split_for_parts();
-    let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool().clone())));
+    let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool.clone())));
     let shared = Arc::new(AppState {
         app,
         auth_failures: limits.auth_failures.map(AuthFailures::new),

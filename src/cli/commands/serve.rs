@@ -19,7 +19,7 @@ use crate::cli::input::values::{count, duration, size};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{Config, HttpLimits, NoRate, Rate};
+use crate::config::{Config, HttpLimits, InvalidRate, Rate};
 use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
@@ -128,7 +128,7 @@ struct RateFlag(Option<Rate>);
 fn rate(text: &str) -> Result<RateFlag, String> {
     match text {
         "off" => Ok(RateFlag(None)),
-        _ => text.parse().map(|rate| RateFlag(Some(rate))).map_err(|error: NoRate| error.to_string()),
+        _ => text.parse().map(|rate| RateFlag(Some(rate))).map_err(|error: InvalidRate| error.to_string()),
     }
 }
 

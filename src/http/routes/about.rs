@@ -48,7 +48,7 @@ pub(crate) async fn get_limits(
     Authenticated(_): Authenticated,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
-    json(&limits_view(&shared.limits, shared.app.limits()))
+    json(&limits_view(&shared.limits, &shared.app.limits))
 }
 
 fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
@@ -127,7 +127,7 @@ pub(crate) async fn get_health() -> Result<Response, ApiError> {
     )
 )]
 pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, ApiError> {
-    readiness(shared.app.store().health())
+    readiness(shared.app.store.health())
 }
 
 /// Returns the response of `/readyz`.

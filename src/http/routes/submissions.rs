@@ -9,7 +9,7 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
-use crate::app::{Accepted, DryRunSubmission, IdempotentRequest, SubmissionListRequest};
+use crate::app::{Accepted, IdempotentRequest, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
@@ -123,8 +123,7 @@ pub(crate) async fn create_submission(
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.limits.max_body, &shared).await?;
     if dry_run {
-        let DryRunSubmission { form, sent, dropped: keys } =
-            shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }

@@ -268,6 +268,10 @@ async fn a_cursor_serves_its_own_list_only() {
         let answer = server.get(format!("{path}?cursor={cursor}")).send().await;
         assert_eq!(answer.code(), "invalid_cursor", "{path}");
     }
+    for bad in ["", "zz", "00", &cursor[1..], &cursor[2..], &format!("{cursor}00"), "%C3%A9"] {
+        let answer = server.get(format!("{FORMS}/{form}/submissions?cursor={bad}")).send().await;
+        assert_eq!(answer.code(), "invalid_cursor", "{bad}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,53 @@
+//! The settings of a server: what follows from them, and which are refused.
+
+use forms::config::{Config, HttpLimits, Rate};
+
+#[test]
+fn connections_leave_the_store_its_files() {
+    let fitted = |files, max_connections| {
+        let mut limits = HttpLimits { max_connections, ..HttpLimits::default() };
+        let is_lowered = limits.fit_open_files(files);
+        (limits.max_connections, is_lowered)
+    };
+    for (files, connections) in [(0, 1), (20, 1), (64, 16), (256, 112), (1_024, 880), (4_096, 3_952)] {
+        assert_eq!(fitted(files, 100_000), (connections, true), "{files}");
+        assert_eq!(fitted(files, connections), (connections, false), "{files}");
+    }
+}
+
+#[test]
+fn an_address_holds_a_quarter_of_the_connections_by_default() {
+    let share = |max_connections, max_connections_per_address| {
+        HttpLimits { max_connections, max_connections_per_address, ..HttpLimits::default() }
+            .connections_per_address()
+    };
+    assert_eq!([share(1_024, None), share(3, None), share(8, Some(5)), share(8, Some(50))], [256, 1, 5, 8]);
+}
+
+#[test]
+fn a_rate_reads_back_what_it_writes() {
+    for text in ["10/min", "1/s", "4000000000/h"] {
+        assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+    }
+    for text in ["", "10", "0/min", "-1/min", "10/day", "min/10", "10/min "] {
+        assert!(text.parse::<Rate>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn an_address_others_reach_needs_insecure_http() {
+    let cases = [
+        ("127.0.0.1:80", true),
+        ("127.9.9.9:80", true),
+        ("[::1]:80", true),
+        ("[::ffff:127.0.0.1]:80", true),
+        ("0.0.0.0:80", false),
+        ("[::]:80", false),
+        ("10.0.0.1:80", false),
+    ];
+    for (listen, safe) in cases {
+        let config = Config { listen: listen.parse().unwrap(), ..Config::new("data") };
+        assert_eq!(config.check().is_ok(), safe, "{listen}");
+        assert_eq!(Config { insecure_http: true, ..config }.check(), Ok(()), "{listen}");
+    }
+}
