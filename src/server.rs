@@ -223,14 +223,9 @@ fn log(event: &EngineEvent) {
         EngineEvent::JobFailed { .. } | EngineEvent::DigestMismatch { .. } => {
             tracing::error!("store: {event}")
         }
-        EngineEvent::PermissionsRepaired { .. }
-        | EngineEvent::HeaderRepaired { .. }
-        | EngineEvent::TornWriteSaved { .. }
-        | EngineEvent::Rebuilding { .. }
-        | EngineEvent::NoSpace
-        | EngineEvent::DiskStalled => tracing::warn!("store: {event}"),
         EngineEvent::Progress { .. } | EngineEvent::Verified => tracing::debug!("store: {event}"),
         EngineEvent::Rebuilt => tracing::info!("store: {event}"),
+        _ => tracing::warn!("store: {event}"),
     }
 }
 

@@ -50,6 +50,7 @@ pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync
     let routes = Router::new()
         .route("/healthz", get(about::get_health))
         .route("/readyz", get(ready))
-        .fallback(async || ApiError::new(Code::StoreUnavailable).retry_after(5));
+        .fallback(async || ApiError::new(Code::StoreUnavailable).retry_after(5))
+        .method_not_allowed_fallback(routes::method_not_allowed);
     HttpService::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
 }

@@ -25,8 +25,7 @@ use crate::store::Health;
     responses((status = 200, body = Whoami, description = "The caller"))
 )]
 pub(crate) async fn whoami(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     let workspace = shared.app.get_workspace(&caller).await?;
@@ -44,8 +43,7 @@ pub(crate) async fn whoami(
     responses((status = 200, body = LimitsView, description = "The limits"))
 )]
 pub(crate) async fn get_limits(
-    State(shared): State<Shared>,
-    Authenticated(_): Authenticated,
+    Authenticated { shared, .. }: Authenticated,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     json(&limits_view(&shared.limits, &shared.app.limits))

@@ -1,7 +1,7 @@
 //! Handlers of forms.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -22,7 +22,6 @@ use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, Quer
 use crate::http::wire::responses::{
     created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
 };
-use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
 /// Query of an operation with a dry run.
@@ -110,8 +109,7 @@ impl FromQuery for PurgeQuery {
     )
 )]
 pub(crate) async fn create_form(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IdempotencyHeader(key): IdempotencyHeader,
     uri: Uri,
@@ -138,8 +136,7 @@ pub(crate) async fn create_form(
         headers(("Link" = String), ("Forms-Total" = u64))))
 )]
 pub(crate) async fn list_forms(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     QueryParams(ListFormsQuery { limit, cursor, status, accepting_reason, q, trashed, count }): QueryParams<
         ListFormsQuery,
     >,
@@ -162,8 +159,7 @@ pub(crate) async fn list_forms(
     responses((status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))))
 )]
 pub(crate) async fn get_form(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
@@ -188,8 +184,7 @@ pub(crate) async fn get_form(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_form(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IfMatch(expected): IfMatch,
@@ -212,8 +207,7 @@ pub(crate) async fn update_form(
     responses((status = 204, description = "The form is in the trash, or erased"))
 )]
 pub(crate) async fn delete_form(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
@@ -231,8 +225,7 @@ pub(crate) async fn delete_form(
         headers(("ETag" = String), ("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn restore_form(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
     IdempotencyHeader(key): IdempotencyHeader,
@@ -254,8 +247,7 @@ pub(crate) async fn restore_form(
         headers(("Link" = String))))
 )]
 pub(crate) async fn list_versions(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,
@@ -273,8 +265,7 @@ pub(crate) async fn list_versions(
     responses((status = 200, body = VersionView, description = "The version"))
 )]
 pub(crate) async fn get_version(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, version)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
@@ -295,8 +286,7 @@ pub(crate) async fn get_version(
         )))
 )]
 pub(crate) async fn get_schema(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated<true>,
+    Authenticated { caller, shared }: Authenticated<true>,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
     headers: HeaderMap,

@@ -1,6 +1,6 @@
 //! Handlers that edit, delete and restore submissions, and list their history.
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
@@ -14,7 +14,6 @@ use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body,
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
 use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
-use crate::http::wire::state::Shared;
 
 /// Update a submission
 ///
@@ -34,8 +33,7 @@ use crate::http::wire::state::Shared;
         headers(("ETag" = String), ("Forms-Dropped" = String))))
 )]
 pub(crate) async fn edit_submission(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
     IfMatch(expected): IfMatch,
@@ -56,8 +54,7 @@ pub(crate) async fn edit_submission(
     responses((status = 204, description = "The submission is in the trash, or erased"))
 )]
 pub(crate) async fn delete_submission(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
     IfMatch(expected): IfMatch,
@@ -75,8 +72,7 @@ pub(crate) async fn delete_submission(
         headers(("ETag" = String), ("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn restore_submission(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
     IdempotencyHeader(key): IdempotencyHeader,
@@ -97,8 +93,7 @@ pub(crate) async fn restore_submission(
         headers(("Link" = String))))
 )]
 pub(crate) async fn list_submission_history(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
     uri: Uri,

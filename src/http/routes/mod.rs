@@ -75,7 +75,7 @@ async fn route_not_found() -> ApiError {
 }
 
 /// Responds to OPTIONS, and refuses all other methods; `Allow` lists the allowed ones in both cases.
-async fn method_not_allowed(method: Method) -> Response {
+pub(crate) async fn method_not_allowed(method: Method) -> Response {
     if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {

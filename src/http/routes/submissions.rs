@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use utoipa::IntoParams;
@@ -21,7 +21,6 @@ use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
-use crate::http::wire::state::Shared;
 
 /// Query of `list_submissions`.
 #[derive(Default, IntoParams)]
@@ -113,8 +112,7 @@ impl From<ListSubmissionsQuery> for SubmissionListRequest {
     )
 )]
 pub(crate) async fn create_submission(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
     IdempotencyHeader(key): IdempotencyHeader,
@@ -152,8 +150,7 @@ pub(crate) async fn create_submission(
         headers(("Link" = String))))
 )]
 pub(crate) async fn list_submissions(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(asked): QueryParams<ListSubmissionsQuery>,
     uri: Uri,
@@ -176,8 +173,7 @@ pub(crate) async fn list_submissions(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_submission(
-    State(shared): State<Shared>,
-    Authenticated(caller): Authenticated,
+    Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {

@@ -20,22 +20,12 @@ pub(crate) struct ConnectionTable {
 struct OpenConnections {
     next_id: u64,
     connections: HashMap<u64, Arc<Connection>>,
-    /// Number of connections by class; a class without any has no entry.
-    counts: HashMap<ConnectionClass, usize>,
-}
-
-/// The limit a connection counts against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ConnectionClass {
-    /// The limit per network: an IPv4 address, or the /64 of an IPv6 one.
-    Network(IpAddr),
-    /// The connections reserved for health checks.
-    Health,
 }
 
 /// An open connection, shared by the table and the connection's own task.
 pub(crate) struct Connection {
-    class: ConnectionClass,
+    /// The network whose limit it counts against; `None` for one of the few connections that serve only health checks.
+    network: Option<IpAddr>,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
     /// Notified when the connection should close, after the request in progress.
     pub(crate) close: Notify,
@@ -44,7 +34,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Whether the connection serves only health checks, because all others are taken.
     pub(crate) fn is_health_only(&self) -> bool {
-        self.class == ConnectionClass::Health
+        self.network.is_none()
     }
 }
 
@@ -57,7 +47,7 @@ pub(crate) struct ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.table.lock().remove(self.id);
+        self.table.lock().connections.remove(&self.id);
     }
 }
 
@@ -70,10 +60,12 @@ impl ConnectionTable {
     /// idle, the slot is one of the few that serve only health checks; `None` if those are taken too.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
-        let class = open.make_room(address, &self.limits)?;
+        let network = open.make_room(address, &self.limits)?;
         let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits)));
-        let connection = Arc::new(Connection { class, deadlines, close: Notify::new() });
-        let id = open.insert(Arc::clone(&connection));
+        let connection = Arc::new(Connection { network, deadlines, close: Notify::new() });
+        let id = open.next_id;
+        open.next_id += 1;
+        open.connections.insert(id, Arc::clone(&connection));
         Some(ConnectionSlot { connection, id, table: Arc::clone(self) })
     }
 
@@ -90,58 +82,38 @@ impl ConnectionTable {
 }
 
 impl OpenConnections {
-    /// Returns the class that has room for one more connection from `address`, after evicting one if necessary.
-    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<ConnectionClass> {
-        let network = ConnectionClass::Network(client_network(address));
-        let ordinary = self.connections.len() - self.count(ConnectionClass::Health);
-        let has_room = if self.count(network) >= share(address, limits) {
-            self.evict(|class| class == network)
+    /// Makes room for one more connection from `address`, by evicting one if necessary. Returns the network that it counts
+    /// against, `Some(None)` if it serves only health checks.
+    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<Option<IpAddr>> {
+        let network = Some(client_network(address));
+        let count = |network| self.connections.values().filter(|open| open.network == network).count();
+        let (from_network, health_only) = (count(network), count(None));
+        let ordinary = self.connections.len() - health_only;
+        let has_room = if from_network >= share(address, limits) {
+            self.evict(|candidate| candidate == network)
         } else {
-            ordinary < limits.max_connections || self.evict(|class| class != ConnectionClass::Health)
+            ordinary < limits.max_connections || self.evict(|candidate| candidate.is_some())
         };
         if has_room {
             return Some(network);
         }
-        let has_room = self.count(ConnectionClass::Health) < KEPT_CONNECTIONS
-            || self.evict(|class| class == ConnectionClass::Health);
-        has_room.then_some(ConnectionClass::Health)
+        let has_room = health_only < KEPT_CONNECTIONS || self.evict(|candidate| candidate.is_none());
+        has_room.then_some(None)
     }
 
-    /// Closes the connection idle longest in the classes that `is_candidate` accepts: one that sends no request or does not
+    /// Closes the connection idle longest in the networks that `is_candidate` accepts: one that sends no request or does not
     /// read its response. Returns false if none is idle.
-    fn evict(&mut self, is_candidate: impl Fn(ConnectionClass) -> bool) -> bool {
+    fn evict(&mut self, is_candidate: impl Fn(Option<IpAddr>) -> bool) -> bool {
         loop {
-            let candidates = self.connections.iter().filter(|(_, connection)| is_candidate(connection.class));
-            let idle = candidates
-                .filter_map(|(id, connection)| Some((connection.deadlines.state().idle_since?, *id)));
+            let candidates = self.connections.iter().filter(|(_, open)| is_candidate(open.network));
+            let idle = candidates.filter_map(|(id, open)| Some((open.deadlines.state().idle_since?, *id)));
             let Some((_, id)) = idle.min() else { return false };
             // By now it may have begun a request.
             if self.connections[&id].deadlines.evict() {
-                self.remove(id).inspect(|connection| connection.close.notify_one());
+                self.connections.remove(&id).inspect(|evicted| evicted.close.notify_one());
                 return true;
             }
         }
-    }
-
-    fn insert(&mut self, connection: Arc<Connection>) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        *self.counts.entry(connection.class).or_default() += 1;
-        self.connections.insert(id, connection);
-        id
-    }
-
-    fn remove(&mut self, id: u64) -> Option<Arc<Connection>> {
-        let connection = self.connections.remove(&id)?;
-        match self.counts.get_mut(&connection.class) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.counts.remove(&connection.class)),
-        }
-        Some(connection)
-    }
-
-    fn count(&self, class: ConnectionClass) -> usize {
-        self.counts.get(&class).copied().unwrap_or(0)
     }
 }
 

@@ -15,8 +15,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -66,7 +66,7 @@ impl HttpService {
             Err(failure) => failure.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
-        let mut response = render_failure(response, text);
+        let mut response = render_error(response, text);
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
@@ -160,33 +160,14 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// Replaces a failure, also one that the framework detected, by its problem document.
-fn render_failure(mut response: Response, request_id: &str) -> Response {
-    let failure = match response.extensions_mut().remove::<ApiError>() {
-        Some(failure) => failure,
-        None if is_framework_error(&response) => framework_failure(response.status()),
-        None => return response,
-    };
-    let mut rendered = failure.render(request_id).map(Body::from);
+/// Replaces an error that a handler returned by its problem document.
+fn render_error(mut response: Response, request_id: &str) -> Response {
+    let Some(error) = response.extensions_mut().remove::<ApiError>() else { return response };
+    let mut rendered = error.render(request_id).map(Body::from);
     if let Some(methods) = response.headers_mut().remove(ALLOW) {
         rendered.headers_mut().insert(ALLOW, methods);
     }
     rendered
-}
-
-/// Whether axum built this error response: ours are JSON, or a [`ApiError`].
-fn is_framework_error(response: &Response) -> bool {
-    let status = response.status();
-    let is_error = status.is_client_error() || status.is_server_error();
-    is_error && response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
-}
-
-fn framework_failure(status: StatusCode) -> ApiError {
-    ApiError::new(match status {
-        StatusCode::NOT_FOUND => Code::RouteNotFound,
-        StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
-        _ => Code::Internal,
-    })
 }
 
 /// Sets the headers that every response has.

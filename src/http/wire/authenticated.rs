@@ -1,5 +1,7 @@
 //! Authentication of a request by its API key, before anything else in it is parsed.
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -12,9 +14,12 @@ use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::{Peer, Shared};
 
-/// Extractor for the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
+/// Extractor for the shared state and the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
 /// Schema too if `SENDS_SCHEMA`.
-pub(crate) struct Authenticated<const SENDS_SCHEMA: bool = false>(pub(crate) Caller);
+pub(crate) struct Authenticated<const SENDS_SCHEMA: bool = false> {
+    pub(crate) caller: Caller,
+    pub(crate) shared: Shared,
+}
 
 impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_SCHEMA> {
     type Rejection = ApiError;
@@ -22,7 +27,7 @@ impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         let caller = authenticate(parts, shared).await?;
         check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
-        Ok(Self(caller))
+        Ok(Self { caller, shared: Arc::clone(shared) })
     }
 }
 
