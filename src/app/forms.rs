@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{EditedForm, Form, RetiredIds, StoredVersion, Version};
+use crate::domain::form::{Form, RetiredIds, StoredVersion, Version};
 use crate::domain::json::{self, Value};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::validation::limits::Limits;
@@ -42,12 +42,9 @@ pub struct FormView {
     pub responses: u64,
 }
 
-/// Maximum attempts to store a form or an edit. Edits of one form wait for each other, but one whose caller has
-/// disconnected may still be written, and the form may be deleted and restored meanwhile.
+/// Maximum attempts to store an edit. Edits of one form wait for each other, but one whose caller has disconnected may still
+/// be written, and the form may be deleted and restored meanwhile.
 const TRIES: usize = 3;
-
-/// A form after an edit, and its new version as it will be stored.
-type WrittenEdit = (EditedForm, Option<StoredVersion>);
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -71,28 +68,18 @@ impl App {
         &self,
         caller: &Caller,
         request: IdempotentRequest<'_>,
-    ) -> Result<(Form, Arc<Version>, bool), AppError> {
+    ) -> Result<(Form, Version, bool), AppError> {
         require_scope(caller, Scope::Write)?;
-        let (mut form, mut version, written) = self.draft(caller, request.body).await?;
+        let (mut form, mut version, stored) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
-        for _ in 0..TRIES {
-            let new = NewForm { form: form.clone(), version: written.clone(), idempotency_key };
-            let step = self.store.insert_form(new).await?;
-            if matches!(step, StepResult::Recheck) {
-                // The id is taken.
-                form.id = FormId::draw(&*self.random);
-                continue;
-            }
-            let ((id, made_at), replayed) = into_result(step, no_form(&form.id.to_string()))?;
-            // The same body makes the same form, so a replay needs only the first one's id and time.
-            (form.id, form.created_at, form.updated_at, version.created_at) = (id, made_at, made_at, made_at);
-            let version = Arc::new(version);
-            if !replayed {
-                self.cache_version(form.id, Arc::clone(&version), request.body.len());
-            }
-            return Ok((form, version, replayed));
-        }
-        Err(AppError::Overloaded)
+        let new = NewForm { form: form.clone(), version: stored, idempotency_key };
+        let step = self.store.insert_form(new).await?;
+        // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
+        let ((id, created_at), replayed) = into_result(step, no_form(&form.id.to_string()))?;
+        // The same body makes the same form, so a replay needs only the first one's id and time.
+        (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
+        version.created_at = created_at;
+        Ok((form, version, replayed))
     }
 
     /// Parses the definition in the body, on the pool, without storing it.
@@ -100,8 +87,8 @@ impl App {
         let (id, workspace, now) = (FormId::draw(&*self.random), caller.workspace, self.now());
         let read = move |value: &Value, limits: &Limits| {
             let (form, version) = Form::create(id, workspace, Definition::read(value, limits)?, now);
-            let written = version.to_stored();
-            Ok((form, version, written))
+            let stored = version.to_stored();
+            Ok((form, version, stored))
         };
         self.read_definition(caller, body, read).await
     }
@@ -192,21 +179,24 @@ impl App {
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let edited = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            let update = self.edit_form(caller, &current, Arc::clone(&change)).await?;
             // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
-            let version = match &edited {
-                Some((_, Some(written))) => written.clone(),
-                Some((_, None)) | None => self.stored_version(&current.form).await?,
+            let version = match update.as_ref().and_then(|update| update.version.clone()) {
+                Some(new) => new,
+                None => self.stored_version(&current.form).await?,
             };
-            let step = match edited {
+            let step = match update {
                 None => StepResult::Done(current.form),
-                Some((EditedForm { form: edited, .. }, _)) if dry_run => {
+                Some(FormUpdate { form: edited, .. }) if dry_run => {
                     if edited.slug != current.form.slug {
                         self.refuse_taken_slug(caller.workspace, edited.slug.as_deref()).await?;
                     }
                     StepResult::Done(Arc::new(edited))
                 }
-                Some(edited) => self.replace_form(&current.form, edited).await?,
+                Some(update) => {
+                    let edited = Arc::new(update.form.clone());
+                    self.store.replace_form(caller.workspace, update).await?.map(|()| edited)
+                }
             };
             if !matches!(step, StepResult::Recheck) {
                 let (form, _) = into_result(step, no_form(form))?;
@@ -222,7 +212,7 @@ impl App {
         caller: &Caller,
         current: &Current,
         change: Arc<FormPatch>,
-    ) -> Result<Option<WrittenEdit>, AppError> {
+    ) -> Result<Option<FormUpdate>, AppError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => RetiredIds::new(),
@@ -230,29 +220,14 @@ impl App {
         let (Current { form, version }, now) = (current.clone(), self.now());
         let work = move || {
             let edited = form.change(&version, &retired, &change, now).map_err(AppError::Refused)?;
-            Ok(edited.map(|edited| {
-                let written = edited.version.as_ref().map(Version::to_stored);
-                (edited, written)
+            Ok(edited.map(|edited| FormUpdate {
+                seen_revision: form.revision,
+                form: edited.form,
+                version: edited.version.as_ref().map(Version::to_stored),
+                retired: edited.retired,
             }))
         };
         self.run_job(caller, work).await
-    }
-
-    /// Stores an edited form, unless the form has changed since.
-    async fn replace_form(
-        &self,
-        current: &Form,
-        edited: WrittenEdit,
-    ) -> Result<StepResult<Arc<Form>>, AppError> {
-        let (EditedForm { form, version, retired }, written) = edited;
-        let text_bytes = written.as_ref().map_or(0, |written| written.questions.get().len());
-        let update =
-            FormUpdate { seen_revision: current.revision, form: form.clone(), version: written, retired };
-        let step = self.store.replace_form(form.workspace, update).await?;
-        if let (StepResult::Done(()), Some(version)) = (&step, version) {
-            self.cache_version(form.id, Arc::new(version), text_bytes);
-        }
-        Ok(step.map(|()| Arc::new(form)))
     }
 
     async fn refuse_taken_slug(&self, workspace: WorkspaceId, slug: Option<&str>) -> Result<(), AppError> {

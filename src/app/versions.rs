@@ -72,22 +72,13 @@ impl App {
         let compiled = timeout(self.pool.limits().max_wait, compiled).await;
         Ok(compiled.map_err(|_elapsed| AppError::Overloaded)??.version)
     }
-
-    /// Caches a version that was just stored with `text_bytes` of JSON, so that it need not be compiled again.
-    pub(super) fn cache_version(&self, form: FormId, version: Arc<Version>, text_bytes: usize) {
-        self.versions.insert((form, version.number), compiled(version, text_bytes));
-    }
-}
-
-fn compiled(version: Arc<Version>, text_bytes: usize) -> Compiled {
-    let bytes = text_bytes * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
-    Compiled { version, bytes }
 }
 
 fn compile(stored: &StoredVersion) -> Result<Compiled, AppError> {
     let undecodable = || StoreError::Undecodable(format!("the questions of version {}", stored.number));
     let version = stored.read().ok_or_else(undecodable)?;
-    Ok(compiled(Arc::new(version), stored.questions.get().len()))
+    let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
+    Ok(Compiled { version: Arc::new(version), bytes })
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ pub(crate) fn complete(method: &str, path: &str, operation: &mut Value, shared: 
         by_status.entry(code.status()).or_default().push(code);
     }
     for (status, codes) in by_status {
-        let whole = failure(&codes);
+        let whole = error_response(&codes);
         operation["responses"][status.to_string()] = if codes.len() > MAX_SHARED_CODES {
             whole
         } else {
@@ -92,7 +92,7 @@ pub(crate) fn complete(method: &str, path: &str, operation: &mut Value, shared: 
     }
 }
 
-fn failure(codes: &[Code]) -> Value {
+fn error_response(codes: &[Code]) -> Value {
     let meanings: Vec<_> = codes.iter().map(|code| format!("`{code}`: {}", code.title())).collect();
     let examples: Map<_, _> = codes.iter().map(|code| (code.name().to_owned(), example(*code))).collect();
     let headers = ["X-Request-Id"].into_iter().chain(codes.iter().flat_map(|code| headers(*code)).copied());

@@ -34,10 +34,10 @@ impl AuthFailures {
         let length = self.rate.per.millis();
         let age = |window: &Window| now.millis() - window.began.millis();
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        // Also bounds the windows of a clock that was set back.
+        // A window that begins in the future has ended too: the clock was set back.
         let current = windows.get(&network).filter(|window| (0..length).contains(&age(window))).copied();
         if windows.len() >= CAPACITY && current.is_none() {
-            // Whoever has that many networks may fail in each of them anyway.
+            // Starting again gives little to a client with that many networks: it may fail in each of them anyway.
             windows.clear();
         }
         let mut window = current.unwrap_or(Window { began: now, failures: 0 });

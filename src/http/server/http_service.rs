@@ -63,7 +63,7 @@ impl HttpService {
         request.extensions_mut().insert(authenticated_key.clone());
         let response = match check_head(&request, &self.limits) {
             Ok(()) => catch_panic(self.routes.call(request)).await,
-            Err(failure) => failure.into_response(),
+            Err(error) => error.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
         let mut response = render_error(response, text);
@@ -72,7 +72,7 @@ impl HttpService {
         }
         let ready =
             prepare_response(response, &method, encoding, &self.budgets, authenticated_key.owner()).await;
-        let mut response = ready.unwrap_or_else(|failure| failure.render(text).map(Body::from));
+        let mut response = ready.unwrap_or_else(|error| error.render(text).map(Body::from));
         set_common_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
         response
@@ -94,7 +94,7 @@ impl Service<Request> for HttpService {
     }
 }
 
-/// Writes the access log: failures at `info`, all else at `debug`. Formatting and writing a line costs as much as storing
+/// Writes the access log: errors at `info`, all else at `debug`. Formatting and writing a line costs as much as storing
 /// a submission, so requests refused by overload are logged at `debug` too.
 fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, request_id: &str) {
     let is_routine = status.as_u16() < 400 || status == StatusCode::SERVICE_UNAVAILABLE;
@@ -116,24 +116,19 @@ fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// Checks the head of `request` against the limits. hyper's own limits are above these.
 fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
-    let uri = request.uri();
+    let (uri, headers) = (request.uri(), request.headers());
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
-    if target > limits.max_uri {
-        let detail = format!("the URI has {target} bytes, the limit is {}", limits.max_uri);
-        return Err(ApiError::with_detail(Code::UriTooLong, detail));
-    }
-    let headers = request.headers();
-    if headers.len() > limits.max_headers {
-        let detail =
-            format!("the request has {} headers, the limit is {}", headers.len(), limits.max_headers);
-        return Err(ApiError::with_detail(Code::HeadersTooLarge, detail));
-    }
     // Every line has a colon, a space and a line end besides its name and value.
-    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if size > limits.max_head {
-        let detail = format!("the headers have {size} bytes, the limit is {}", limits.max_head);
-        return Err(ApiError::with_detail(Code::HeadersTooLarge, detail));
+    let size = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    for (code, what, actual, unit, limit) in [
+        (Code::UriTooLong, "the URI has", target, "bytes", limits.max_uri),
+        (Code::HeadersTooLarge, "the request has", headers.len(), "headers", limits.max_headers),
+        (Code::HeadersTooLarge, "the headers have", size, "bytes", limits.max_head),
+    ] {
+        if actual > limit {
+            return Err(ApiError::with_detail(code, format!("{what} {actual} {unit}, the limit is {limit}")));
+        }
     }
     // A request made in process needs no host.
     if request.extensions().get::<Peer>().is_some() {

@@ -11,8 +11,8 @@ use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time. The connection must be closed after it.
 pub(crate) fn head_timeout() -> Vec<u8> {
-    let failure = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
-    let mut response = document(failure);
+    let error = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
+    let mut response = document(error);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     let mut bytes = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {
@@ -27,10 +27,10 @@ pub(crate) fn overload_response() -> Response<Body> {
     document(ApiError::overloaded()).map(Body::from)
 }
 
-/// Renders `failure` with the common headers.
-fn document(failure: ApiError) -> Response<Vec<u8>> {
+/// Renders `error` with the common headers.
+fn document(error: ApiError) -> Response<Vec<u8>> {
     let id = RequestIds::new().next_id();
-    let mut response = failure.render(id.to_str().unwrap_or_default());
+    let mut response = error.render(id.to_str().unwrap_or_default());
     set_common_headers(response.headers_mut(), &id);
     response
 }

@@ -65,12 +65,12 @@ fn is_host(text: &str) -> bool {
         Some((host, port)) if !text.ends_with(']') => (host, port),
         Some(_) | None => (text, ""),
     };
-    let is_port = port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_port = port.is_empty() || !port.starts_with('+') && port.parse::<u16>().is_ok();
     let is_named = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => !host.is_empty() && host.bytes().all(is_in_names),
     };
-    is_named && is_port && (port.is_empty() || port.parse::<u16>().is_ok())
+    is_named && is_port
 }
 
 /// Whether a registered name may contain `byte` (RFC 3986 §3.2.2).

@@ -62,7 +62,7 @@ fn timed_out() -> ApiError {
     ApiError::with_detail(Code::RequestTimeout, "the body did not arrive in time")
 }
 
-/// Returns the failure for a client that closed the connection or broke the framing.
+/// Returns the error for a client that closed the connection or broke the framing.
 fn incomplete_body(error: &axum::Error) -> ApiError {
     tracing::debug!(%error, "a body is incomplete");
     ApiError::with_detail(

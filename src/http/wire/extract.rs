@@ -45,18 +45,14 @@ impl FromRequestParts<Shared> for IdempotencyHeader {
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
         let Some(value) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(Self(None)) };
-        match value.to_str() {
-            Ok(key) if is_idempotency_key(key) => Ok(Self(Some(key.to_owned()))),
-            Ok(_) | Err(_) => {
-                let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
-                Err(ApiError::with_detail(Code::InvalidHeader, detail))
-            }
-        }
+        let is_valid = |key: &&str| {
+            (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
+        let key = value.to_str().ok().filter(is_valid);
+        let key = key.ok_or_else(|| ApiError::with_detail(Code::InvalidHeader, detail))?;
+        Ok(Self(Some(key.to_owned())))
     }
-}
-
-fn is_idempotency_key(text: &str) -> bool {
-    (1..=255).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// The text of a body, not yet parsed, with the reservation and permit it holds until the operation ends.

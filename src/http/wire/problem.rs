@@ -1,4 +1,4 @@
-//! Problem documents: the only mapping from errors to them, and the only place that logs the cause of a failure.
+//! Problem documents: the only mapping from errors to them, and the only place that logs the cause of an error.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::error::Error;
@@ -32,9 +32,9 @@ impl ApiError {
 
     /// Creates an error; `detail` says what is wrong and what to do.
     pub(crate) fn with_detail(code: Code, detail: impl Into<String>) -> Self {
-        let mut failure = Self::new(code);
-        failure.problem.detail = Some(detail.into());
-        failure
+        let mut error = Self::new(code);
+        error.problem.detail = Some(detail.into());
+        error
     }
 
     /// Sets the seconds after which a retry makes sense.
@@ -62,17 +62,17 @@ impl ApiError {
     /// Creates the error for a body that violates rules. `detail` summarizes the violations; only the first are listed.
     pub(crate) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
         violations.truncate(MAX_VIOLATIONS);
-        let mut failure = Self::with_detail(Code::ValidationFailed, detail);
-        failure.problem.errors = violations;
-        failure
+        let mut error = Self::with_detail(Code::ValidationFailed, detail);
+        error.problem.errors = violations;
+        error
     }
 
     /// Creates the error for a query that violates rules: `violations` point into an object of its parameters.
     pub(crate) fn invalid_query(violations: Vec<Violation>) -> Self {
         let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
-        let mut failure = Self::with_detail(Code::InvalidQuery, faults.join("; "));
-        failure.problem.errors = violations;
-        failure
+        let mut error = Self::with_detail(Code::InvalidQuery, faults.join("; "));
+        error.problem.errors = violations;
+        error
     }
 
     /// Renders the problem document for the request `request_id`. Logs failures of the server.
@@ -179,12 +179,12 @@ impl From<Refusal> for ApiError {
             ),
             Refusal::SlugTaken { slug, holder } => {
                 let message = format!("slug `{slug}` already belongs to {holder}");
-                let mut failure = Self::with_detail(Code::SlugTaken, message.clone());
+                let mut error = Self::with_detail(Code::SlugTaken, message.clone());
                 let violation = Violation::new("/slug", Rule::SlugTaken, message);
-                failure.problem.errors =
+                error.problem.errors =
                     vec![violation.help(format!("choose another slug, or change {holder}"))];
-                failure.problem.form_id = Some(holder.to_string());
-                failure
+                error.problem.form_id = Some(holder.to_string());
+                error
             }
             Refusal::NotInTrash => Self::with_detail(Code::NotInTrash, "the resource is not in the trash"),
             Refusal::InvalidDefinition(violations) => {
@@ -243,8 +243,8 @@ fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> 
 }
 
 impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
-        let failure = match error {
+    fn from(cause: StoreError) -> Self {
+        let error = match &cause {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
             StoreError::Overloaded => Self::overloaded(),
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
@@ -255,7 +255,7 @@ impl From<StoreError> for ApiError {
             }
             StoreError::Panicked(_) | StoreError::Io(_) => Self::new(Code::Internal),
         };
-        failure.caused_by(error)
+        error.caused_by(cause)
     }
 }
 
