@@ -31,7 +31,7 @@ pub use crate::http::wire::state::Peer;
 
 /// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
-    let (routes, document) = routes::operations().split_for_parts();
+    let (routes, document) = routes::operations();
     let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool.clone())));
     let shared = Arc::new(AppState {
         app,
@@ -40,8 +40,7 @@ pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
         budgets: Arc::clone(&budgets),
         openapi: DocumentText::new(document),
     });
-    let routes = routes::with_aliases(routes).with_state(shared);
-    HttpService::new(routes, limits, budgets)
+    HttpService::new(routes.with_state(shared), limits, budgets)
 }
 
 /// Returns the service used while the store opens, which may take long: `/healthz`, `/readyz`, and 503 for everything else.

@@ -8,8 +8,8 @@ mod submissions;
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -18,56 +18,43 @@ use crate::http::openapi;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 
-/// Returns the routes of all operations.
-pub(crate) fn operations() -> OpenApiRouter<Shared> {
-    OpenApiRouter::with_openapi(openapi::Api::openapi())
+/// Returns the routes of all operations, and the document that describes them. Those of submissions have a second path each,
+/// with `/responses` for `/submissions`.
+pub(crate) fn operations() -> (Router<Shared>, Document) {
+    let submissions = [
+        routes!(submissions::list_submissions, submissions::create_submission),
+        routes!(
+            submissions::get_submission,
+            manage_submissions::edit_submission,
+            manage_submissions::delete_submission
+        ),
+        routes!(manage_submissions::restore_submission),
+        routes!(manage_submissions::list_submission_history),
+    ];
+    let mut aliases = Router::new();
+    for (_, paths, methods) in &submissions {
+        for path in paths.paths.keys() {
+            aliases = aliases.route(&path.replace("/submissions", "/responses"), methods.clone());
+        }
+    }
+    let operations = OpenApiRouter::with_openapi(openapi::Api::openapi())
         .routes(routes!(forms::list_forms, forms::create_form))
         .routes(routes!(forms::get_form, forms::update_form, forms::delete_form))
         .routes(routes!(forms::restore_form))
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
-        .routes(routes!(submissions::list_submissions, submissions::create_submission))
-        .routes(routes!(
-            submissions::get_submission,
-            manage_submissions::edit_submission,
-            manage_submissions::delete_submission
-        ))
-        .routes(routes!(manage_submissions::restore_submission))
-        .routes(routes!(manage_submissions::list_submission_history))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))
         .routes(routes!(about::explain_problem))
         .routes(routes!(about::get_health))
-        .routes(routes!(about::get_readiness))
-}
-
-/// Adds the routes that are not operations of their own: `/responses`, the alias of `/submissions`, and the fallbacks for
-/// unknown paths and methods.
-pub(crate) fn with_aliases(routes: Router<Shared>) -> Router<Shared> {
-    routes
-        // The alias of submissions uses the same handlers, so the same operations.
-        .route(
-            "/api/v1/forms/{form}/responses",
-            get(submissions::list_submissions).post(submissions::create_submission),
-        )
-        .route(
-            "/api/v1/forms/{form}/responses/{submission}",
-            get(submissions::get_submission)
-                .patch(manage_submissions::edit_submission)
-                .delete(manage_submissions::delete_submission),
-        )
-        .route(
-            "/api/v1/forms/{form}/responses/{submission}/restore",
-            post(manage_submissions::restore_submission),
-        )
-        .route(
-            "/api/v1/forms/{form}/responses/{submission}/history",
-            get(manage_submissions::list_submission_history),
-        )
-        .fallback(route_not_found)
-        .method_not_allowed_fallback(method_not_allowed)
+        .routes(routes!(about::get_readiness));
+    let (routes, document) =
+        submissions.into_iter().fold(operations, OpenApiRouter::routes).split_for_parts();
+    let routes =
+        routes.merge(aliases).fallback(route_not_found).method_not_allowed_fallback(method_not_allowed);
+    (routes, document)
 }
 
 async fn route_not_found() -> ApiError {
