@@ -11,7 +11,7 @@
 use super::layout::undecodable;
 use super::submission_codec::{self, EncodedSubmission, SubmissionView};
 use crate::id::SubmissionId;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Maximum bytes of a block that is appended to, so that it stays one cell of the index.
 const MAX_BYTES: usize = 4_000;
@@ -45,7 +45,7 @@ pub(super) fn set(
     block: &[u8],
     id: SubmissionId,
     encoded: Option<&EncodedSubmission>,
-) -> Result<Option<Vec<u8>>, StoreError> {
+) -> Result<Option<Vec<u8>>> {
     let (mut new, mut encoded) = (vec![FORMAT], encoded);
     for item in read(block)? {
         if let Some(encoded) = encoded.take_if(|_| item.id >= id) {
@@ -70,7 +70,7 @@ pub(super) struct BlockItem<'a> {
 }
 
 /// Decodes the items of a block, oldest first.
-pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
+pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>> {
     let mut rest = block.strip_prefix(&[FORMAT]).ok_or_else(|| undecodable("a submission"))?;
     let mut submissions = Vec::new();
     while !rest.is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
 }
 
 /// Returns the id of the last item of a block.
-pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId, StoreError> {
+pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId> {
     read(block)?.last().map(|item| item.id).ok_or_else(|| undecodable("a submission"))
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::engine::tx::Direction;
+use super::engine::tx::{Direction, KeyRange};
 use super::submission_search::SearchGoal;
 use super::{SHORT_SCAN, SledStore, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::filter::FormFilter;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormRows, StoreError};
+use crate::store::{FormRows, Result};
 
 /// List entries read at once; enough for a default page.
 const BATCH: usize = 128;
@@ -23,7 +23,7 @@ pub(super) struct FormSearch {
     filter: FormFilter,
     goal: SearchGoal,
     /// Entries still to be examined.
-    remaining: layout::Range,
+    remaining: KeyRange,
     is_done: bool,
     rows: Vec<(Arc<Form>, u64)>,
     /// Number of matching forms.
@@ -32,7 +32,7 @@ pub(super) struct FormSearch {
 
 impl SledStore {
     /// Runs the search until it is complete or out of time.
-    pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch, StoreError> {
+    pub(super) async fn search_forms(&self, mut search: FormSearch) -> Result<FormSearch> {
         if search.filter.matches_all()
             && matches!(search.goal, SearchGoal::Page(limit) if limit <= SHORT_SCAN)
         {
@@ -57,7 +57,7 @@ impl SledStore {
         workspace: WorkspaceId,
         filter: &FormFilter,
         entry: &[u8],
-    ) -> Result<Option<Arc<Form>>, StoreError> {
+    ) -> Result<Option<Arc<Form>>> {
         let form = self.form(workspace, layout::listed_form(entry)?)?;
         Ok(form.filter(|form| filter.matches(form) && list_key(filter, form) == entry))
     }
@@ -76,7 +76,7 @@ impl FormSearch {
     }
 
     /// Returns the page found.
-    pub(super) fn into_page(self) -> Result<FormRows, StoreError> {
+    pub(super) fn into_page(self) -> Result<FormRows> {
         let stopped_at = match self.remaining.1 {
             Bound::Excluded(last) if !self.is_done => Some(layout::list_position(&last)?),
             _ => None,
@@ -90,9 +90,9 @@ impl FormSearch {
     }
 
     /// Examines entries until the list ends, the page is full, or `until` has passed; at least one entry.
-    fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<(), StoreError> {
+    fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<()> {
         while !self.is_done {
-            let entries = store.engine.scan(self.remaining.clone(), Direction::Descending, BATCH)?;
+            let entries = store.reader.scan(self.remaining.clone(), Direction::Descending, BATCH)?;
             let are_last = entries.len() < BATCH;
             for (entry, _) in entries {
                 self.take(store, &entry)?;
@@ -111,7 +111,7 @@ impl FormSearch {
     }
 
     /// Adds the form of an entry to the result, if it matches.
-    fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<(), StoreError> {
+    fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<()> {
         let is_counted_unseen = self.goal == SearchGoal::Count && self.filter.matches_all();
         if is_counted_unseen {
             self.count += 1;
@@ -133,11 +133,7 @@ impl FormSearch {
 }
 
 /// Returns the key range of the list that `filter` applies to.
-fn list_range(
-    workspace: WorkspaceId,
-    filter: &FormFilter,
-    after: Option<(Timestamp, FormId)>,
-) -> layout::Range {
+fn list_range(workspace: WorkspaceId, filter: &FormFilter, after: Option<(Timestamp, FormId)>) -> KeyRange {
     match filter.trashed {
         true => layout::trashed_forms(workspace, after),
         false => layout::live_forms(workspace, after),

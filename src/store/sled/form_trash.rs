@@ -11,17 +11,17 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{IdempotencyKey, Restored, StepResult, StoreError};
+use crate::store::{IdempotencyKey, Restored, Result, StepResult};
 
 impl SledStore {
     /// Starts the purge of all forms trashed before `horizon`. Returns how many.
-    pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+    pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
-        for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in self.reader.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
             let workspace = layout::listed_workspace(&key)?;
             let before = Some((cutoff, FormId::from_bytes([0; 8])));
             let due = layout::trashed_forms(workspace, before);
-            for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
+            for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
                 if self
                     .engine
@@ -49,7 +49,7 @@ pub(super) fn trash(
     form: FormId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(live.revision) {
         return Ok(StepResult::Refused(why));
@@ -69,7 +69,7 @@ pub(super) fn restore(
     form: FormId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Restored>, StoreError> {
+) -> Result<StepResult<Restored>> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, given))) => {
@@ -101,7 +101,7 @@ pub(super) fn restore(
 
 /// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
 /// second read.
-fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
+fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
     let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
         return Err(missing_version(form.id, form.version));
     };
@@ -109,12 +109,7 @@ fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Resu
 }
 
 /// Starts the purge of a form if it was trashed before `cutoff`.
-fn expire(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    cutoff: Timestamp,
-) -> Result<bool, StoreError> {
+fn expire(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, cutoff: Timestamp) -> Result<bool> {
     let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
     if let Some(form) = &due {
         remove_form(tx, form);
@@ -128,7 +123,7 @@ pub(super) fn begin_purge(
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(form.revision) {
         return Ok(StepResult::Refused(why));

@@ -5,13 +5,13 @@
 
 use super::engine::tx::{Direction, Tx};
 use super::layout;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Reads workspaces, keys, the signing key and unfinished purges.
 ///
 /// # Errors
 /// If one of them cannot be read, or is missing in a store that is not empty.
-pub(super) fn check(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+pub(super) fn check(tx: &mut Tx<'_>) -> Result<()> {
     let all = |range| tx.scan(range, Direction::Ascending, usize::MAX);
     all(layout::purges())?;
     all(layout::history_purges())?;

@@ -11,7 +11,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{IdempotencyKey, PAGE_BYTES, StepResult, StoreError, SubmissionRows};
+use crate::store::{IdempotencyKey, PAGE_BYTES, Result, StepResult, SubmissionRows};
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
@@ -23,9 +23,9 @@ impl SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<SubmissionRows, StoreError> {
+    ) -> Result<SubmissionRows> {
         let range = layout::trashed_submissions(form, before);
-        let (found, cut) = self.engine.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+        let (found, cut) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
         let more = found.len() > limit || cut;
         let rows = found.iter().take(limit).map(|(key, body)| trashed(key, body));
         let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
@@ -33,11 +33,11 @@ impl SledStore {
     }
 
     /// Erases all submissions trashed before `horizon`. Returns how many.
-    pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+    pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
         loop {
             let due =
-                self.engine.scan(layout::due_trash_sweeps(cutoff), Direction::Ascending, SWEEP_BATCH)?;
+                self.reader.scan(layout::due_trash_sweeps(cutoff), Direction::Ascending, SWEEP_BATCH)?;
             if due.is_empty() {
                 return Ok(erased);
             }
@@ -57,13 +57,13 @@ impl SledStore {
 }
 
 /// Decodes a submission in the trash.
-pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
+pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, view) = submission_codec::read_with_timestamp(body)?;
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
-fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Submission>, StoreError> {
+fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
     tx.get(&key)?.map(|body| trashed(&key, &body)).transpose()
 }
@@ -76,7 +76,7 @@ pub(super) fn trash(
     id: SubmissionId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(StepResult::Missing);
     }
@@ -99,7 +99,7 @@ pub(super) fn restore(
     id: SubmissionId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Submission>, StoreError> {
+) -> Result<StepResult<Submission>> {
     let Some(form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
     let in_trash = find_trashed(tx, form.id, id)?;
@@ -139,7 +139,7 @@ pub(super) fn purge(
     form: FormId,
     id: SubmissionId,
     expected: &ExpectedRevision,
-) -> Result<StepResult<Submission>, StoreError> {
+) -> Result<StepResult<Submission>> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(StepResult::Missing);
     }
@@ -161,7 +161,7 @@ pub(super) fn purge(
 }
 
 /// Erases the submissions of the trash entries `due`. Returns them.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
+fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>> {
     let mut gone = Vec::new();
     for (entry, _) in due {
         let (form, id) = layout::listed_submission(&entry)?; // Since the scan it may have been restored, and even trashed again, or purged with its form.
@@ -193,7 +193,7 @@ fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     }
 }
 
-fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
+fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<()> {
     let counters = Counters::of(tx, form)?;
     Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
     Ok(())

@@ -19,7 +19,7 @@ use super::replay::{ReplayError, apply, digest_after, replay};
 use super::segment::JOURNAL;
 use super::state::{Position, StateFile, Trust};
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Parts of an open store.
 pub(crate) struct OpenedStore {
@@ -332,7 +332,7 @@ fn correct_digest(
     Ok(applied)
 }
 
-fn recounted(env: &Env, index: &dyn Index) -> Result<Group, StoreError> {
+fn recounted(env: &Env, index: &dyn Index) -> Result<Group> {
     let mut group = Group::default();
     let mut tx = Tx::new(index, &group);
     (env.options.recount)(&mut tx)?;

@@ -10,7 +10,7 @@ use super::fatal::end_process;
 use super::tx::Tx;
 use crate::id::Random;
 use crate::secret::SystemRandomness;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Options of an engine. [`EngineOptions::default`] suits a server; commands that open a store briefly disable
 /// `verify_index` and `preallocate`.
@@ -69,13 +69,13 @@ impl Default for EngineOptions {
 }
 
 /// See [`EngineOptions::startup_check`].
-pub type StartupCheck = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
+pub type StartupCheck = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
 
 /// See [`EngineOptions::on_change`].
 pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 
 /// See [`EngineOptions::recount`].
-pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
+pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
 
 fn random_instance() -> [u8; 16] {
     let mut instance = [0; 16];

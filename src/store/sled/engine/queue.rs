@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::job::BackgroundJob;
 use super::operation::WriteOperation;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Capacity in operations, those in the writer's backlog included.
 const CAPACITY: usize = 1024;
@@ -51,7 +51,7 @@ impl WriterQueue {
     ///
     /// # Errors
     /// [`StoreError::Busy`] if the queue stays full, [`StoreError::Unavailable`] after [`WriterQueue::close`].
-    pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<(), StoreError> {
+    pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<()> {
         let permit = match self.permits.try_acquire() {
             Ok(permit) => Ok(permit),
             Err(_) => {

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,45 +12,43 @@ use std::thread;
 use std::time::Duration;
 
 use super::disk::Disk;
-use super::index::{Change, Index, IndexError, IndexProvider};
 use super::options::{EngineEvent, EngineOptions, EventSink};
-use super::state::{IndexIdentity, StateFile, Trust};
-use super::tx::Direction;
+use super::state::{StateFile, Trust};
 
 /// Interval of checks.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks without progress after which a call is overdue.
-const CALL_TICKS: u64 = 10;
+pub(super) const CALL_TICKS: u64 = 10;
 /// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
 const HUNG_CHECKS: u32 = 3;
 /// Bytes of an index that add one tick to the time allowed for opening it.
-const BYTES_PER_TICK: u64 = 20 << 20;
+pub(super) const BYTES_PER_TICK: u64 = 20 << 20;
 /// Maximum number of calls watched at once. Further calls are not watched: if sled hangs, the watched ones hang, too.
 const SLOTS: usize = 256;
 /// Slots per cache line: threads should not share one.
 const SLOTS_PER_CACHE_LINE: usize = 8;
 
 /// Calls in progress.
-struct WatchedCalls {
+pub(super) struct WatchedCalls {
     tick: AtomicU64,
     /// For each call the tick by which it must have progressed; 0 is a free slot.
     slots: [AtomicU64; SLOTS],
 }
 
 /// A call in progress; ends when dropped.
-struct WatchedCall<'a> {
+pub(super) struct WatchedCall<'a> {
     calls: &'a WatchedCalls,
     slot: Option<&'a AtomicU64>,
     allowed_ticks: u64,
 }
 
 impl WatchedCalls {
-    fn new() -> WatchedCalls {
+    pub(super) fn new() -> WatchedCalls {
         WatchedCalls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
     }
 
-    /// Starts a call that may take `allowed_ticks`.
-    fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
+    /// Starts a call that may take `allowed_ticks` between two signs of progress.
+    pub(super) fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
         let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
         let take = |slot: &&AtomicU64| {
             slot.load(Ordering::Relaxed) == 0
@@ -79,8 +76,7 @@ impl WatchedCalls {
 }
 
 impl WatchedCall<'_> {
-    /// Records progress.
-    fn progress(&self) {
+    pub(super) fn progress(&self) {
         if let Some(slot) = self.slot {
             slot.store(self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks, Ordering::Relaxed);
         }
@@ -110,24 +106,24 @@ pub(crate) struct Watchdog {
     _stop: mpsc::Sender<()>,
 }
 
-/// Wraps the indexes of a store with a watchdog.
-pub(crate) fn watch(
-    disk: Arc<dyn Disk>,
-    indexes: Arc<dyn IndexProvider>,
-    options: &EngineOptions,
-    report: EventSink,
-) -> io::Result<(Arc<dyn IndexProvider>, Watchdog)> {
-    let calls = Arc::new(WatchedCalls::new());
-    let watched = Arc::new(WatchedIndexes { indexes, calls: Arc::clone(&calls) });
-    let (stop, stopped) = mpsc::channel();
-    let fatal = Arc::clone(&options.on_fatal);
-    thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        if wait_until_hung(&calls, &stopped, TICK, waits_for_disk, || report(EngineEvent::DiskStalled)) {
-            mark_untrusted(disk);
-            fatal("the index does not answer");
-        }
-    })?;
-    Ok((watched, Watchdog { _stop: stop }))
+impl Watchdog {
+    /// Starts to watch `calls`.
+    pub(crate) fn start(
+        calls: Arc<WatchedCalls>,
+        disk: Arc<dyn Disk>,
+        options: &EngineOptions,
+        report: EventSink,
+    ) -> io::Result<Watchdog> {
+        let (stop, stopped) = mpsc::channel();
+        let fatal = Arc::clone(&options.on_fatal);
+        thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+            if wait_until_hung(&calls, &stopped, TICK, waits_for_disk, || report(EngineEvent::DiskStalled)) {
+                mark_untrusted(disk);
+                fatal("the index does not answer");
+            }
+        })?;
+        Ok(Watchdog { _stop: stop })
+    }
 }
 
 /// Returns `true` once a call hangs, `false` once the watchdog is dropped.
@@ -179,86 +175,6 @@ pub(super) fn mark_untrusted(disk: Arc<dyn Disk>) {
     });
     if attempt.is_ok() {
         let _ = written.recv_timeout(TICK);
-    }
-}
-
-struct WatchedIndexes {
-    indexes: Arc<dyn IndexProvider>,
-    calls: Arc<WatchedCalls>,
-}
-
-impl IndexProvider for WatchedIndexes {
-    fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        let allowed_ticks = CALL_TICKS + self.indexes.size(folder) / BYTES_PER_TICK;
-        let call = self.calls.begin(allowed_ticks);
-        let index = self.indexes.open(folder)?;
-        drop(call);
-        Ok(Arc::new(WatchedIndex { index, calls: Arc::clone(&self.calls) }))
-    }
-
-    fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.indexes.close(folder, index)
-    }
-
-    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        self.indexes.peek(folder, key)
-    }
-
-    fn sync_data(&self, folder: &str) -> io::Result<()> {
-        self.indexes.sync_data(folder)
-    }
-
-    fn identity(&self, folder: &str) -> Option<IndexIdentity> {
-        self.indexes.identity(folder)
-    }
-
-    fn size(&self, folder: &str) -> u64 {
-        self.indexes.size(folder)
-    }
-
-    fn remove(&self, folder: &str) -> io::Result<()> {
-        self.indexes.remove(folder)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.indexes.rename(from, to)
-    }
-}
-
-struct WatchedIndex {
-    index: Arc<dyn Index>,
-    calls: Arc<WatchedCalls>,
-}
-
-impl Index for WatchedIndex {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.index.get(key)
-    }
-
-    fn range(
-        &self,
-        start: Bound<&[u8]>,
-        end: Bound<&[u8]>,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), IndexError> {
-        let call = self.calls.begin(CALL_TICKS);
-        self.index.range(start, end, direction, &mut |key, cell| {
-            call.progress();
-            visit(key, cell)
-        })
-    }
-
-    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        let call = self.calls.begin(CALL_TICKS);
-        self.index.apply(&mut changes.inspect(|_| call.progress()))
-    }
-
-    fn flush(&self) -> Result<(), IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.index.flush()
     }
 }
 

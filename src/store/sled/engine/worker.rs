@@ -12,7 +12,7 @@ use super::options::{EngineOptions, EventSink};
 use super::queue::{ShutdownMode, WriterQueue};
 use super::writeback::Writeback;
 use super::writer::Writer;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Bytes of the journal after which the index is flushed, at most once a second.
 const FLUSH_AFTER: u64 = 8 << 20;
@@ -42,7 +42,7 @@ struct Schedule {
 impl Worker {
     /// Runs until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
     /// a failed sync: no operation would be answered any more.
-    pub(crate) fn run(self) -> Result<(), StoreError> {
+    pub(crate) fn run(self) -> Result<()> {
         let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.on_fatal));
         catch_unwind(AssertUnwindSafe(|| self.run_until_closed())).unwrap_or_else(|payload| {
             queue.close(ShutdownMode::Abandoned);
@@ -52,7 +52,7 @@ impl Worker {
         })
     }
 
-    fn run_until_closed(mut self) -> Result<(), StoreError> {
+    fn run_until_closed(mut self) -> Result<()> {
         let mut backlog = VecDeque::new();
         let now = Instant::now();
         let mut schedule = Schedule { written: now, flushed: now, space_checked: now, background: now };

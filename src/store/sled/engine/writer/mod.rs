@@ -20,10 +20,9 @@ use crate::store::sled::engine::reader::Reader;
 use crate::store::sled::engine::rebuild::INDEX;
 use crate::store::sled::engine::replay;
 use crate::store::sled::engine::state::{StateFile, Trust};
-use crate::store::sled::engine::status::Status;
 use crate::store::sled::engine::tx::Tx;
 use crate::store::sled::engine::verify::IndexVerifier;
-use crate::store::{Health, StoreError};
+use crate::store::{Health, Result, StoreError};
 
 /// The writing side of an open store.
 pub struct Writer {
@@ -38,10 +37,9 @@ pub struct Writer {
     /// The writer has failed or was closed.
     is_stopped: bool,
     reader: Reader,
-    status: Status,
     digest: IndexDigest,
     group: Group,
-    waiting: Vec<(Box<dyn WriteOperation>, Result<(), StoreError>)>,
+    waiting: Vec<(Box<dyn WriteOperation>, Result<()>)>,
     /// Free space in bytes when the group was started.
     free: u64,
     verifier: Option<IndexVerifier>,
@@ -67,7 +65,7 @@ impl Writer {
         let env = Env { disk, indexes, options, report };
         let opened = open::open(&env)?;
         let reader = Reader::default();
-        reader.set(Arc::clone(&opened.index));
+        reader.set_index(Arc::clone(&opened.index));
         let verifier = env.options.verify_index.then(IndexVerifier::default);
         let mut writer = Writer {
             lock: Arc::from(opened.lock),
@@ -77,7 +75,6 @@ impl Writer {
             rebuild_reason: None,
             is_stopped: false,
             reader,
-            status: Status::new(),
             digest: opened.applied.digest,
             group: Group::default(),
             waiting: Vec::new(),
@@ -94,10 +91,6 @@ impl Writer {
     /// Returns a reader.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
-    }
-
-    pub(crate) fn status(&self) -> Status {
-        self.status.clone()
     }
 
     pub(crate) fn lock(&self) -> Arc<dyn StoreLock> {
@@ -122,7 +115,7 @@ impl Writer {
         self.waiting.push((operation, outcome));
     }
 
-    fn run(&mut self, operation: &mut dyn WriteOperation, index: &dyn Index) -> Result<(), StoreError> {
+    fn run(&mut self, operation: &mut dyn WriteOperation, index: &dyn Index) -> Result<()> {
         let mut tx = Tx::new(index, &self.group);
         self.reader.track_damage(operation::run(operation, &mut tx))?;
         let changes = tx.into_changes();
@@ -254,7 +247,7 @@ impl Writer {
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by the content of the disk.
         drop(self.state.write(&*self.env.disk));
-        self.status.set(Health::Stopped(why.to_owned()));
+        self.reader.set_health(Health::Stopped(why.to_owned()));
         (self.env.options.on_fatal)(why);
     }
 
@@ -263,7 +256,7 @@ impl Writer {
     ///
     /// # Errors
     /// If something could not be made durable. Acknowledged writes are safe; the next start repairs.
-    pub fn close(&mut self) -> Result<(), StoreError> {
+    pub fn close(&mut self) -> Result<()> {
         if self.is_unsealed() {
             self.seal();
         }
@@ -290,13 +283,13 @@ impl Writer {
 
     /// Detaches the index from readers and stops.
     fn end(&mut self) -> Option<Arc<dyn Index>> {
-        drop(self.reader.take());
+        drop(self.reader.take_index());
         (self.verifier, self.is_stopped) = (None, true);
-        self.status.set(Health::Stopped("it was closed".to_owned()));
+        self.reader.set_health(Health::Stopped("it was closed".to_owned()));
         self.index.take().map(wait_until_unused)
     }
 
-    fn record_clean_end(&mut self) -> Result<(), StoreError> {
+    fn record_clean_end(&mut self) -> Result<()> {
         let end = self.journal.last();
         if let Some(identity) = self.env.indexes.identity(INDEX).filter(|_| end.is_seal) {
             self.state.floor = end.position;
