@@ -33,7 +33,6 @@ use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
-/// Health of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Health {
     #[default]
@@ -272,7 +271,6 @@ pub trait Keys: Send + Sync {
     /// Lists all workspaces.
     async fn list_workspaces(&self) -> Result<Vec<Workspace>>;
 
-    /// Returns a workspace.
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 }
 
@@ -292,7 +290,7 @@ pub trait Maintenance: Send + Sync {
     /// Stores the clock record of a maintenance run.
     async fn put_clock_record(&self, record: ClockRecord) -> Result<()>;
 
-    /// Erases forms and submissions that were trashed before `horizon`. Returns how many.
+    /// Erases forms and submissions that were trashed before `cutoff`. Returns how many.
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize>;
 
     /// Starts erasing idempotency records that have expired at `now`, in the background.

@@ -3,6 +3,7 @@
 
 mod api; // the API over HTTP
 mod cli; // the command line as a process
+mod concurrency; // bounds of work that runs at a time
 mod docs; // what the README and docs/ say
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive

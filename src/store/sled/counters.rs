@@ -6,7 +6,6 @@ use super::layout;
 use crate::id::{FormId, SubmissionId};
 use crate::store::Result;
 
-/// Counters of a form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Number of submissions outside the trash.
@@ -21,12 +20,10 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Reads the counters of `form` within a transaction.
     pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self> {
         Self::decode(tx.get(&layout::counters(form))?)
     }
 
-    /// Writes the counters of `form`.
     pub(super) fn put(self, tx: &mut Tx<'_>, form: FormId) {
         tx.put_last(layout::counters(form), self.encode());
     }

@@ -25,7 +25,6 @@ impl ChangeCounter {
     }
 }
 
-/// Decoded rows by key.
 pub(super) struct DecodedCache<T> {
     changes: ChangeCounter,
     rows: Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>,
@@ -53,9 +52,6 @@ impl<T> DecodedCache<T> {
     }
 
     /// Returns the row under `key`, from the cache if nothing has changed since it was decoded.
-    ///
-    /// # Errors
-    /// Those of `read` and `decode`.
     pub(super) fn get(
         &self,
         key: &[u8],

@@ -60,7 +60,8 @@ impl SledStore {
             let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
             Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
         });
-        let rows = replaced.collect::<Result<Vec<_>>>()?; // Edit numbers have no gaps, so the last one on the page shows whether more follow.
+        let rows = replaced.collect::<Result<Vec<_>>>()?;
+        // Edit numbers have no gaps, so the last one on the page shows whether more follow.
         let more = rows.last().is_some_and(|last| last.number > 0);
         Ok(Page { rows, more })
     }

@@ -14,20 +14,17 @@ use crate::id::{FormId, WorkspaceId};
 use crate::store::{IdempotencyKey, Restored, Result, StepResult};
 
 impl SledStore {
-    /// Starts the purge of all forms trashed before `horizon`. Returns how many.
+    /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
     pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
-        for (key, _) in self.reader.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in self.reader.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)? {
             let workspace = layout::listed_workspace(&key)?;
             let before = Some((cutoff, FormId::from_bytes([0; 8])));
-            let due = layout::trashed_forms(workspace, before);
+            let due = layout::list(workspace, true, before);
             for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self
-                    .engine
-                    .write_as(WriteKind::Reclaim, move |tx| expire(tx, workspace, form, cutoff))
-                    .await?
-                {
+                let work = move |tx: &mut Tx<'_>| expire(tx, workspace, form, cutoff);
+                if self.engine.write_as(WriteKind::Reclaim, work).await? {
                     self.resume_purge(form);
                     erased += 1;
                 }
@@ -55,10 +52,10 @@ pub(super) fn trash(
         return Ok(StepResult::Refused(why));
     }
     slugs::release(tx, &live);
+    tx.delete(layout::list_entry(&live));
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
-    tx.delete(layout::live(workspace, form.created_at, form.id));
-    tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
+    tx.put(layout::list_entry(&form), Vec::new());
     Ok(StepResult::Done(()))
 }
 
@@ -87,10 +84,8 @@ pub(super) fn restore(
         return Ok(StepResult::Refused(why));
     }
     tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
-    tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
-    if let Some(deleted) = form.deleted_at {
-        tx.delete(layout::trashed_form(workspace, deleted, form.id));
-    }
+    tx.delete(layout::list_entry(&form));
+    tx.put(layout::list_entry(&restored), Vec::new());
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(idempotency_key) = idempotency_key {
         let given = layout::to_json(&(&restored, responses))?;
@@ -138,12 +133,9 @@ fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
     tx.delete(layout::retired(form.id));
-    match form.deleted_at {
-        Some(deleted) => tx.delete(layout::trashed_form(form.workspace, deleted, form.id)),
-        None => {
-            slugs::release(tx, form);
-            tx.delete(layout::live(form.workspace, form.created_at, form.id));
-        }
+    tx.delete(layout::list_entry(form));
+    if form.deleted_at.is_none() {
+        slugs::release(tx, form);
     }
     tx.put(layout::purge(form.id), Vec::new());
 }

@@ -67,7 +67,8 @@ impl Forms for SledStore {
         }
         if let Some(body) = self.reader.get(&layout::version(form, number))? {
             return versions::decode(&body).map(Some);
-        } // A purge hides a form before it deletes the form's versions.
+        }
+        // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
             Some(live) if number <= live.version => {
                 self.reader.track_damage(Err(missing_version(form, number)))
@@ -93,7 +94,8 @@ impl Forms for SledStore {
     ) -> Result<Option<Page<StoredVersion>>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
-        } // A version may be as large as a thousand submissions, so this always runs on the pool.
+        }
+        // A version may be as large as a thousand submissions, so this always runs on the pool.
         self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
     }
 
@@ -220,7 +222,7 @@ fn insert(
     }
     rows.put(tx, form);
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
-    tx.put(layout::live(form.workspace, now, form.id), Vec::new());
+    tx.put(layout::list_entry(form), Vec::new());
     if let Some(idempotency_key) = idempotency_key {
         idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &[], now)?;
     }

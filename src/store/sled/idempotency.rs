@@ -53,10 +53,11 @@ pub(super) fn insert_record(
 
 /// Deletes a batch of records that have expired at `now`.
 pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress> {
-    let expired = tx.scan(layout::expired(now), Direction::Ascending, BATCH_ROWS / 2)?;
+    let expired = tx.scan(layout::before(layout::EXPIRIES, now), Direction::Ascending, BATCH_ROWS / 2)?;
     for (entry, _) in &expired {
         let (record, expires) = layout::expired_record(entry)?;
-        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?; // The key may have been used again since: the newer record has its own expiry entry.
+        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?;
+        // The key may have been used again since: the newer record has its own expiry entry.
         if body.is_some_and(|body| layout::expires_at(body.at) == expires) {
             tx.delete(record);
         }

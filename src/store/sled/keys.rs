@@ -18,7 +18,7 @@ impl Keys for SledStore {
         let random = Arc::clone(&self.random);
         self.engine
             .write(move |tx| {
-                if !tx.scan(layout::workspaces(), Direction::Ascending, 1)?.is_empty() {
+                if !tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, 1)?.is_empty() {
                     return Ok(false);
                 }
                 let mut signing_key = [0; 32];
@@ -45,7 +45,7 @@ impl Keys for SledStore {
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>> {
-        let rows = self.reader.scan(layout::workspaces(), Direction::Ascending, usize::MAX)?;
+        let rows = self.reader.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
         rows.iter().map(|(_, body)| layout::decode_workspace(body)).collect()
     }
 

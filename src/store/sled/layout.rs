@@ -45,7 +45,6 @@ use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
 
-/// Builds a key from its parts.
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
     key.push(kind);
@@ -71,28 +70,29 @@ pub(super) fn is_decoded(key: &[u8]) -> bool {
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
-    key(b'w', &[&form.to_bytes()])
+    key(FORM_WORKSPACES, &[&form.to_bytes()])
 }
 
-pub(super) fn live(workspace: WorkspaceId, created: Timestamp, form: FormId) -> Vec<u8> {
-    key(b'f', &[&workspace.to_bytes(), &sortable(created), &form.to_bytes()])
+/// Key of the list entry of a form: among the live ones by creation, or among the trashed ones by deletion.
+pub(super) fn list_entry(form: &Form) -> Vec<u8> {
+    let (kind, time) = form.deleted_at.map_or((LIVE, form.created_at), |deleted| (TRASHED, deleted));
+    key(kind, &[&form.workspace.to_bytes(), &sortable(time), &form.id.to_bytes()])
 }
 
-pub(super) fn trashed_form(workspace: WorkspaceId, deleted: Timestamp, form: FormId) -> Vec<u8> {
-    key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
-}
+const LIVE: u8 = b'f';
+const TRASHED: u8 = b't';
 
 pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
-/// Decodes the form id in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
+/// Decodes the form id at the end of a [`list_entry`] or another key, or in the body of a [`slug`].
 pub(super) fn listed_form(key: &[u8]) -> Result<FormId> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
 }
 
-/// Decodes the time and the form id in a key of [`live`] or [`trashed_form`].
+/// Decodes the time and the form id in a [`list_entry`].
 pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId)> {
     let form = listed_form(key)?;
     let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
@@ -115,7 +115,6 @@ pub(super) fn block(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-/// Key of the overflow row of a submission.
 pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
 }
@@ -134,11 +133,11 @@ pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<
 }
 
 pub(super) fn trash_sweep(deleted: Timestamp, form: FormId, submission: SubmissionId) -> Vec<u8> {
-    key(b'y', &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
+    key(TRASH_SWEEPS, &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
 }
 
 pub(super) fn history_purge(form: FormId, submission: SubmissionId) -> Vec<u8> {
-    key(b'x', &[&form.to_bytes(), &submission.to_bytes()])
+    key(HISTORY_PURGES, &[&form.to_bytes(), &submission.to_bytes()])
 }
 
 /// Decodes the form and the submission at the end of a key.
@@ -150,21 +149,19 @@ pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId)> {
 }
 
 pub(super) fn api_key(id: KeyId) -> Vec<u8> {
-    key(b'K', &[&id.to_bytes()])
+    key(API_KEYS, &[&id.to_bytes()])
 }
 
 pub(super) fn workspace(id: WorkspaceId) -> Vec<u8> {
-    key(b'W', &[&id.to_bytes()])
+    key(WORKSPACES, &[&id.to_bytes()])
 }
 
 pub(super) fn purge(form: FormId) -> Vec<u8> {
-    key(b'X', &[&[0; 8], &form.to_bytes()])
+    key(FORM_PURGES, &[&[0; 8], &form.to_bytes()])
 }
 
-/// Key of the signing key.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
-/// Key of the clock record.
 pub(super) const CLOCK: &[u8] = b"Mbu";
 
 pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
@@ -214,12 +211,7 @@ fn record_key(tail: &[u8]) -> Vec<u8> {
 
 /// Key of the expiry entry of a record made at `at`.
 pub(super) fn expiry(idempotency_key: &IdempotencyKey, at: Timestamp) -> Vec<u8> {
-    key(b'i', &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
-}
-
-/// Range of the expiry entries due at `now`.
-pub(super) fn expired(now: Timestamp) -> KeyRange {
-    with_prefix_below(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
+    key(EXPIRIES, &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
 }
 
 /// Decodes an expiry entry: the key of its record, and the expiry that the record must have to be deleted.
@@ -252,7 +244,6 @@ fn with_prefix_below(prefix: Vec<u8>, end: Option<Vec<u8>>) -> KeyRange {
     (start, end.map_or(all, Bound::Excluded))
 }
 
-/// Range of the blocks of `form`.
 pub(super) fn blocks(form: FormId) -> KeyRange {
     with_prefix(key(b'S', &[&form.to_bytes()]))
 }
@@ -285,11 +276,6 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
     )
 }
 
-/// Range of the trash entries of submissions deleted before `cutoff`.
-pub(super) fn due_trash_sweeps(cutoff: Timestamp) -> KeyRange {
-    with_prefix_below(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
-}
-
 /// Ranges of all rows of `form` whose number is not bounded.
 pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 6] {
     b"SETHDG".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
@@ -300,48 +286,32 @@ pub(super) fn versions(form: FormId, before: Option<u32>) -> KeyRange {
     with_prefix_below(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
 }
 
-/// Range of the live forms of `workspace`, older than `after` if given.
-pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> KeyRange {
-    with_prefix_below(
-        key(b'f', &[&workspace.to_bytes()]),
-        after.map(|(created, form)| live(workspace, created, form)),
-    )
+/// Range of the [list entries](list_entry) of `workspace`, below `after` if given.
+pub(super) fn list(workspace: WorkspaceId, is_trashed: bool, after: Option<(Timestamp, FormId)>) -> KeyRange {
+    let (kind, workspace) = (if is_trashed { TRASHED } else { LIVE }, workspace.to_bytes());
+    let after = after.map(|(time, form)| key(kind, &[&workspace, &sortable(time), &form.to_bytes()]));
+    with_prefix_below(key(kind, &[&workspace]), after)
 }
 
-/// Range of the trashed forms of `workspace`, deleted before `after` if given.
-pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> KeyRange {
-    with_prefix_below(
-        key(b't', &[&workspace.to_bytes()]),
-        after.map(|(deleted, form)| trashed_form(workspace, deleted, form)),
-    )
+/// Range of all rows of a kind.
+pub(super) fn all(kind: u8) -> KeyRange {
+    with_prefix(vec![kind])
 }
 
-/// Range of the unfinished purges of forms.
-pub(super) fn purges() -> KeyRange {
-    with_prefix(key(b'X', &[&[0; 8]]))
+pub(super) const WORKSPACES: u8 = b'W';
+pub(super) const API_KEYS: u8 = b'K';
+pub(super) const FORM_WORKSPACES: u8 = b'w';
+pub(super) const FORM_PURGES: u8 = b'X';
+pub(super) const HISTORY_PURGES: u8 = b'x';
+pub(super) const TRASH_SWEEPS: u8 = b'y';
+pub(super) const EXPIRIES: u8 = b'i';
+
+/// Range of the rows of a kind that begin with a time before `end`.
+pub(super) fn before(kind: u8, end: Timestamp) -> KeyRange {
+    with_prefix_below(vec![kind], Some(key(kind, &[&sortable(end)])))
 }
 
-/// Range of the unfinished purges of submissions' histories.
-pub(super) fn history_purges() -> KeyRange {
-    with_prefix(vec![b'x'])
-}
-
-/// Range of the rows that map forms to workspaces.
-pub(super) fn form_workspaces() -> KeyRange {
-    with_prefix(vec![b'w'])
-}
-
-/// Range of all workspaces.
-pub(super) fn workspaces() -> KeyRange {
-    with_prefix(vec![b'W'])
-}
-
-/// Range of all API keys.
-pub(super) fn api_keys() -> KeyRange {
-    with_prefix(vec![b'K'])
-}
-
-/// Decodes the workspace id in a key of [`workspaces`].
+/// Decodes the workspace id in a key of [`workspace`].
 pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))

@@ -25,7 +25,6 @@ pub(super) fn read(
 pub(super) struct LocatedSubmission {
     pub(super) submission: Submission,
     is_overflow: bool,
-    /// Key of the row of its block.
     key: Vec<u8>,
     block: Vec<u8>,
 }

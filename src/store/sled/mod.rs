@@ -66,9 +66,6 @@ pub struct SledStore {
 impl SledStore {
     /// Opens the store in the folder `path`, creating it if missing, and resumes unfinished purges. Long reads run on
     /// `pool`.
-    ///
-    /// # Errors
-    /// Those of [`Engine::open_path`]; also if the list of unfinished purges cannot be read.
     pub fn open(
         path: &Path,
         options: EngineOptions,
@@ -95,12 +92,15 @@ impl SledStore {
         Ok(store)
     }
 
-    /// Resumes unfinished purges.
     fn resume_purges(&self) -> Result<()> {
-        for (key, _) in self.reader.scan(layout::purges(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in
+            self.reader.scan(layout::all(layout::FORM_PURGES), Direction::Ascending, usize::MAX)?
+        {
             self.resume_purge(layout::listed_form(&key)?);
         }
-        for (key, _) in self.reader.scan(layout::history_purges(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in
+            self.reader.scan(layout::all(layout::HISTORY_PURGES), Direction::Ascending, usize::MAX)?
+        {
             let (form, submission) = layout::listed_submission(&key)?;
             self.resume_history_purge(form, submission);
         }

@@ -11,7 +11,7 @@ use crate::store::Result;
 
 /// Counts the submissions of every form, and corrects the counters that are wrong.
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<()> {
-    for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan(layout::all(layout::FORM_WORKSPACES), Direction::Ascending, usize::MAX)? {
         let form = layout::listed_form(&key)?;
         let kept = Counters::of(tx, form)?;
         let counted = Counters { responses: count(tx, form)?, ..kept };

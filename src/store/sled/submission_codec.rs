@@ -21,12 +21,10 @@ const OVERFLOW: u8 = 4;
 pub(super) struct EncodedSubmission(Vec<u8>);
 
 impl EncodedSubmission {
-    /// Encodes a new submission.
     pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self> {
         Self::write(form_version, answers, metadata, None)
     }
 
-    /// Encodes an existing submission.
     pub(super) fn of(submission: &Submission) -> Result<Self> {
         let Submission { form_version, answers, metadata, edited, .. } = submission;
         Self::write(*form_version, answers, metadata.as_deref(), *edited)

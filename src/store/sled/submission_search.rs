@@ -34,7 +34,6 @@ pub(super) struct SubmissionSearch {
     filter: SubmissionFilter,
     direction: Direction,
     goal: SearchGoal,
-    /// Range of ids.
     ids: (Bound<SubmissionId>, Bound<SubmissionId>),
     /// Blocks still to be read; `None` before the first.
     remaining: Option<KeyRange>,
@@ -42,10 +41,8 @@ pub(super) struct SubmissionSearch {
     /// The last submission examined.
     last_seen: Option<SubmissionId>,
     rows: Vec<Submission>,
-    /// Bytes of `rows`.
     bytes: usize,
     is_full: bool,
-    /// Number of matching submissions.
     count: u64,
 }
 
@@ -71,7 +68,8 @@ impl SledStore {
             search = job.run(step).await??;
             if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
-            } // Even a search that is out of time must return a position to continue from.
+            }
+            // Even a search that is out of time must return a position to continue from.
             if job.is_overdue() && search.last_seen.is_some() {
                 break;
             }
@@ -97,13 +95,22 @@ impl SubmissionSearch {
         if let Some(after) = after {
             *start = Bound::Excluded(after);
         }
-        let filter = filter.clone();
-        let (remaining, at_end, last_seen, rows, bytes, is_full, count) =
-            (None, false, None, Vec::new(), 0, false, 0);
-        Self { form, filter, direction, goal, ids, remaining, at_end, last_seen, rows, bytes, is_full, count }
+        Self {
+            form,
+            filter: filter.clone(),
+            direction,
+            goal,
+            ids,
+            remaining: None,
+            at_end: false,
+            last_seen: None,
+            rows: Vec::new(),
+            bytes: 0,
+            is_full: false,
+            count: 0,
+        }
     }
 
-    /// Returns the page found.
     pub(super) fn into_page(self) -> SubmissionRows {
         SubmissionRows { next: self.last_seen.filter(|_| !self.at_end), rows: self.rows }
     }

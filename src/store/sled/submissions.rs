@@ -84,7 +84,7 @@ impl Submissions for SledStore {
         }
         let found = match self.read_submission(form, submission)? {
             Some(live) => Some(live),
-            None => self.read_trashed(form, submission)?,
+            None => submission_trash::read(form, submission, |key| self.reader.get(key))?,
         };
         let before_edits = |found| {
             let found = Submission { deleted_at: None, ..found };
@@ -212,11 +212,6 @@ impl SledStore {
             None => Ok(None),
         }
     }
-
-    fn read_trashed(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>> {
-        let key = layout::trashed_submission(form, submission);
-        self.reader.get(&key)?.map(|body| submission_trash::trashed(&key, &body)).transpose()
-    }
 }
 
 /// A validated submission, encoded before the transaction.
@@ -308,7 +303,8 @@ fn append_to_block(
             tx.put(key, longer);
             return block;
         }
-    } // No block can exist at an id that was just assigned.
+    }
+    // No block can exist at an id that was just assigned.
     tx.put_new(layout::block(new.form, id), block::single(id, &new.encoded));
     id
 }
@@ -326,7 +322,8 @@ fn find_gap(
         let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
-        } // Ids after the last one of a block may belong to submissions that were trashed from it.
+        }
+        // Ids after the last one of a block may belong to submissions that were trashed from it.
         id = last.beyond(random);
     }
 }

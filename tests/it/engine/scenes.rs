@@ -324,5 +324,5 @@ fn what_is_left_of_an_unfinished_write_is_set_aside() {
         _ => None,
     });
     let (name, bytes) = aside.expect("the seed leaves some sectors of the write");
-    assert_eq!(file.open(&name).unwrap().len().unwrap(), bytes);
+    assert_eq!(file.open(&name).unwrap().size().unwrap(), bytes);
 }

@@ -187,13 +187,4 @@ mod tests {
             assert_eq!(decode(b"Skey", flipped), None, "bit {bit}");
         }
     }
-
-    #[test]
-    fn a_head_names_as_many_pieces_as_the_body_needs() {
-        for (length, pieces) in [(PIECE_BYTES, 1), (PIECE_BYTES + 1, 2), (3 * PIECE_BYTES, 3)] {
-            let head = Head::of(&vec![7; length], 9);
-            assert_eq!(decode(b"F", head.encode(b"F")), Some(Cell::Head(head)));
-            assert_eq!(head.piece_keys(b"F").count(), pieces);
-        }
-    }
 }

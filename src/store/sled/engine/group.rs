@@ -13,7 +13,8 @@ use crate::store::Result;
 #[derive(Default)]
 pub(crate) struct Group {
     entries: BTreeMap<Vec<u8>, PendingRow>,
-    bytes: usize,
+    /// Bytes of keys and bodies.
+    pub(crate) bytes: usize,
 }
 
 struct PendingRow {
@@ -77,14 +78,8 @@ impl Group {
         entries.next_back().map(|(key, entry)| (key, entry.body.as_ref()))
     }
 
-    /// Returns the number of rows changed so far.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Returns the bytes of keys and bodies so far.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Converts the group into changes of cells, in the order in which they become visible to readers: new pieces,

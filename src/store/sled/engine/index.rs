@@ -23,13 +23,11 @@ use super::watchdog::{BYTES_PER_TICK, CALL_TICKS, Watchdog, WatchedCall, Watched
 /// A write of one cell, or its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The key.
     pub key: &'a [u8],
     /// The stored bytes, checksum included; `None` deletes the key.
     pub cell: Option<&'a [u8]>,
 }
 
-/// Failure of an index.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum IndexError {
     /// The disk is full. The index is intact; reopen it when there is space.
@@ -45,7 +43,6 @@ pub enum IndexError {
 
 /// An open index: ordered keys and their cells.
 pub trait Index: Send + Sync {
-    /// Returns the cell of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
     /// Visits the cells of a range in order, until `visit` returns `false`.
     fn range(
@@ -335,7 +332,6 @@ fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
     }
 }
 
-/// Returns the message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

@@ -78,9 +78,6 @@ const START_THREAD: &str = "start a thread";
 
 impl Engine {
     /// Opens the store in a folder, creating it if missing. Blocks while the index is rebuilt.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn open_path(path: &Path, options: EngineOptions, report: EventSink) -> Result<Engine, OpenError> {
         let disk = RealDisk::new(path).map_err(io_error("create the folder of the store"))?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
@@ -90,9 +87,6 @@ impl Engine {
     }
 
     /// Opens the store on a disk.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn open(
         disk: Arc<dyn Disk>,
         indexes: Arc<dyn IndexProvider>,
@@ -103,7 +97,7 @@ impl Engine {
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(io_error(START_THREAD))?;
         let queue = Arc::new(WriterQueue::new());
-        let (reader, lock) = (writer.reader(), writer.lock());
+        let (reader, lock) = (writer.reader(), Arc::clone(&writer.lock));
         reader.set_writer(Arc::clone(&queue));
         let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(move || worker.run());
@@ -123,9 +117,6 @@ impl Engine {
     }
 
     /// Runs `work` as [`Engine::write`] does, as an operation of another kind.
-    ///
-    /// # Errors
-    /// Those of [`Engine::write`].
     pub async fn write_as<T: Send + 'static>(
         &self,
         kind: WriteKind,

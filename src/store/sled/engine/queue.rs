@@ -95,30 +95,17 @@ impl WriterQueue {
     pub(crate) fn take(
         &self,
         backlog: &mut VecDeque<Box<dyn WriteOperation>>,
-        max_wait: Option<Duration>,
+        max_wait: Duration,
     ) -> Option<ShutdownMode> {
         let mut waiting = self.lock();
         if backlog.is_empty() && !waiting.has_news && waiting.closing.is_none() {
             waiting.writer_sleeps = true;
-            waiting = self.sleep(waiting, max_wait);
+            waiting = self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0;
             waiting.writer_sleeps = false;
         }
         waiting.has_news = false;
         backlog.append(&mut waiting.operations);
         waiting.closing
-    }
-
-    fn sleep<'a>(
-        &'a self,
-        waiting: MutexGuard<'a, QueueState>,
-        max_wait: Option<Duration>,
-    ) -> MutexGuard<'a, QueueState> {
-        match max_wait {
-            None => self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-            Some(max_wait) => {
-                self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0
-            }
-        }
     }
 
     /// Closes the queue. The first call decides how the store is stopped.

@@ -80,9 +80,6 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns at most `limit` rows of a range.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`](crate::store::StoreError) if one of them is corrupt.
     pub fn scan(&self, range: impl RangeBounds<Vec<u8>>, direction: Direction, limit: usize) -> Result<Rows> {
         let bounds = to_range(range);
         if is_empty(&bounds) {
@@ -103,9 +100,6 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the row of a range with the greatest key.
-    ///
-    /// # Errors
-    /// Those of [`Tx::scan`].
     pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>> {
         let bounds = to_range(range);
         if is_empty(&bounds) {
@@ -130,9 +124,6 @@ impl<'a> Tx<'a> {
 
     /// Returns keys of a range from the index alone, smallest first, until these have `limit` cells or more, pieces
     /// included. Ignores changes of the group.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`](crate::store::StoreError) if the index cannot be read.
     pub fn stored_keys(&self, range: impl RangeBounds<Vec<u8>>, limit: usize) -> Result<Vec<Vec<u8>>> {
         reader::keys(self.index, &to_range(range), limit)
     }
@@ -153,25 +144,16 @@ impl<'a> Tx<'a> {
     }
 
     /// Writes a row under a new key, without checking whether the index has one.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn put_new(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: false, new: true });
     }
 
     /// Writes a row that becomes visible after all others of the group, such as a counter.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: true, new: false });
     }
 
     /// Removes a row, if it is there.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn delete(&mut self, key: Vec<u8>) {
         self.stage(key, StagedRow { body: None, last: false, new: false });
     }

@@ -25,7 +25,7 @@ const HUNG_CHECKS: u32 = 3;
 pub(super) const BYTES_PER_TICK: u64 = 20 << 20;
 /// Maximum number of calls watched at once. Further calls are not watched: if sled hangs, the watched ones hang, too.
 const SLOTS: usize = 256;
-/// Slots per cache line: threads should not share one.
+/// Slots per cache line: threads that share one slow each other's reads down.
 const SLOTS_PER_CACHE_LINE: usize = 8;
 
 /// Calls in progress.
@@ -33,6 +33,14 @@ pub(super) struct WatchedCalls {
     tick: AtomicU64,
     /// For each call the tick by which it must have progressed; 0 is a free slot.
     slots: [AtomicU64; SLOTS],
+}
+
+/// Result of a check.
+#[derive(Debug, PartialEq, Eq)]
+enum CallStatus {
+    InTime,
+    DiskStalled,
+    Hung,
 }
 
 /// A call in progress; ends when dropped.
@@ -65,13 +73,24 @@ impl WatchedCalls {
         deadlines.filter(move |(_, deadline)| (1..tick).contains(deadline))
     }
 
-    /// Extends the deadlines of overdue calls.
-    fn extend_overdue(&self) {
-        let deadline = self.tick.load(Ordering::Relaxed) + CALL_TICKS;
-        for (slot, overdue) in self.overdue() {
-            // The call may have ended just now.
-            let _ended = slot.compare_exchange(overdue, deadline, Ordering::AcqRel, Ordering::Relaxed);
+    /// Checks the calls, once a tick. Counts the checks with an overdue call in succession.
+    fn check(&self, overdue_checks: &mut u32, waits_for_disk: impl Fn() -> bool) -> CallStatus {
+        let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.overdue().next().is_none() {
+            *overdue_checks = 0;
+            return CallStatus::InTime;
         }
+        if waits_for_disk() {
+            *overdue_checks = 0;
+            for (slot, overdue) in self.overdue() {
+                // The call may have ended just now.
+                let _ended =
+                    slot.compare_exchange(overdue, tick + CALL_TICKS, Ordering::AcqRel, Ordering::Relaxed);
+            }
+            return CallStatus::DiskStalled;
+        }
+        *overdue_checks += 1;
+        if *overdue_checks < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
     }
 }
 
@@ -117,40 +136,20 @@ impl Watchdog {
         let (stop, stopped) = mpsc::channel();
         let fatal = Arc::clone(&options.on_fatal);
         thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            if wait_until_hung(&calls, &stopped, TICK, waits_for_disk, || report(EngineEvent::DiskStalled)) {
-                mark_untrusted(disk);
-                fatal("the index does not answer");
+            let mut overdue_checks = 0;
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                match calls.check(&mut overdue_checks, waits_for_disk) {
+                    CallStatus::InTime => {}
+                    CallStatus::DiskStalled => report(EngineEvent::DiskStalled),
+                    CallStatus::Hung => {
+                        mark_untrusted(disk);
+                        return fatal("the index does not answer");
+                    }
+                }
             }
         })?;
         Ok(Watchdog { _stop: stop })
     }
-}
-
-/// Returns `true` once a call hangs, `false` once the watchdog is dropped.
-fn wait_until_hung(
-    calls: &WatchedCalls,
-    stopped: &mpsc::Receiver<()>,
-    tick: Duration,
-    waits_for_disk: impl Fn() -> bool,
-    stalls: impl Fn(),
-) -> bool {
-    let mut checks = 0;
-    while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
-        calls.tick.fetch_add(1, Ordering::Relaxed);
-        if calls.overdue().next().is_none() {
-            checks = 0;
-        } else if waits_for_disk() {
-            checks = 0;
-            calls.extend_overdue();
-            stalls();
-        } else {
-            checks += 1;
-        }
-        if checks == HUNG_CHECKS {
-            return true;
-        }
-    }
-    false
 }
 
 /// Whether a thread of this process is in an uninterruptible sleep, as threads that wait for a disk are.
@@ -180,71 +179,26 @@ pub(super) fn mark_untrusted(disk: Arc<dyn Disk>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
-    const SHORT: Duration = Duration::from_millis(1);
-
-    fn no_disk() -> bool {
-        false
-    }
-
     #[test]
-    fn a_call_that_does_not_come_back_hangs_also_while_others_do() {
-        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        let (release, released) = mpsc::channel::<()>();
-        let is_over = &AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let _call = calls.begin(3);
-                released.recv()
-            });
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    drop(calls.begin(1000));
-                    thread::yield_now();
-                }
-            });
-            assert!(wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
-            is_over.store(true, Ordering::Relaxed);
-            drop(release);
-        });
-    }
-
-    #[test]
-    fn a_call_that_waits_for_the_disk_is_reported_and_waited_for() {
-        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        let (stalls, is_stalled) = (&AtomicUsize::new(0), &AtomicBool::new(true));
-        let call = calls.begin(3);
-        let stalls_on = || {
-            if stalls.fetch_add(1, Ordering::Relaxed) == 4 {
-                is_stalled.store(false, Ordering::Relaxed);
-            }
+    fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
+        let calls = WatchedCalls::new();
+        let mut overdue_checks = 0;
+        let mut check = |waits_for_disk: bool| {
+            // Other calls come and return all the time.
+            drop(calls.begin(1));
+            calls.check(&mut overdue_checks, || waits_for_disk)
         };
-        assert!(wait_until_hung(calls, &stopped, SHORT, || is_stalled.load(Ordering::Relaxed), stalls_on));
-        assert_eq!(
-            stalls.load(Ordering::Relaxed),
-            5,
-            "it wait_until_hung once the disk does not stall any more"
-        );
+        let call = calls.begin(CALL_TICKS);
+        (0..CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        call.progress();
+        (0..=CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        assert_eq!(check(true), CallStatus::DiskStalled, "the call has more time");
+        (0..CALL_TICKS + 2).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        assert_eq!(check(false), CallStatus::Hung, "it was overdue three times in succession");
         drop(call);
-    }
-
-    #[test]
-    fn calls_that_come_back_or_get_on_do_not_hang() {
-        let (calls, (stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        thread::scope(|scope| {
-            let watched = scope.spawn(move || wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
-            let long = calls.begin(1000);
-            for _ in 0..10_000 {
-                drop(calls.begin(1000));
-                long.progress();
-                thread::yield_now();
-            }
-            drop(stop);
-            assert!(!watched.join().unwrap());
-        });
+        assert_eq!(check(false), CallStatus::InTime);
     }
 
     #[test]
