@@ -134,7 +134,7 @@ fn count_rows(data: &Path, form: FormId) -> Result<u64, Box<dyn Error>> {
     let prefix: Vec<u8> = [b"S".as_slice(), &form.to_bytes()].concat();
     let (mut after, mut count) = (Bound::Included(prefix.clone()), 0);
     loop {
-        let rows = engine.scan((after, Bound::Unbounded), Direction::Ascending, AT_ONCE)?;
+        let rows = engine.reader().scan((after, Bound::Unbounded), Direction::Ascending, AT_ONCE)?;
         let ours = rows.iter().take_while(|(key, _)| key.starts_with(&prefix)).count();
         count += ours as u64;
         match rows.last() {

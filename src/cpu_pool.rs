@@ -82,15 +82,11 @@ impl CpuPool {
         Self { running, admitted, limits }
     }
 
-    /// Returns its bounds.
     pub fn limits(&self) -> &PoolLimits {
         &self.limits
     }
 
     /// Admits a job of several steps.
-    ///
-    /// # Errors
-    /// [`PoolError::Overloaded`] if the queue is full.
     pub fn admit(&self) -> Result<Job, PoolError> {
         let admitted = Arc::clone(&self.admitted).try_acquire_owned();
         let admitted = admitted.map_err(|_full| PoolError::Overloaded)?;
@@ -99,9 +95,6 @@ impl CpuPool {
     }
 
     /// Runs `work` as a job of one step. Work that has begun runs to its end, also if the caller is dropped.
-    ///
-    /// # Errors
-    /// See [`PoolError`].
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -117,9 +110,6 @@ impl Job {
     }
 
     /// Runs one step, which is given the moment at which it should end. Between steps other jobs take their turns.
-    ///
-    /// # Errors
-    /// See [`PoolError`].
     pub async fn run<T: Send + 'static>(
         &self,
         step: impl FnOnce(Instant) -> T + Send + 'static,
@@ -134,40 +124,5 @@ impl Job {
             result
         };
         spawn_blocking(step).await.map_err(|error| PoolError::Panicked(error.to_string()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
-
-    use super::{CpuPool, PoolError, PoolLimits};
-
-    fn pool(jobs: usize) -> CpuPool {
-        CpuPool::new(PoolLimits { threads: 1, jobs, max_wait: Duration::ZERO, ..PoolLimits::default() })
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_and_a_long_wait_are_refused() {
-        let pool = pool(2);
-        let (release, released) = channel::<()>();
-        let first = pool.admit().unwrap();
-        let running = tokio::spawn(async move { first.run(move |_| released.recv()).await });
-        tokio::task::yield_now().await;
-        let second = pool.admit().unwrap();
-        assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue is full");
-        assert!(matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)), "the wait is over");
-        drop((second, release));
-        running.await.unwrap().unwrap().unwrap_err();
-        pool.run(|| ()).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn a_panic_frees_the_place() {
-        let pool = pool(1);
-        let panicked = pool.run(|| panic!("on purpose")).await;
-        assert!(matches!(panicked, Err(PoolError::Panicked(_))));
-        assert_eq!(pool.run(|| 7).await.unwrap(), 7);
     }
 }

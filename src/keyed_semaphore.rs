@@ -65,22 +65,7 @@ impl<Id: Eq + Hash> FairSemaphore<Id> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use super::{FairSemaphore, KeyedSemaphore};
-
-    #[tokio::test]
-    async fn an_id_has_a_quarter_and_all_have_the_total() {
-        let semaphore = FairSemaphore::new(8, Duration::ZERO);
-        let mut permits = Vec::new();
-        for id in 0..4 {
-            permits.push([semaphore.acquire(id).await.unwrap(), semaphore.acquire(id).await.unwrap()]);
-            assert!(semaphore.acquire(id).await.is_none(), "its quarter is used up");
-        }
-        assert!(semaphore.acquire(4).await.is_none(), "all are used up");
-        permits.pop();
-        assert!(semaphore.acquire(4).await.is_some());
-    }
+    use super::KeyedSemaphore;
 
     #[tokio::test]
     async fn an_id_has_its_permits_and_unused_ids_are_forgotten() {

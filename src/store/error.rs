@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// Result of an operation on a store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// Failure of a store. The operation has had no effect, unless the variant documents otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -11,7 +11,7 @@ mod step;
 pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
-pub use error::StoreError;
+pub use error::{Result, StoreError};
 pub use step::{
     CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, Page,
     Restored, StepResult, SubmissionRows,
@@ -33,15 +33,12 @@ use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
-/// Health of a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Health {
+    #[default]
     Ready,
     /// The index is being rebuilt from the journal: `done` of `total` bytes are read.
-    Rebuilding {
-        done: u64,
-        total: u64,
-    },
+    Rebuilding { done: u64, total: u64 },
     /// Reads are served; writes fail until there is free disk space.
     Full,
     /// Stopped, for this reason.
@@ -52,13 +49,13 @@ pub enum Health {
 #[async_trait]
 pub trait Forms: Send + Sync {
     /// Stores a draft. `Done` and `Replayed` both return its id and creation time.
-    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>, StoreError>;
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>>;
 
     /// Returns a form that is not in the trash.
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError>;
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>>;
 
     /// Returns the form outside the trash that has the slug.
-    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError>;
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>>;
 
     /// Lists the forms that match `filter`, with their numbers of submissions, newest first (trashed ones by time of
     /// deletion), starting with the first one older than `after`. Returns at most `limit`, and fewer if the search
@@ -69,14 +66,10 @@ pub trait Forms: Send + Sync {
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<FormRows, StoreError>;
+    ) -> Result<FormRows>;
 
     /// Counts the forms that match `filter`; `None` if the search runs out of time.
-    async fn count_forms(
-        &self,
-        workspace: WorkspaceId,
-        filter: &FormFilter,
-    ) -> Result<Option<u64>, StoreError>;
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>>;
 
     /// Returns one version of a form outside the trash.
     async fn find_version(
@@ -84,10 +77,10 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<StoredVersion>, StoreError>;
+    ) -> Result<Option<StoredVersion>>;
 
     /// Returns the ids of questions removed from a form outside the trash.
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds, StoreError>;
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds>;
 
     /// Lists versions, newest first, starting with the first one below `before`: at most `limit`, and fewer if they
     /// are large, but at least one if there is any. `None` if the form does not exist outside the trash.
@@ -97,14 +90,10 @@ pub trait Forms: Send + Sync {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion>>, StoreError>;
+    ) -> Result<Option<Page<StoredVersion>>>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
-    async fn replace_form(
-        &self,
-        workspace: WorkspaceId,
-        update: FormUpdate,
-    ) -> Result<StepResult<()>, StoreError>;
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>>;
 
     /// Moves a form at the expected revision, with its submissions, to the trash.
     async fn trash_form(
@@ -113,7 +102,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<StepResult<()>, StoreError>;
+    ) -> Result<StepResult<()>>;
 
     /// Restores a form and its submissions from the trash. A replay returns the original result.
     async fn restore_form(
@@ -122,7 +111,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<StepResult<Restored>, StoreError>;
+    ) -> Result<StepResult<Restored>>;
 
     /// Erases a form at the expected revision, in the trash or not: invisible at once, then its rows in the
     /// background, continued after a restart.
@@ -131,7 +120,7 @@ pub trait Forms: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         expected: ExpectedRevision,
-    ) -> Result<StepResult<()>, StoreError>;
+    ) -> Result<StepResult<()>>;
 }
 
 /// Submissions of a form.
@@ -141,7 +130,7 @@ pub trait Submissions: Send + Sync {
     async fn find_idempotency_record(
         &self,
         idempotency_key: &IdempotencyKey,
-    ) -> Result<Option<IdempotencyRecord>, StoreError>;
+    ) -> Result<Option<IdempotencyRecord>>;
 
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) accepts it.
     async fn accept_submission(
@@ -149,10 +138,10 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
-    ) -> Result<StepResult<SubmissionId>, StoreError>;
+    ) -> Result<StepResult<SubmissionId>>;
 
     /// Counts the submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
-    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError>;
+    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64>;
 
     /// Returns one submission of a form outside the trash.
     async fn find_submission(
@@ -160,7 +149,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-    ) -> Result<Option<Submission>, StoreError>;
+    ) -> Result<Option<Submission>>;
 
     /// Returns a submission as created, before any edit, in the trash or not.
     async fn find_original(
@@ -168,7 +157,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-    ) -> Result<Option<Submission>, StoreError>;
+    ) -> Result<Option<Submission>>;
 
     /// Lists the submissions that match `filter`, starting with the first one after `after`: at most `limit`, and
     /// fewer if they are large or the search runs out of time. `None` if the form does not exist outside the trash.
@@ -182,7 +171,7 @@ pub trait Submissions: Send + Sync {
         order: Order,
         after: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<SubmissionRows>, StoreError>;
+    ) -> Result<Option<SubmissionRows>>;
 
     /// Counts the submissions that match `filter`, without blocking other calls; `None` if the search runs out of
     /// time, 0 if the form does not exist.
@@ -191,7 +180,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         form: FormId,
         filter: &SubmissionFilter,
-    ) -> Result<Option<u64>, StoreError>;
+    ) -> Result<Option<u64>>;
 
     /// Lists the trashed submissions of a form outside the trash, newest first, starting with the first one below
     /// `before`.
@@ -201,7 +190,7 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<SubmissionRows>, StoreError>;
+    ) -> Result<Option<SubmissionRows>>;
 
     /// Lists the states that edits have replaced, newest first, starting with the first one below `before`: at most
     /// `limit`, and fewer if they are large, but at least one if there is any. `None` if the submission does not
@@ -213,7 +202,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>, StoreError>;
+    ) -> Result<Option<Page<ReplacedState>>>;
 
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
     async fn edit_submission(
@@ -221,7 +210,7 @@ pub trait Submissions: Send + Sync {
         workspace: WorkspaceId,
         checked: CheckedEdit,
         now: Timestamp,
-    ) -> Result<StepResult<Submission>, StoreError>;
+    ) -> Result<StepResult<Submission>>;
 
     /// Moves a submission at the expected revision to the trash, which frees its place under the response limit.
     async fn trash_submission(
@@ -231,7 +220,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<StepResult<()>, StoreError>;
+    ) -> Result<StepResult<()>>;
 
     /// Restores a submission from the trash, if the response limit allows. A replay returns the original result.
     async fn restore_submission(
@@ -241,7 +230,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<StepResult<Submission>, StoreError>;
+    ) -> Result<StepResult<Submission>>;
 
     /// Erases a submission at the expected revision, in the trash or not; then, in the background and continued after
     /// a restart, the states that its edits replaced.
@@ -251,7 +240,7 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
-    ) -> Result<StepResult<()>, StoreError>;
+    ) -> Result<StepResult<()>>;
 }
 
 /// Default number of items per page.
@@ -268,22 +257,21 @@ pub const ITEM_OVERHEAD: usize = 320;
 pub trait Keys: Send + Sync {
     /// Inserts the first workspace and its first key into an empty store. Returns `false`, with no effect, if there
     /// is a workspace already.
-    async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool, StoreError>;
+    async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool>;
 
     /// Adds a workspace.
-    async fn insert_workspace(&self, workspace: Workspace) -> Result<(), StoreError>;
+    async fn insert_workspace(&self, workspace: Workspace) -> Result<()>;
 
     /// Adds a key.
-    async fn insert_key(&self, key: ApiKey) -> Result<(), StoreError>;
+    async fn insert_key(&self, key: ApiKey) -> Result<()>;
 
     /// Returns a key, expired or not.
-    async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>, StoreError>;
+    async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>>;
 
     /// Lists all workspaces.
-    async fn list_workspaces(&self) -> Result<Vec<Workspace>, StoreError>;
+    async fn list_workspaces(&self) -> Result<Vec<Workspace>>;
 
-    /// Returns a workspace.
-    async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError>;
+    async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 }
 
 /// Operations on the store as a whole.
@@ -294,16 +282,16 @@ pub trait Maintenance: Send + Sync {
 
     /// Returns the secret that cursors are signed with. It lasts for the life of the store, unless the clock is set
     /// back.
-    async fn signing_key(&self) -> Result<[u8; 32], StoreError>;
+    async fn signing_key(&self) -> Result<[u8; 32]>;
 
     /// Returns what maintenance recorded of the clock; `None` before its first run.
-    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError>;
+    async fn clock_record(&self) -> Result<Option<ClockRecord>>;
 
     /// Stores the clock record of a maintenance run.
-    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError>;
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<()>;
 
-    /// Erases forms and submissions that were trashed before `horizon`. Returns how many.
-    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError>;
+    /// Erases forms and submissions that were trashed before `cutoff`. Returns how many.
+    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize>;
 
     /// Starts erasing idempotency records that have expired at `now`, in the background.
     fn erase_expired_keys(&self, now: Timestamp);
@@ -312,7 +300,7 @@ pub trait Maintenance: Send + Sync {
     fn announce(&self, address: &str);
 
     /// Stops cleanly: finishes what was started, keeps what was acknowledged.
-    async fn close(&self) -> Result<(), StoreError>;
+    async fn close(&self) -> Result<()>;
 }
 
 /// A complete store.

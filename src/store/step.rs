@@ -79,7 +79,6 @@ pub struct SubmissionRows {
 pub struct IdempotencyKey {
     /// The caller's API key: idempotency keys are scoped to it.
     pub caller: KeyId,
-    /// The operation requested.
     pub operation: IdempotentOperation,
     /// Hash of the `Idempotency-Key`.
     pub key: u128,

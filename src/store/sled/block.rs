@@ -11,12 +11,11 @@
 use super::layout::undecodable;
 use super::submission_codec::{self, EncodedSubmission, SubmissionView};
 use crate::id::SubmissionId;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Maximum bytes of a block that is appended to, so that it stays one cell of the index.
 const MAX_BYTES: usize = 4_000;
 
-/// Format, the first byte.
 const FORMAT: u8 = 1;
 
 /// Whether `encoded` fits into `block`.
@@ -24,12 +23,10 @@ pub(super) fn has_space(block: &[u8], encoded: &EncodedSubmission) -> bool {
     block.len() + 16 + encoded.bytes().len() <= MAX_BYTES
 }
 
-/// Creates a block with one item.
 pub(super) fn single(id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
     append(&[FORMAT], id, encoded)
 }
 
-/// Returns `block` with an item appended.
 pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
     // The spare capacity is for the trailer the engine adds, which would otherwise copy the block.
     let mut longer = Vec::with_capacity(block.len() + 16 + encoded.bytes().len() + 8);
@@ -45,7 +42,7 @@ pub(super) fn set(
     block: &[u8],
     id: SubmissionId,
     encoded: Option<&EncodedSubmission>,
-) -> Result<Option<Vec<u8>>, StoreError> {
+) -> Result<Option<Vec<u8>>> {
     let (mut new, mut encoded) = (vec![FORMAT], encoded);
     for item in read(block)? {
         if let Some(encoded) = encoded.take_if(|_| item.id >= id) {
@@ -70,7 +67,7 @@ pub(super) struct BlockItem<'a> {
 }
 
 /// Decodes the items of a block, oldest first.
-pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
+pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>> {
     let mut rest = block.strip_prefix(&[FORMAT]).ok_or_else(|| undecodable("a submission"))?;
     let mut submissions = Vec::new();
     while !rest.is_empty() {
@@ -82,7 +79,7 @@ pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>, StoreError> {
 }
 
 /// Returns the id of the last item of a block.
-pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId, StoreError> {
+pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId> {
     read(block)?.last().map(|item| item.id).ok_or_else(|| undecodable("a submission"))
 }
 
@@ -91,32 +88,4 @@ fn split(block: &[u8]) -> Option<(BlockItem<'_>, &[u8])> {
     let (view, after) = submission_codec::split(rest)?;
     let bytes = &block[..block.len() - after.len()];
     Some((BlockItem { id: SubmissionId::from_bytes(*id), view, bytes }, after))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_changes_in_one_place_only() {
-        let id = |number: u8| SubmissionId::from_bytes([number; 16]);
-        let encoded = |text: &str| EncodedSubmission::new(1, text, None).unwrap();
-        let ids = |block: &[u8]| read(block).unwrap().iter().map(|item| item.id).collect::<Vec<_>>();
-        let block = single(id(2), &encoded("{}"));
-        let block = append(&block, id(4), &encoded("{\"a\":1}"));
-        for (place, expected) in [(1, [1, 2, 4]), (3, [2, 3, 4]), (5, [2, 4, 5])] {
-            let longer = set(&block, id(place), Some(&encoded("{\"b\":2}"))).unwrap().unwrap();
-            assert_eq!(ids(&longer), expected.map(id));
-            assert_eq!(set(&longer, id(place), None).unwrap(), Some(block.clone()), "and back");
-        }
-        let replaced = set(&block, id(2), Some(&EncodedSubmission::overflow(1))).unwrap().unwrap();
-        assert_eq!(ids(&replaced), [2, 4].map(id));
-        assert_eq!(
-            read(&replaced).unwrap().iter().map(|item| item.view.is_overflow()).collect::<Vec<_>>(),
-            [true, false]
-        );
-        assert_eq!(set(&block, id(9), None).unwrap(), Some(block.clone()));
-        let one = set(&block, id(4), None).unwrap().unwrap();
-        assert_eq!(set(&one, id(2), None).unwrap(), None);
-    }
 }

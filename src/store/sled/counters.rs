@@ -4,9 +4,8 @@
 use super::engine::tx::Tx;
 use super::layout;
 use crate::id::{FormId, SubmissionId};
-use crate::store::StoreError;
+use crate::store::Result;
 
-/// Counters of a form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Number of submissions outside the trash.
@@ -21,12 +20,10 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Reads the counters of `form` within a transaction.
-    pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self, StoreError> {
+    pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self> {
         Self::decode(tx.get(&layout::counters(form))?)
     }
 
-    /// Writes the counters of `form`.
     pub(super) fn put(self, tx: &mut Tx<'_>, form: FormId) {
         tx.put_last(layout::counters(form), self.encode());
     }
@@ -37,7 +34,7 @@ impl Counters {
     }
 
     /// Decodes a counter row; a form without submissions has none.
-    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self, StoreError> {
+    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self> {
         let Some(body) = body else { return Ok(Self::default()) };
         let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::undecodable("a counter"))?;
         let ([last, highest, block], []) = ids.as_chunks() else {

@@ -7,7 +7,7 @@ use super::{SledStore, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, PAGE_BYTES, Page, StepResult, StoreError};
+use crate::store::{CheckedEdit, PAGE_BYTES, Page, Result, StepResult};
 
 /// Applies an edit and keeps the state it replaces.
 pub(super) fn edit(
@@ -15,7 +15,7 @@ pub(super) fn edit(
     workspace: WorkspaceId,
     checked: CheckedEdit,
     now: Timestamp,
-) -> Result<StepResult<Submission>, StoreError> {
+) -> Result<StepResult<Submission>> {
     let CheckedEdit { form, submission, seen_edits, edit } = checked;
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(StepResult::Missing);
@@ -36,8 +36,8 @@ pub(super) fn edit(
 pub(super) fn read_as_of_edit(
     now: Submission,
     count: u32,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, StoreError>,
-) -> Result<Submission, StoreError> {
+    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<Submission> {
     match get(&layout::replaced(now.form, now.id, count))? {
         Some(body) => submission_codec::read_with_timestamp(&body)?.1.to_submission(now.form, now.id),
         None => Ok(now),
@@ -52,15 +52,16 @@ impl SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<ReplacedState>, StoreError> {
+    ) -> Result<Page<ReplacedState>> {
         let range = layout::history(form, submission, before);
-        let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let (rows, _) = self.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let replaced = rows.iter().map(|(key, body)| {
             let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
             let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
             Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
         });
-        let rows = replaced.collect::<Result<Vec<_>, StoreError>>()?; // Edit numbers have no gaps, so the last one on the page shows whether more follow.
+        let rows = replaced.collect::<Result<Vec<_>>>()?;
+        // Edit numbers have no gaps, so the last one on the page shows whether more follow.
         let more = rows.last().is_some_and(|last| last.number > 0);
         Ok(Page { rows, more })
     }

@@ -11,23 +11,20 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{IdempotencyKey, Restored, StepResult, StoreError};
+use crate::store::{IdempotencyKey, Restored, Result, StepResult};
 
 impl SledStore {
-    /// Starts the purge of all forms trashed before `horizon`. Returns how many.
-    pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+    /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
+    pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
-        for (key, _) in self.engine.scan(layout::workspaces(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in self.reader.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)? {
             let workspace = layout::listed_workspace(&key)?;
             let before = Some((cutoff, FormId::from_bytes([0; 8])));
-            let due = layout::trashed_forms(workspace, before);
-            for (entry, _) in self.engine.scan(due, Direction::Ascending, usize::MAX)? {
+            let due = layout::list(workspace, true, before);
+            for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                if self
-                    .engine
-                    .write_as(WriteKind::Reclaim, move |tx| expire(tx, workspace, form, cutoff))
-                    .await?
-                {
+                let work = move |tx: &mut Tx<'_>| expire(tx, workspace, form, cutoff);
+                if self.engine.write_as(WriteKind::Reclaim, work).await? {
                     self.resume_purge(form);
                     erased += 1;
                 }
@@ -49,16 +46,16 @@ pub(super) fn trash(
     form: FormId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(live.revision) {
         return Ok(StepResult::Refused(why));
     }
     slugs::release(tx, &live);
+    tx.delete(layout::list_entry(&live));
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
-    tx.delete(layout::live(workspace, form.created_at, form.id));
-    tx.put(layout::trashed_form(workspace, now, form.id), Vec::new());
+    tx.put(layout::list_entry(&form), Vec::new());
     Ok(StepResult::Done(()))
 }
 
@@ -69,7 +66,7 @@ pub(super) fn restore(
     form: FormId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Restored>, StoreError> {
+) -> Result<StepResult<Restored>> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, given))) => {
@@ -87,10 +84,8 @@ pub(super) fn restore(
         return Ok(StepResult::Refused(why));
     }
     tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
-    tx.put(layout::live(workspace, form.created_at, form.id), Vec::new());
-    if let Some(deleted) = form.deleted_at {
-        tx.delete(layout::trashed_form(workspace, deleted, form.id));
-    }
+    tx.delete(layout::list_entry(&form));
+    tx.put(layout::list_entry(&restored), Vec::new());
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(idempotency_key) = idempotency_key {
         let given = layout::to_json(&(&restored, responses))?;
@@ -101,7 +96,7 @@ pub(super) fn restore(
 
 /// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
 /// second read.
-fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored, StoreError> {
+fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
     let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
         return Err(missing_version(form.id, form.version));
     };
@@ -109,12 +104,7 @@ fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Resu
 }
 
 /// Starts the purge of a form if it was trashed before `cutoff`.
-fn expire(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    cutoff: Timestamp,
-) -> Result<bool, StoreError> {
+fn expire(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, cutoff: Timestamp) -> Result<bool> {
     let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
     if let Some(form) = &due {
         remove_form(tx, form);
@@ -128,7 +118,7 @@ pub(super) fn begin_purge(
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(form.revision) {
         return Ok(StepResult::Refused(why));
@@ -143,12 +133,9 @@ fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
     tx.delete(layout::retired(form.id));
-    match form.deleted_at {
-        Some(deleted) => tx.delete(layout::trashed_form(form.workspace, deleted, form.id)),
-        None => {
-            slugs::release(tx, form);
-            tx.delete(layout::live(form.workspace, form.created_at, form.id));
-        }
+    tx.delete(layout::list_entry(form));
+    if form.deleted_at.is_none() {
+        slugs::release(tx, form);
     }
     tx.put(layout::purge(form.id), Vec::new());
 }

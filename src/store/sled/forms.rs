@@ -17,12 +17,12 @@ use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, Restored, StepResult, StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, Restored, Result, StepResult, StoreError,
 };
 
 #[async_trait]
 impl Forms for SledStore {
-    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>, StoreError> {
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>> {
         let NewForm { form, version, idempotency_key } = new;
         let version = layout::to_json(&version)?;
         let kind = WriteKind::for_size(version.len());
@@ -31,12 +31,12 @@ impl Forms for SledStore {
         self.engine.write_as(kind, work).await
     }
 
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
         self.live_form(workspace, form)
     }
 
-    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>, StoreError> {
-        let body = self.engine.get(&layout::slug(workspace, slug))?;
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
+        let body = self.reader.get(&layout::slug(workspace, slug))?;
         body.map(|body| layout::listed_form(&body)).transpose()
     }
 
@@ -46,16 +46,12 @@ impl Forms for SledStore {
         filter: &FormFilter,
         after: Option<(Timestamp, FormId)>,
         limit: usize,
-    ) -> Result<FormRows, StoreError> {
+    ) -> Result<FormRows> {
         let search = FormSearch::new(workspace, filter, after, SearchGoal::Page(limit));
         self.search_forms(search).await?.into_page()
     }
 
-    async fn count_forms(
-        &self,
-        workspace: WorkspaceId,
-        filter: &FormFilter,
-    ) -> Result<Option<u64>, StoreError> {
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
         let search = FormSearch::new(workspace, filter, None, SearchGoal::Count);
         Ok(self.search_forms(search).await?.into_count())
     }
@@ -65,26 +61,27 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         number: u32,
-    ) -> Result<Option<StoredVersion>, StoreError> {
+    ) -> Result<Option<StoredVersion>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        if let Some(body) = self.engine.get(&layout::version(form, number))? {
+        if let Some(body) = self.reader.get(&layout::version(form, number))? {
             return versions::decode(&body).map(Some);
-        } // A purge hides a form before it deletes the form's versions.
+        }
+        // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
             Some(live) if number <= live.version => {
-                self.engine.track_damage(Err(missing_version(form, number)))
+                self.reader.track_damage(Err(missing_version(form, number)))
             }
             _ => Ok(None),
         }
     }
 
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds, StoreError> {
+    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(RetiredIds::new());
         }
-        let body = self.engine.get(&layout::retired(form))?;
+        let body = self.reader.get(&layout::retired(form))?;
         body.map_or(Ok(RetiredIds::new()), |body| layout::from_json("the ids of removed questions", &body))
     }
 
@@ -94,18 +91,15 @@ impl Forms for SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion>>, StoreError> {
+    ) -> Result<Option<Page<StoredVersion>>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
-        } // A version may be as large as a thousand submissions, so this always runs on the pool.
+        }
+        // A version may be as large as a thousand submissions, so this always runs on the pool.
         self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
     }
 
-    async fn replace_form(
-        &self,
-        workspace: WorkspaceId,
-        update: FormUpdate,
-    ) -> Result<StepResult<()>, StoreError> {
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
         let rows = EncodedRows {
             head: layout::to_json(&update.form)?,
             version: update.version.as_ref().map(layout::to_json).transpose()?,
@@ -122,7 +116,7 @@ impl Forms for SledStore {
         form: FormId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<StepResult<()>, StoreError> {
+    ) -> Result<StepResult<()>> {
         let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, workspace, form, &expected, now);
         self.engine.write_as(WriteKind::Reclaim, work).await
     }
@@ -133,7 +127,7 @@ impl Forms for SledStore {
         form: FormId,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<StepResult<Restored>, StoreError> {
+    ) -> Result<StepResult<Restored>> {
         self.engine
             .write(move |tx| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now))
             .await
@@ -144,7 +138,7 @@ impl Forms for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         expected: ExpectedRevision,
-    ) -> Result<StepResult<()>, StoreError> {
+    ) -> Result<StepResult<()>> {
         let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
         let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
@@ -156,36 +150,28 @@ impl Forms for SledStore {
 
 impl SledStore {
     /// Returns a form that is not in the trash.
-    pub(super) fn live_form(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-    ) -> Result<Option<Arc<Form>>, StoreError> {
+    pub(super) fn live_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
         Ok(self.form(workspace, form)?.filter(|form| form.deleted_at.is_none()))
     }
 
     /// Returns a form, in the trash or not.
-    pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>, StoreError> {
+    pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
         let key = layout::form(workspace, form);
-        self.forms.get(&key, || self.engine.get(&key), layout::decode_form)
+        self.forms.get(&key, || self.reader.get(&key), layout::decode_form)
     }
 
-    pub(super) fn counters(&self, form: FormId) -> Result<Counters, StoreError> {
-        Counters::decode(self.engine.get(&layout::counters(form))?)
+    pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
+        Counters::decode(self.reader.get(&layout::counters(form))?)
     }
 }
 
 /// Reads a form within a transaction, in the trash or not.
-pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>, StoreError> {
+pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
 /// Reads a form outside the trash within a transaction.
-pub(super) fn find_live(
-    tx: &Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-) -> Result<Option<Form>, StoreError> {
+pub(super) fn find_live(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
     Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
@@ -217,7 +203,7 @@ fn insert(
     form: &Form,
     rows: EncodedRows,
     idempotency_key: Option<&IdempotencyKey>,
-) -> Result<StepResult<(FormId, Timestamp)>, StoreError> {
+) -> Result<StepResult<(FormId, Timestamp)>> {
     let now = form.created_at;
     match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, _))) => {
@@ -236,7 +222,7 @@ fn insert(
     }
     rows.put(tx, form);
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
-    tx.put(layout::live(form.workspace, now, form.id), Vec::new());
+    tx.put(layout::list_entry(form), Vec::new());
     if let Some(idempotency_key) = idempotency_key {
         idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &[], now)?;
     }
@@ -261,7 +247,7 @@ fn replace(
     seen: u64,
     form: &Form,
     rows: EncodedRows,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
     if current.revision != seen {
         return Ok(StepResult::Recheck);

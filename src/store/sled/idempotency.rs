@@ -5,13 +5,13 @@ use super::engine::tx::{Direction, Tx};
 use super::{BATCH_ROWS, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{IdempotencyKey, StoreError};
+use crate::store::{IdempotencyKey, Result};
 
 /// Returns the record of an idempotency key, expired or not.
 pub(super) fn find_record(
     tx: &Tx<'_>,
     idempotency_key: &IdempotencyKey,
-) -> Result<Option<IdempotencyRecord>, StoreError> {
+) -> Result<Option<IdempotencyRecord>> {
     tx.get(&layout::idempotency_record(idempotency_key))?
         .map(|body| layout::decode_idempotency_record(&body))
         .transpose()
@@ -25,7 +25,7 @@ pub(super) fn find_replay(
     tx: &Tx<'_>,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Option<Result<Replay, Refusal>>, StoreError> {
+) -> Result<Option<Result<Replay, Refusal>>> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
     let Some(body) = tx.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
     let (earlier, given) = layout::split_idempotency_record(&body)?;
@@ -40,7 +40,7 @@ pub(super) fn insert_record(
     made: u128,
     given: &[u8],
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let record = layout::encode_idempotency_record(&IdempotencyRecord {
         body: idempotency_key.body,
         result: made,
@@ -52,11 +52,12 @@ pub(super) fn insert_record(
 }
 
 /// Deletes a batch of records that have expired at `now`.
-pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress, StoreError> {
-    let expired = tx.scan(layout::expired(now), Direction::Ascending, BATCH_ROWS / 2)?;
+pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress> {
+    let expired = tx.scan(layout::before(layout::EXPIRIES, now), Direction::Ascending, BATCH_ROWS / 2)?;
     for (entry, _) in &expired {
         let (record, expires) = layout::expired_record(entry)?;
-        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?; // The key may have been used again since: the newer record has its own expiry entry.
+        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?;
+        // The key may have been used again since: the newer record has its own expiry entry.
         if body.is_some_and(|body| layout::expires_at(body.at) == expires) {
             tx.delete(record);
         }

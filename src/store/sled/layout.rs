@@ -35,6 +35,7 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::tx::KeyRange;
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
@@ -42,9 +43,8 @@ use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
-use crate::store::{IdempotencyKey, IdempotentOperation, StoreError};
+use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
 
-/// Builds a key from its parts.
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
     key.push(kind);
@@ -70,29 +70,30 @@ pub(super) fn is_decoded(key: &[u8]) -> bool {
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
-    key(b'w', &[&form.to_bytes()])
+    key(FORM_WORKSPACES, &[&form.to_bytes()])
 }
 
-pub(super) fn live(workspace: WorkspaceId, created: Timestamp, form: FormId) -> Vec<u8> {
-    key(b'f', &[&workspace.to_bytes(), &sortable(created), &form.to_bytes()])
+/// Key of the list entry of a form: among the live ones by creation, or among the trashed ones by deletion.
+pub(super) fn list_entry(form: &Form) -> Vec<u8> {
+    let (kind, time) = form.deleted_at.map_or((LIVE, form.created_at), |deleted| (TRASHED, deleted));
+    key(kind, &[&form.workspace.to_bytes(), &sortable(time), &form.id.to_bytes()])
 }
 
-pub(super) fn trashed_form(workspace: WorkspaceId, deleted: Timestamp, form: FormId) -> Vec<u8> {
-    key(b't', &[&workspace.to_bytes(), &sortable(deleted), &form.to_bytes()])
-}
+const LIVE: u8 = b'f';
+const TRASHED: u8 = b't';
 
 pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
-/// Decodes the form id in a key of [`live`] or [`trashed_form`], or in the body of a [`slug`].
-pub(super) fn listed_form(key: &[u8]) -> Result<FormId, StoreError> {
+/// Decodes the form id at the end of a [`list_entry`] or another key, or in the body of a [`slug`].
+pub(super) fn listed_form(key: &[u8]) -> Result<FormId> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
     Ok(FormId::from_bytes(*id))
 }
 
-/// Decodes the time and the form id in a key of [`live`] or [`trashed_form`].
-pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId), StoreError> {
+/// Decodes the time and the form id in a [`list_entry`].
+pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId)> {
     let form = listed_form(key)?;
     let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
     Ok((unsortable(*moment), form))
@@ -114,7 +115,6 @@ pub(super) fn block(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'S', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-/// Key of the overflow row of a submission.
 pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
 }
@@ -124,7 +124,7 @@ pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec
 }
 
 /// Decodes the number of earlier edits in a key of [`replaced`].
-pub(super) fn edit_number(key: &[u8]) -> Result<u32, StoreError> {
+pub(super) fn edit_number(key: &[u8]) -> Result<u32> {
     key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
 
@@ -133,15 +133,15 @@ pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<
 }
 
 pub(super) fn trash_sweep(deleted: Timestamp, form: FormId, submission: SubmissionId) -> Vec<u8> {
-    key(b'y', &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
+    key(TRASH_SWEEPS, &[&sortable(deleted), &form.to_bytes(), &submission.to_bytes()])
 }
 
 pub(super) fn history_purge(form: FormId, submission: SubmissionId) -> Vec<u8> {
-    key(b'x', &[&form.to_bytes(), &submission.to_bytes()])
+    key(HISTORY_PURGES, &[&form.to_bytes(), &submission.to_bytes()])
 }
 
 /// Decodes the form and the submission at the end of a key.
-pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), StoreError> {
+pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId)> {
     let unknown = || undecodable("a list entry");
     let (rest, submission) = key.split_last_chunk().ok_or_else(unknown)?;
     let form = rest.last_chunk().ok_or_else(unknown)?;
@@ -149,28 +149,26 @@ pub(super) fn listed_submission(key: &[u8]) -> Result<(FormId, SubmissionId), St
 }
 
 pub(super) fn api_key(id: KeyId) -> Vec<u8> {
-    key(b'K', &[&id.to_bytes()])
+    key(API_KEYS, &[&id.to_bytes()])
 }
 
 pub(super) fn workspace(id: WorkspaceId) -> Vec<u8> {
-    key(b'W', &[&id.to_bytes()])
+    key(WORKSPACES, &[&id.to_bytes()])
 }
 
 pub(super) fn purge(form: FormId) -> Vec<u8> {
-    key(b'X', &[&[0; 8], &form.to_bytes()])
+    key(FORM_PURGES, &[&[0; 8], &form.to_bytes()])
 }
 
-/// Key of the signing key.
 pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
-/// Key of the clock record.
 pub(super) const CLOCK: &[u8] = b"Mbu";
 
 pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
     [record.last.millis().to_be_bytes(), record.wait_millis.to_be_bytes()].concat()
 }
 
-pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord, StoreError> {
+pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord> {
     let ([last, wait], []) = body.as_chunks() else { return Err(undecodable("the record of the clock")) };
     let last = Timestamp::from_millis(i64::from_be_bytes(*last));
     Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
@@ -213,16 +211,11 @@ fn record_key(tail: &[u8]) -> Vec<u8> {
 
 /// Key of the expiry entry of a record made at `at`.
 pub(super) fn expiry(idempotency_key: &IdempotencyKey, at: Timestamp) -> Vec<u8> {
-    key(b'i', &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
-}
-
-/// Range of the expiry entries due at `now`.
-pub(super) fn expired(now: Timestamp) -> Range {
-    with_prefix_below(vec![b'i'], Some(key(b'i', &[&sortable(now)])))
+    key(EXPIRIES, &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
 }
 
 /// Decodes an expiry entry: the key of its record, and the expiry that the record must have to be deleted.
-pub(super) fn expired_record(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp), StoreError> {
+pub(super) fn expired_record(expiry: &[u8]) -> Result<(Vec<u8>, Timestamp)> {
     let (time, tail) =
         expiry.get(1..).and_then(<[u8]>::split_first_chunk).ok_or_else(|| undecodable("an expiry"))?;
     Ok((record_key(tail), unsortable(*time)))
@@ -233,11 +226,8 @@ pub(super) fn expires_at(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis() + IDEMPOTENCY_RECORD_MILLIS)
 }
 
-/// A range of keys.
-pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
 /// Range of all keys that begin with `prefix`.
-pub(super) fn with_prefix(prefix: Vec<u8>) -> Range {
+pub(super) fn with_prefix(prefix: Vec<u8>) -> KeyRange {
     let mut end = prefix.clone();
     while let Some(last) = end.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -249,18 +239,17 @@ pub(super) fn with_prefix(prefix: Vec<u8>) -> Range {
 }
 
 /// Range of the keys that begin with `prefix`, up to `end` if given.
-fn with_prefix_below(prefix: Vec<u8>, end: Option<Vec<u8>>) -> Range {
+fn with_prefix_below(prefix: Vec<u8>, end: Option<Vec<u8>>) -> KeyRange {
     let (start, all) = with_prefix(prefix);
     (start, end.map_or(all, Bound::Excluded))
 }
 
-/// Range of the blocks of `form`.
-pub(super) fn blocks(form: FormId) -> Range {
+pub(super) fn blocks(form: FormId) -> KeyRange {
     with_prefix(key(b'S', &[&form.to_bytes()]))
 }
 
 /// Range of the blocks of `form` whose first id is within `ids`.
-pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> Range {
+pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> KeyRange {
     let (start, end) = blocks(form);
     let within = |bound: Bound<SubmissionId>, whole| match bound {
         Bound::Unbounded => whole,
@@ -270,81 +259,60 @@ pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<Submi
 }
 
 /// Range of the blocks of `form` whose first id is at most `last`.
-pub(super) fn blocks_up_to(form: FormId, last: SubmissionId) -> Range {
+pub(super) fn blocks_up_to(form: FormId, last: SubmissionId) -> KeyRange {
     (blocks(form).0, Bound::Included(block(form, last)))
 }
 
 /// Range of the trashed submissions of `form`, below `before` if given.
-pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> Range {
+pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) -> KeyRange {
     with_prefix_below(key(b'T', &[&form.to_bytes()]), before.map(|before| trashed_submission(form, before)))
 }
 
 /// Range of the replaced states of a submission, below the edit `before` if given.
-pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> Range {
+pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> KeyRange {
     with_prefix_below(
         key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
         before.map(|before| replaced(form, submission, before)),
     )
 }
 
-/// Range of the trash entries of submissions deleted before `cutoff`.
-pub(super) fn due_trash_sweeps(cutoff: Timestamp) -> Range {
-    with_prefix_below(vec![b'y'], Some(key(b'y', &[&sortable(cutoff)])))
-}
-
 /// Ranges of all rows of `form` whose number is not bounded.
-pub(super) fn bulk_rows(form: FormId) -> [Range; 6] {
+pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 6] {
     b"SETHDG".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
 }
 
 /// Range of the versions of `form`, below `before` if given.
-pub(super) fn versions(form: FormId, before: Option<u32>) -> Range {
+pub(super) fn versions(form: FormId, before: Option<u32>) -> KeyRange {
     with_prefix_below(key(b'D', &[&form.to_bytes()]), before.map(|before| version(form, before)))
 }
 
-/// Range of the live forms of `workspace`, older than `after` if given.
-pub(super) fn live_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    with_prefix_below(
-        key(b'f', &[&workspace.to_bytes()]),
-        after.map(|(created, form)| live(workspace, created, form)),
-    )
+/// Range of the [list entries](list_entry) of `workspace`, below `after` if given.
+pub(super) fn list(workspace: WorkspaceId, is_trashed: bool, after: Option<(Timestamp, FormId)>) -> KeyRange {
+    let (kind, workspace) = (if is_trashed { TRASHED } else { LIVE }, workspace.to_bytes());
+    let after = after.map(|(time, form)| key(kind, &[&workspace, &sortable(time), &form.to_bytes()]));
+    with_prefix_below(key(kind, &[&workspace]), after)
 }
 
-/// Range of the trashed forms of `workspace`, deleted before `after` if given.
-pub(super) fn trashed_forms(workspace: WorkspaceId, after: Option<(Timestamp, FormId)>) -> Range {
-    with_prefix_below(
-        key(b't', &[&workspace.to_bytes()]),
-        after.map(|(deleted, form)| trashed_form(workspace, deleted, form)),
-    )
+/// Range of all rows of a kind.
+pub(super) fn all(kind: u8) -> KeyRange {
+    with_prefix(vec![kind])
 }
 
-/// Range of the unfinished purges of forms.
-pub(super) fn purges() -> Range {
-    with_prefix(key(b'X', &[&[0; 8]]))
+pub(super) const WORKSPACES: u8 = b'W';
+pub(super) const API_KEYS: u8 = b'K';
+pub(super) const FORM_WORKSPACES: u8 = b'w';
+pub(super) const FORM_PURGES: u8 = b'X';
+pub(super) const HISTORY_PURGES: u8 = b'x';
+pub(super) const TRASH_SWEEPS: u8 = b'y';
+pub(super) const EXPIRIES: u8 = b'i';
+
+/// Range of the rows of a kind that begin with a time before `end`.
+pub(super) fn before(kind: u8, end: Timestamp) -> KeyRange {
+    with_prefix_below(vec![kind], Some(key(kind, &[&sortable(end)])))
 }
 
-/// Range of the unfinished purges of submissions' histories.
-pub(super) fn history_purges() -> Range {
-    with_prefix(vec![b'x'])
-}
-
-/// Range of the rows that map forms to workspaces.
-pub(super) fn form_workspaces() -> Range {
-    with_prefix(vec![b'w'])
-}
-
-/// Range of all workspaces.
-pub(super) fn workspaces() -> Range {
-    with_prefix(vec![b'W'])
-}
-
-/// Range of all API keys.
-pub(super) fn api_keys() -> Range {
-    with_prefix(vec![b'K'])
-}
-
-/// Decodes the workspace id in a key of [`workspaces`].
-pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId, StoreError> {
+/// Decodes the workspace id in a key of [`workspace`].
+pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))
 }
@@ -362,12 +330,12 @@ pub(super) fn encode_idempotency_record(remembered: &IdempotencyRecord) -> Vec<u
     .concat()
 }
 
-pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord, StoreError> {
+pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord> {
     split_idempotency_record(body).map(|(remembered, _)| remembered)
 }
 
 /// Decodes the idempotency record at the start of `body`, and returns the remaining bytes.
-pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord, &[u8]), StoreError> {
+pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord, &[u8])> {
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
@@ -380,18 +348,18 @@ pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord
     Ok((remembered, given))
 }
 
-pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| StoreError::Io(error.into()))
 }
 
-pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, StoreError> {
+pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| StoreError::Undecodable(format!("{what}: {error}")))
 }
 
-pub(super) fn decode_form(body: &[u8]) -> Result<Form, StoreError> {
+pub(super) fn decode_form(body: &[u8]) -> Result<Form> {
     from_json("a form", body)
 }
 
-pub(super) fn decode_workspace(body: &[u8]) -> Result<Workspace, StoreError> {
+pub(super) fn decode_workspace(body: &[u8]) -> Result<Workspace> {
     from_json("a workspace", body)
 }

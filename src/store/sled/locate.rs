@@ -6,14 +6,14 @@ use super::layout;
 use super::submission_codec::{self, EncodedSubmission};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Reads the submission of a block item; `get` reads other rows. `None` if it has been deleted meanwhile.
 pub(super) fn read(
     form: FormId,
     item: &BlockItem<'_>,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, StoreError>,
-) -> Result<Option<Submission>, StoreError> {
+    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Submission>> {
     if !item.view.is_overflow() {
         return item.view.to_submission(form, item.id).map(Some);
     }
@@ -25,17 +25,12 @@ pub(super) fn read(
 pub(super) struct LocatedSubmission {
     pub(super) submission: Submission,
     is_overflow: bool,
-    /// Key of the row of its block.
     key: Vec<u8>,
     block: Vec<u8>,
 }
 
 /// Finds the submission `id` of `form`, unless it is in the trash.
-pub(super) fn find(
-    tx: &Tx<'_>,
-    form: FormId,
-    id: SubmissionId,
-) -> Result<Option<LocatedSubmission>, StoreError> {
+pub(super) fn find(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<LocatedSubmission>> {
     let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok(None) };
     let Some(item) = block::read(&block)?.into_iter().find(|item| item.id == id) else { return Ok(None) };
     let submission = read(form, &item, |key| tx.get(key))?;
@@ -46,7 +41,7 @@ pub(super) fn find(
 
 impl LocatedSubmission {
     /// Writes `edited` in its place, to the overflow row.
-    pub(super) fn replace(self, tx: &mut Tx<'_>, edited: &Submission) -> Result<(), StoreError> {
+    pub(super) fn replace(self, tx: &mut Tx<'_>, edited: &Submission) -> Result<()> {
         if !self.is_overflow {
             let block =
                 block::set(&self.block, edited.id, Some(&EncodedSubmission::overflow(edited.form_version)))?;
@@ -56,7 +51,7 @@ impl LocatedSubmission {
     }
 
     /// Removes it from its block and its overflow row.
-    pub(super) fn remove(self, tx: &mut Tx<'_>) -> Result<Submission, StoreError> {
+    pub(super) fn remove(self, tx: &mut Tx<'_>) -> Result<Submission> {
         let Self { submission, is_overflow, key, block } = self;
         if is_overflow {
             tx.delete(layout::overflow(submission.form, submission.id));
@@ -68,10 +63,7 @@ impl LocatedSubmission {
 
 /// Inserts a restored submission: into the block whose ids surround its own, or else into a new block, whose first id
 /// is returned.
-pub(super) fn insert_restored(
-    tx: &mut Tx<'_>,
-    submission: &Submission,
-) -> Result<Option<SubmissionId>, StoreError> {
+pub(super) fn insert_restored(tx: &mut Tx<'_>, submission: &Submission) -> Result<Option<SubmissionId>> {
     put_overflow(tx, submission)?;
     let (form, id) = (submission.form, submission.id);
     let encoded = EncodedSubmission::overflow(submission.form_version);
@@ -85,7 +77,7 @@ pub(super) fn insert_restored(
     Ok(Some(id))
 }
 
-fn put_overflow(tx: &mut Tx<'_>, submission: &Submission) -> Result<(), StoreError> {
+fn put_overflow(tx: &mut Tx<'_>, submission: &Submission) -> Result<()> {
     let encoded = EncodedSubmission::of(submission)?;
     tx.put(layout::overflow(submission.form, submission.id), encoded.bytes().to_vec());
     Ok(())

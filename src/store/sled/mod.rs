@@ -35,8 +35,9 @@ use self::engine::Engine;
 use self::engine::job::Progress;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
-use self::engine::tx::{Direction, Tx};
-use super::{DEFAULT_PAGE, Health, Maintenance, StoreError};
+use self::engine::reader::Reader;
+use self::engine::tx::{Direction, KeyRange, Tx};
+use super::{DEFAULT_PAGE, Health, Maintenance, Result, StoreError};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -55,6 +56,7 @@ const BATCH_ROWS: usize = 100;
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
+    reader: Reader,
     random: Arc<dyn Random>,
     pool: CpuPool,
     forms: Arc<DecodedCache<Form>>,
@@ -64,9 +66,6 @@ pub struct SledStore {
 impl SledStore {
     /// Opens the store in the folder `path`, creating it if missing, and resumes unfinished purges. Long reads run on
     /// `pool`.
-    ///
-    /// # Errors
-    /// Those of [`Engine::open_path`]; also if the list of unfinished purges cannot be read.
     pub fn open(
         path: &Path,
         options: EngineOptions,
@@ -87,18 +86,21 @@ impl SledStore {
             ..options
         };
         let engine = Engine::open_path(path, options, report)?;
-        let store = Self { engine, random, pool, forms, keys };
+        let store = Self { reader: engine.reader().clone(), engine, random, pool, forms, keys };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.resume_purges().map_err(unreadable)?;
         Ok(store)
     }
 
-    /// Resumes unfinished purges.
-    fn resume_purges(&self) -> Result<(), StoreError> {
-        for (key, _) in self.engine.scan(layout::purges(), Direction::Ascending, usize::MAX)? {
+    fn resume_purges(&self) -> Result<()> {
+        for (key, _) in
+            self.reader.scan(layout::all(layout::FORM_PURGES), Direction::Ascending, usize::MAX)?
+        {
             self.resume_purge(layout::listed_form(&key)?);
         }
-        for (key, _) in self.engine.scan(layout::history_purges(), Direction::Ascending, usize::MAX)? {
+        for (key, _) in
+            self.reader.scan(layout::all(layout::HISTORY_PURGES), Direction::Ascending, usize::MAX)?
+        {
             let (form, submission) = layout::listed_submission(&key)?;
             self.resume_history_purge(form, submission);
         }
@@ -107,7 +109,7 @@ impl SledStore {
 
     /// Deletes the rows in `ranges` in batches in the background, then the `note` that requires it. The remaining
     /// rows are the record of progress.
-    fn erase_in_background(&self, ranges: Vec<layout::Range>, note: Vec<u8>) {
+    fn erase_in_background(&self, ranges: Vec<KeyRange>, note: Vec<u8>) {
         self.engine.background(move |tx| {
             for range in &ranges {
                 // No other operation changes rows of a purged object, so the index alone is complete.
@@ -123,7 +125,7 @@ impl SledStore {
     }
 
     /// Writes one row.
-    async fn put(&self, kind: WriteKind, key: Vec<u8>, body: Vec<u8>) -> Result<(), StoreError> {
+    async fn put(&self, kind: WriteKind, key: Vec<u8>, body: Vec<u8>) -> Result<()> {
         let work = move |tx: &mut Tx<'_>| {
             tx.put(key, body);
             Ok(())
@@ -135,8 +137,8 @@ impl SledStore {
     async fn scan_on_pool<T: Send + 'static>(
         &self,
         rows: usize,
-        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         if rows <= SHORT_SCAN {
             return work(self);
         }
@@ -160,21 +162,21 @@ impl Maintenance for SledStore {
         self.engine.health()
     }
 
-    async fn signing_key(&self) -> Result<[u8; 32], StoreError> {
+    async fn signing_key(&self) -> Result<[u8; 32]> {
         let missing = || StoreError::Missing("the signing key".to_owned());
-        let body = self.engine.track_damage(self.engine.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
+        let body = self.reader.track_damage(self.reader.get(layout::SIGNING_KEY)?.ok_or_else(missing))?;
         body.try_into().map_err(|_length| layout::undecodable("the signing key"))
     }
 
-    async fn clock_record(&self) -> Result<Option<ClockRecord>, StoreError> {
-        self.engine.get(layout::CLOCK)?.map(|body| layout::decode_clock(&body)).transpose()
+    async fn clock_record(&self) -> Result<Option<ClockRecord>> {
+        self.reader.get(layout::CLOCK)?.map(|body| layout::decode_clock(&body)).transpose()
     }
 
-    async fn put_clock_record(&self, record: ClockRecord) -> Result<(), StoreError> {
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {
         self.put(WriteKind::Reclaim, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
     }
 
-    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize> {
         Ok(self.erase_trashed_forms(cutoff).await? + self.erase_trashed_submissions(cutoff).await?)
     }
 
@@ -188,7 +190,7 @@ impl Maintenance for SledStore {
         }
     }
 
-    async fn close(&self) -> Result<(), StoreError> {
+    async fn close(&self) -> Result<()> {
         let engine = self.engine.clone();
         let joined = tokio::task::spawn_blocking(move || engine.close()).await;
         joined.unwrap_or_else(|error| Err(StoreError::Panicked(error.to_string())))

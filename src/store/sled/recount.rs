@@ -7,11 +7,11 @@ use super::counters::Counters;
 use super::engine::tx::{Direction, Tx};
 use super::{BATCH_ROWS, block, layout};
 use crate::id::FormId;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Counts the submissions of every form, and corrects the counters that are wrong.
-pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    for (key, _) in tx.scan(layout::form_workspaces(), Direction::Ascending, usize::MAX)? {
+pub(super) fn recount(tx: &mut Tx<'_>) -> Result<()> {
+    for (key, _) in tx.scan(layout::all(layout::FORM_WORKSPACES), Direction::Ascending, usize::MAX)? {
         let form = layout::listed_form(&key)?;
         let kept = Counters::of(tx, form)?;
         let counted = Counters { responses: count(tx, form)?, ..kept };
@@ -22,7 +22,7 @@ pub(super) fn recount(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn count(tx: &Tx<'_>, form: FormId) -> Result<u64, StoreError> {
+fn count(tx: &Tx<'_>, form: FormId) -> Result<u64> {
     let (mut start, end) = layout::blocks(form);
     let mut count = 0;
     loop {

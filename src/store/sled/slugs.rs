@@ -4,10 +4,10 @@ use super::engine::tx::Tx;
 use super::layout;
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Reserves the slug of `form`, if it has one. Refused, with no effect, if another form has it.
-pub(super) fn claim(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>, StoreError> {
+pub(super) fn claim(tx: &mut Tx<'_>, form: &Form) -> Result<Result<(), Refusal>> {
     let Some(slug) = &form.slug else { return Ok(Ok(())) };
     let key = layout::slug(form.workspace, slug);
     if let Some(holder) = tx.get(&key)? {
@@ -25,7 +25,7 @@ pub(super) fn release(tx: &mut Tx<'_>, form: &Form) {
 }
 
 /// Replaces the slug of `old` by that of `new`.
-pub(super) fn replace(tx: &mut Tx<'_>, old: &Form, new: &Form) -> Result<Result<(), Refusal>, StoreError> {
+pub(super) fn replace(tx: &mut Tx<'_>, old: &Form, new: &Form) -> Result<Result<(), Refusal>> {
     if old.slug == new.slug {
         return Ok(Ok(()));
     }

@@ -5,18 +5,18 @@
 
 use super::engine::tx::{Direction, Tx};
 use super::layout;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Reads workspaces, keys, the signing key and unfinished purges.
 ///
 /// # Errors
 /// If one of them cannot be read, or is missing in a store that is not empty.
-pub(super) fn check(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+pub(super) fn check(tx: &mut Tx<'_>) -> Result<()> {
     let all = |range| tx.scan(range, Direction::Ascending, usize::MAX);
-    all(layout::purges())?;
-    all(layout::history_purges())?;
-    let has_workspace = !all(layout::workspaces())?.is_empty();
-    let has_key = !all(layout::api_keys())?.is_empty();
+    all(layout::all(layout::FORM_PURGES))?;
+    all(layout::all(layout::HISTORY_PURGES))?;
+    let has_workspace = !all(layout::all(layout::WORKSPACES))?.is_empty();
+    let has_key = !all(layout::all(layout::API_KEYS))?.is_empty();
     let has_signing_key = tx.get(layout::SIGNING_KEY)?.is_some();
     let is_empty = tx.scan(.., Direction::Ascending, 1)?.is_empty();
     if is_empty || has_workspace && has_key && has_signing_key {

@@ -11,7 +11,7 @@ use super::layout::undecodable;
 use crate::clock::Timestamp;
 use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 const METADATA: u8 = 1;
 const EDITED: u8 = 2;
@@ -21,13 +21,11 @@ const OVERFLOW: u8 = 4;
 pub(super) struct EncodedSubmission(Vec<u8>);
 
 impl EncodedSubmission {
-    /// Encodes a new submission.
-    pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self, StoreError> {
+    pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self> {
         Self::write(form_version, answers, metadata, None)
     }
 
-    /// Encodes an existing submission.
-    pub(super) fn of(submission: &Submission) -> Result<Self, StoreError> {
+    pub(super) fn of(submission: &Submission) -> Result<Self> {
         let Submission { form_version, answers, metadata, edited, .. } = submission;
         Self::write(*form_version, answers, metadata.as_deref(), *edited)
     }
@@ -45,7 +43,7 @@ impl EncodedSubmission {
         answers: &str,
         metadata: Option<&str>,
         edited: Option<EditInfo>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
         let mut encoded = Vec::with_capacity(4 + 1 + 4 + answers.len());
         encoded.extend_from_slice(&form_version.to_be_bytes());
@@ -88,12 +86,12 @@ impl SubmissionView<'_> {
     }
 
     /// Returns the text of the answers; empty if they are in the overflow row.
-    pub(super) fn answers(&self) -> Result<&str, StoreError> {
+    pub(super) fn answers(&self) -> Result<&str> {
         str_of(self.answers)
     }
 
     /// Builds the submission `id` of `form`, as one outside the trash.
-    pub(super) fn to_submission(&self, form: FormId, id: SubmissionId) -> Result<Submission, StoreError> {
+    pub(super) fn to_submission(&self, form: FormId, id: SubmissionId) -> Result<Submission> {
         Ok(Submission {
             id,
             form,
@@ -108,7 +106,7 @@ impl SubmissionView<'_> {
 }
 
 /// Decodes exactly one encoded submission.
-pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>, StoreError> {
+pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>> {
     match split(bytes) {
         Some((view, [])) => Ok(view),
         Some(_) | None => Err(undecodable("a submission")),
@@ -116,7 +114,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<SubmissionView<'_>, StoreError> {
 }
 
 /// Decodes a timestamp and the encoded submission after it.
-pub(super) fn read_with_timestamp(bytes: &[u8]) -> Result<(Timestamp, SubmissionView<'_>), StoreError> {
+pub(super) fn read_with_timestamp(bytes: &[u8]) -> Result<(Timestamp, SubmissionView<'_>)> {
     let (moment, view) = bytes.split_first_chunk().ok_or_else(|| undecodable("a submission"))?;
     Ok((Timestamp::from_millis(i64::from_be_bytes(*moment)), read(view)?))
 }
@@ -149,11 +147,11 @@ fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-fn text(bytes: &[u8]) -> Result<Box<str>, StoreError> {
+fn text(bytes: &[u8]) -> Result<Box<str>> {
     str_of(bytes).map(Into::into)
 }
 
-fn str_of(bytes: &[u8]) -> Result<&str, StoreError> {
+fn str_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_text| undecodable("a submission"))
 }
 

@@ -5,14 +5,13 @@ use std::ops::{Bound, RangeBounds};
 use tokio::time::Instant;
 
 use super::block::{self, BlockItem};
-use super::engine::Engine;
-use super::engine::tx::Direction;
-use super::layout::{self, Range};
-use super::{SHORT_SCAN, SledStore, locate};
+use super::engine::reader::Reader;
+use super::engine::tx::{Direction, KeyRange};
+use super::{SHORT_SCAN, SledStore, layout, locate};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, StoreError, SubmissionRows};
+use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, Result, SubmissionRows};
 
 /// Maximum bytes read at once.
 const SLICE_BYTES: usize = 1 << 20;
@@ -35,18 +34,15 @@ pub(super) struct SubmissionSearch {
     filter: SubmissionFilter,
     direction: Direction,
     goal: SearchGoal,
-    /// Range of ids.
     ids: (Bound<SubmissionId>, Bound<SubmissionId>),
     /// Blocks still to be read; `None` before the first.
-    remaining: Option<Range>,
+    remaining: Option<KeyRange>,
     at_end: bool,
     /// The last submission examined.
     last_seen: Option<SubmissionId>,
     rows: Vec<Submission>,
-    /// Bytes of `rows`.
     bytes: usize,
     is_full: bool,
-    /// Number of matching submissions.
     count: u64,
 }
 
@@ -56,23 +52,24 @@ impl SledStore {
         &self,
         workspace: WorkspaceId,
         mut search: SubmissionSearch,
-    ) -> Result<Option<SubmissionSearch>, StoreError> {
+    ) -> Result<Option<SubmissionSearch>> {
         let form = search.form;
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
         if search.max_rows().is_some_and(|rows| rows <= SHORT_SCAN) {
-            search.run(&self.engine, None)?;
+            search.run(&self.reader, None)?;
             return Ok(Some(search));
         }
         let job = self.pool.admit()?;
         while !search.is_done() {
-            let engine = self.engine.clone();
-            let step = move |until| search.run(&engine, Some(until)).map(|()| search);
+            let reader = self.reader.clone();
+            let step = move |until| search.run(&reader, Some(until)).map(|()| search);
             search = job.run(step).await??;
             if self.live_form(workspace, form)?.is_none() {
                 return Ok(None);
-            } // Even a search that is out of time must return a position to continue from.
+            }
+            // Even a search that is out of time must return a position to continue from.
             if job.is_overdue() && search.last_seen.is_some() {
                 break;
             }
@@ -98,13 +95,22 @@ impl SubmissionSearch {
         if let Some(after) = after {
             *start = Bound::Excluded(after);
         }
-        let filter = filter.clone();
-        let (remaining, at_end, last_seen, rows, bytes, is_full, count) =
-            (None, false, None, Vec::new(), 0, false, 0);
-        Self { form, filter, direction, goal, ids, remaining, at_end, last_seen, rows, bytes, is_full, count }
+        Self {
+            form,
+            filter: filter.clone(),
+            direction,
+            goal,
+            ids,
+            remaining: None,
+            at_end: false,
+            last_seen: None,
+            rows: Vec::new(),
+            bytes: 0,
+            is_full: false,
+            count: 0,
+        }
     }
 
-    /// Returns the page found.
     pub(super) fn into_page(self) -> SubmissionRows {
         SubmissionRows { next: self.last_seen.filter(|_| !self.at_end), rows: self.rows }
     }
@@ -136,17 +142,17 @@ impl SubmissionSearch {
     }
 
     /// Examines the remaining blocks until the end or `until`.
-    fn run(&mut self, engine: &Engine, until: Option<Instant>) -> Result<(), StoreError> {
+    fn run(&mut self, reader: &Reader, until: Option<Instant>) -> Result<()> {
         let mut range = match self.remaining.take() {
             Some(remaining) => remaining,
-            None => self.blocks(engine)?,
+            None => self.blocks(reader)?,
         };
         while !self.is_done() {
             let blocks = self.blocks_per_read();
-            let (found, cut) = engine.scan_page(range.clone(), self.direction, blocks, SLICE_BYTES)?;
+            let (found, cut) = reader.scan_page(range.clone(), self.direction, blocks, SLICE_BYTES)?;
             let count = found.len();
             for (key, block) in found {
-                self.take(&block, engine)?;
+                self.take(&block, reader)?;
                 match self.direction {
                     Direction::Ascending => range.0 = Bound::Excluded(key),
                     Direction::Descending => range.1 = Bound::Excluded(key),
@@ -163,24 +169,24 @@ impl SubmissionSearch {
     }
 
     /// Returns the range of blocks that may contain matches. The lowest id may be inside a block.
-    fn blocks(&self, engine: &Engine) -> Result<Range, StoreError> {
+    fn blocks(&self, reader: &Reader) -> Result<KeyRange> {
         let mut range = layout::blocks_within(self.form, self.ids);
         if let Bound::Included(id) | Bound::Excluded(id) = self.ids.0 {
             let before = layout::blocks_up_to(self.form, id);
-            let block = engine.scan(before, Direction::Descending, 1)?.pop();
+            let block = reader.scan(before, Direction::Descending, 1)?.pop();
             range.0 = block.map_or(range.0, |(key, _)| Bound::Included(key));
         }
         Ok(range)
     }
 
     /// Collects the matches of one block, until the page is full.
-    fn take(&mut self, block: &[u8], engine: &Engine) -> Result<(), StoreError> {
+    fn take(&mut self, block: &[u8], reader: &Reader) -> Result<()> {
         let mut all = block::read(block)?;
         if self.direction == Direction::Descending {
             all.reverse();
         }
         for item in all.iter().filter(|item| self.ids.contains(&item.id)) {
-            if let Some(found) = self.match_item(item, engine)? {
+            if let Some(found) = self.match_item(item, reader)? {
                 match self.goal {
                     SearchGoal::Count => self.count += 1,
                     SearchGoal::Page(limit) => {
@@ -200,12 +206,12 @@ impl SubmissionSearch {
     }
 
     /// Returns the submission of a block item, if it matches the filter.
-    fn match_item(&self, item: &BlockItem<'_>, engine: &Engine) -> Result<Option<Submission>, StoreError> {
+    fn match_item(&self, item: &BlockItem<'_>, reader: &Reader) -> Result<Option<Submission>> {
         let is_overflow = item.view.is_overflow();
         if !is_overflow && !self.filter.matches(item.view.answers()?) {
             return Ok(None);
         }
-        let found = locate::read(self.form, item, |key| engine.get(key))?;
+        let found = locate::read(self.form, item, |key| reader.get(key))?;
         Ok(found.filter(|found| !is_overflow || self.filter.matches(&found.answers)))
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{IdempotencyKey, PAGE_BYTES, StepResult, StoreError, SubmissionRows};
+use crate::store::{IdempotencyKey, PAGE_BYTES, Result, StepResult, SubmissionRows};
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
@@ -23,21 +23,24 @@ impl SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<SubmissionRows, StoreError> {
+    ) -> Result<SubmissionRows> {
         let range = layout::trashed_submissions(form, before);
-        let (found, cut) = self.engine.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+        let (found, cut) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
         let more = found.len() > limit || cut;
-        let rows = found.iter().take(limit).map(|(key, body)| trashed(key, body));
+        let rows = found.iter().take(limit).map(|(key, body)| decode(key, body));
         let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
         Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
     }
 
-    /// Erases all submissions trashed before `horizon`. Returns how many.
-    pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize, StoreError> {
+    /// Erases all submissions trashed before `cutoff`. Returns how many.
+    pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
         loop {
-            let due =
-                self.engine.scan(layout::due_trash_sweeps(cutoff), Direction::Ascending, SWEEP_BATCH)?;
+            let due = self.reader.scan(
+                layout::before(layout::TRASH_SWEEPS, cutoff),
+                Direction::Ascending,
+                SWEEP_BATCH,
+            )?;
             if due.is_empty() {
                 return Ok(erased);
             }
@@ -56,16 +59,20 @@ impl SledStore {
     }
 }
 
-/// Decodes a submission in the trash.
-pub(super) fn trashed(key: &[u8], body: &[u8]) -> Result<Submission, StoreError> {
+fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, view) = submission_codec::read_with_timestamp(body)?;
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
-fn find_trashed(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<Submission>, StoreError> {
+/// Reads a submission in the trash; `get` reads rows.
+pub(super) fn read(
+    form: FormId,
+    id: SubmissionId,
+    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
-    tx.get(&key)?.map(|body| trashed(&key, &body)).transpose()
+    get(&key)?.map(|body| decode(&key, &body)).transpose()
 }
 
 /// Moves a submission at the expected revision to the trash.
@@ -76,7 +83,7 @@ pub(super) fn trash(
     id: SubmissionId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>, StoreError> {
+) -> Result<StepResult<()>> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(StepResult::Missing);
     }
@@ -99,10 +106,10 @@ pub(super) fn restore(
     id: SubmissionId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Submission>, StoreError> {
+) -> Result<StepResult<Submission>> {
     let Some(form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
-    let in_trash = find_trashed(tx, form.id, id)?;
+    let in_trash = read(form.id, id, |key| tx.get(key))?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
     match idempotency::find_replay(tx, idempotency_key, now)? {
         Some(Ok((earlier, _))) => {
@@ -122,7 +129,8 @@ pub(super) fn restore(
     }
     remove_from_trash(tx, &submission);
     let submission = Submission { deleted_at: None, ..submission };
-    let block = locate::insert_restored(tx, &submission)?; // New submissions are stored in the last block, or after it.
+    let block = locate::insert_restored(tx, &submission)?;
+    // New submissions are stored in the last block, or after it.
     let counters =
         Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
     counters.put(tx, form.id);
@@ -139,11 +147,11 @@ pub(super) fn purge(
     form: FormId,
     id: SubmissionId,
     expected: &ExpectedRevision,
-) -> Result<StepResult<Submission>, StoreError> {
+) -> Result<StepResult<Submission>> {
     if find_live(tx, workspace, form)?.is_none() {
         return Ok(StepResult::Missing);
     }
-    let (live, in_trash) = (locate::find(tx, form, id)?, find_trashed(tx, form, id)?);
+    let (live, in_trash) = (locate::find(tx, form, id)?, read(form, id, |key| tx.get(key))?);
     let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
     let Some(submission) = submission.cloned() else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(submission.revision()) {
@@ -161,11 +169,12 @@ pub(super) fn purge(
 }
 
 /// Erases the submissions of the trash entries `due`. Returns them.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>, StoreError> {
+fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>> {
     let mut gone = Vec::new();
     for (entry, _) in due {
-        let (form, id) = layout::listed_submission(&entry)?; // Since the scan it may have been restored, and even trashed again, or purged with its form.
-        let submission = find_trashed(tx, form, id)?;
+        let (form, id) = layout::listed_submission(&entry)?;
+        // Since the scan it may have been restored, and even trashed again, or purged with its form.
+        let submission = read(form, id, |key| tx.get(key))?;
         let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
@@ -193,7 +202,7 @@ fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     }
 }
 
-fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<(), StoreError> {
+fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<()> {
     let counters = Counters::of(tx, form)?;
     Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
     Ok(())

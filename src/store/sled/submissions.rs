@@ -20,7 +20,7 @@ use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{
-    CheckedEdit, IdempotencyKey, NewSubmission, Page, StepResult, StoreError, SubmissionRows, Submissions,
+    CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
 };
 
 /// Maximum backward clock step that ids ignore; a larger step is followed.
@@ -31,8 +31,8 @@ impl Submissions for SledStore {
     async fn find_idempotency_record(
         &self,
         idempotency_key: &IdempotencyKey,
-    ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let body = self.engine.get(&layout::idempotency_record(idempotency_key))?;
+    ) -> Result<Option<IdempotencyRecord>> {
+        let body = self.reader.get(&layout::idempotency_record(idempotency_key))?;
         body.map(|body| layout::decode_idempotency_record(&body)).transpose()
     }
 
@@ -41,7 +41,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
-    ) -> Result<StepResult<SubmissionId>, StoreError> {
+    ) -> Result<StepResult<SubmissionId>> {
         let encoded = EncodedSubmission::new(new.checked_version, new.answers, new.metadata)?;
         let checked = CheckedSubmission {
             form: new.form,
@@ -54,7 +54,7 @@ impl Submissions for SledStore {
         self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
     }
 
-    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64, StoreError> {
+    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
         match self.form(workspace, form)? {
             Some(form) => Ok(self.counters(form.id)?.responses),
             None => Ok(0),
@@ -66,7 +66,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-    ) -> Result<Option<Submission>, StoreError> {
+    ) -> Result<Option<Submission>> {
         match self.live_form(workspace, form)? {
             Some(_) => self.read_submission(form, submission),
             None => Ok(None),
@@ -78,17 +78,17 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         submission: SubmissionId,
-    ) -> Result<Option<Submission>, StoreError> {
+    ) -> Result<Option<Submission>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
         let found = match self.read_submission(form, submission)? {
             Some(live) => Some(live),
-            None => self.read_trashed(form, submission)?,
+            None => submission_trash::read(form, submission, |key| self.reader.get(key))?,
         };
         let before_edits = |found| {
             let found = Submission { deleted_at: None, ..found };
-            edits::read_as_of_edit(found, 0, |key| self.engine.get(key))
+            edits::read_as_of_edit(found, 0, |key| self.reader.get(key))
         };
         found.map(before_edits).transpose()
     }
@@ -101,7 +101,7 @@ impl Submissions for SledStore {
         order: Order,
         after: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<SubmissionRows>, StoreError> {
+    ) -> Result<Option<SubmissionRows>> {
         let search = SubmissionSearch::new(form, filter, order, after, SearchGoal::Page(limit));
         Ok(self.search(workspace, search).await?.map(SubmissionSearch::into_page))
     }
@@ -111,7 +111,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         form: FormId,
         filter: &SubmissionFilter,
-    ) -> Result<Option<u64>, StoreError> {
+    ) -> Result<Option<u64>> {
         if filter.matches_all() {
             return self.count_submissions(workspace, form).await.map(Some);
         }
@@ -125,7 +125,7 @@ impl Submissions for SledStore {
         form: FormId,
         before: Option<SubmissionId>,
         limit: usize,
-    ) -> Result<Option<SubmissionRows>, StoreError> {
+    ) -> Result<Option<SubmissionRows>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>, StoreError> {
+    ) -> Result<Option<Page<ReplacedState>>> {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }
@@ -152,7 +152,7 @@ impl Submissions for SledStore {
         workspace: WorkspaceId,
         checked: CheckedEdit,
         now: Timestamp,
-    ) -> Result<StepResult<Submission>, StoreError> {
+    ) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
         let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
         self.engine.write_as(kind, work).await
@@ -165,7 +165,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         expected: ExpectedRevision,
         now: Timestamp,
-    ) -> Result<StepResult<()>, StoreError> {
+    ) -> Result<StepResult<()>> {
         let work =
             move |tx: &mut Tx<'_>| submission_trash::trash(tx, workspace, form, submission, &expected, now);
         self.engine.write_as(WriteKind::Reclaim, work).await
@@ -178,7 +178,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<StepResult<Submission>, StoreError> {
+    ) -> Result<StepResult<Submission>> {
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
         };
@@ -191,7 +191,7 @@ impl Submissions for SledStore {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
-    ) -> Result<StepResult<()>, StoreError> {
+    ) -> Result<StepResult<()>> {
         let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
         let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
         if matches!(&purged, StepResult::Done(gone) if gone.edits() > 0) {
@@ -202,24 +202,15 @@ impl Submissions for SledStore {
 }
 
 impl SledStore {
-    fn read_submission(
-        &self,
-        form: FormId,
-        submission: SubmissionId,
-    ) -> Result<Option<Submission>, StoreError> {
+    fn read_submission(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>> {
         let up_to = layout::blocks_up_to(form, submission);
-        let Some((_, block)) = self.engine.scan(up_to, Direction::Descending, 1)?.pop() else {
+        let Some((_, block)) = self.reader.scan(up_to, Direction::Descending, 1)?.pop() else {
             return Ok(None);
         };
         match block::read(&block)?.into_iter().find(|item| item.id == submission) {
-            Some(item) => locate::read(form, &item, |key| self.engine.get(key)),
+            Some(item) => locate::read(form, &item, |key| self.reader.get(key)),
             None => Ok(None),
         }
-    }
-
-    fn read_trashed(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>, StoreError> {
-        let key = layout::trashed_submission(form, submission);
-        self.engine.get(&key)?.map(|body| submission_trash::trashed(&key, &body)).transpose()
     }
 }
 
@@ -238,7 +229,7 @@ fn accept(
     workspace: WorkspaceId,
     new: CheckedSubmission,
     now: Timestamp,
-) -> Result<StepResult<SubmissionId>, StoreError> {
+) -> Result<StepResult<SubmissionId>> {
     let key = layout::form(workspace, new.form);
     let form = match tx.is_staged(&key) {
         true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose()?,
@@ -274,7 +265,7 @@ fn insert(
     new: CheckedSubmission,
     counters: Counters,
     now: Timestamp,
-) -> Result<SubmissionId, StoreError> {
+) -> Result<SubmissionId> {
     let id = next_id(tx, random, counters.last, now);
     let (id, block) = match counters.highest {
         Some(highest) if id <= highest => find_gap(tx, random, new.form, id)?,
@@ -312,7 +303,8 @@ fn append_to_block(
             tx.put(key, longer);
             return block;
         }
-    } // No block can exist at an id that was just assigned.
+    }
+    // No block can exist at an id that was just assigned.
     tx.put_new(layout::block(new.form, id), block::single(id, &new.encoded));
     id
 }
@@ -324,13 +316,14 @@ fn find_gap(
     random: &dyn Random,
     form: FormId,
     mut id: SubmissionId,
-) -> Result<(SubmissionId, Option<SubmissionId>), StoreError> {
+) -> Result<(SubmissionId, Option<SubmissionId>)> {
     loop {
         let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok((id, None)) };
         let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
-        } // Ids after the last one of a block may belong to submissions that were trashed from it.
+        }
+        // Ids after the last one of a block may belong to submissions that were trashed from it.
         id = last.beyond(random);
     }
 }

@@ -5,9 +5,9 @@ use super::engine::tx::Direction;
 use super::layout;
 use crate::domain::form::StoredVersion;
 use crate::id::FormId;
-use crate::store::{PAGE_BYTES, Page, StoreError};
+use crate::store::{PAGE_BYTES, Page, Result};
 
-pub(super) fn decode(body: &[u8]) -> Result<StoredVersion, StoreError> {
+pub(super) fn decode(body: &[u8]) -> Result<StoredVersion> {
     layout::from_json("a version of a form", body)
 }
 
@@ -17,9 +17,9 @@ impl SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<StoredVersion>, StoreError> {
+    ) -> Result<Page<StoredVersion>> {
         let range = layout::versions(form, before);
-        let (rows, _) = self.engine.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
+        let (rows, _) = self.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;
         // Version numbers have no gaps, so the last one on the page shows whether more follow.
         let more = rows.last().is_some_and(|last| last.number > 1);

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use forms::store::StoreError;
 use forms::store::sled::engine::disk::RealDisk;
@@ -27,6 +28,8 @@ fn open(path: &Path, report: EventSink) -> Result<Writer, OpenError> {
         largest_segment: 64 << 10,
         preallocate: false,
         on_fatal: Arc::new(|_| ()),
+        // A process that another test starts has copies of the locks until it executes its program.
+        lock_wait: Duration::from_secs(10),
         ..options()
     };
     let indexes = SledIndexes::new(path, 4 << 20).unwrap();

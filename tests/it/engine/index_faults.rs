@@ -129,7 +129,7 @@ fn a_journal_that_ends_before_what_the_index_has_seen_is_refused_in_any_boot() {
     let path = "journal/00000001.log";
     let segment = || {
         let file = machine.disk.open(path).unwrap();
-        let mut bytes = vec![0; file.len().unwrap() as usize];
+        let mut bytes = vec![0; file.size().unwrap() as usize];
         file.read_at(&mut bytes, 0).unwrap();
         bytes
     };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::engine::operation::{WriteKind, WriteOperation};
-use forms::store::sled::engine::options::{EngineEvent, EngineOptions, OpenError, Recount};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions, IndexHook, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
@@ -23,7 +23,7 @@ pub(crate) struct Machine {
     pub(crate) disk: ModelDisk,
     pub(crate) indexes: ModelIndexes,
     pub(crate) heard: Heard,
-    pub(crate) recount: Arc<Recount>,
+    pub(crate) recount: Arc<IndexHook>,
 }
 
 impl Machine {

@@ -209,7 +209,7 @@ struct ModelFile {
 }
 
 impl DiskFile for ModelFile {
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         self.disk.works()?;
         Ok(self.disk.lock().files[self.file].current.len() as u64)
     }

@@ -98,7 +98,7 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
 /// Keys in the store at `path`, which is closed, that hold `part`.
 fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
     let (engine, _) = open(path);
-    let rows = engine.scan(.., Direction::Ascending, usize::MAX).unwrap();
+    let rows = engine.reader().scan(.., Direction::Ascending, usize::MAX).unwrap();
     engine.close().unwrap();
     let holds = |key: &[u8]| key.windows(part.len()).any(|window| window == part);
     rows.into_iter().map(|(key, _)| key).filter(|key| holds(key)).collect()

@@ -77,9 +77,9 @@ async fn what_was_written_is_there_after_a_clean_stop_without_a_rebuild() {
 
     let (engine, heard) = open(folder.path());
     assert_eq!(heard.events(), []);
-    assert_eq!(engine.get(b"Sa").unwrap(), None);
-    assert_eq!(engine.get(b"Sb").unwrap(), Some(large.clone()));
-    let rows = engine.scan(.., Direction::Descending, 10).unwrap();
+    assert_eq!(engine.reader().get(b"Sa").unwrap(), None);
+    assert_eq!(engine.reader().get(b"Sb").unwrap(), Some(large.clone()));
+    let rows = engine.reader().scan(.., Direction::Descending, 10).unwrap();
     assert_eq!(rows, [(b"Sc".to_vec(), b"three".to_vec()), (b"Sb".to_vec(), large)]);
     engine.close().unwrap();
 }
@@ -110,7 +110,7 @@ async fn an_operation_sees_itself_and_one_that_fails_leaves_nothing() {
         Ok(())
     });
     assert!(matches!(reserved.await, Err(StoreError::Panicked(_))));
-    assert_eq!(engine.get(b"Sb").unwrap(), Some(b"2".to_vec()));
+    assert_eq!(engine.reader().get(b"Sb").unwrap(), Some(b"2".to_vec()));
     engine.close().unwrap();
     assert!(matches!(engine.write(|_| Ok(())).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(engine.health(), Health::Stopped(_)));
@@ -153,7 +153,7 @@ async fn wider_modes_are_mended_and_leftovers_are_removed() {
         "{:?}",
         heard.events()
     );
-    assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
+    assert_eq!(engine.reader().get(b"Sa").unwrap(), Some(b"one".to_vec()));
     engine.close().unwrap();
     let found = below(&path);
     let leftovers =
@@ -200,7 +200,7 @@ async fn many_writers_at_once_all_get_their_rows() {
     }
     counts.sort_unstable();
     assert!(counts.into_iter().eq(0..200), "each saw those before it");
-    assert_eq!(engine.scan(b"S".to_vec().., Direction::Ascending, 500).unwrap().len(), 200);
+    assert_eq!(engine.reader().scan(b"S".to_vec().., Direction::Ascending, 500).unwrap().len(), 200);
     engine.close().unwrap();
 }
 
@@ -223,7 +223,7 @@ async fn a_background_job_is_called_until_it_is_done() {
         Ok(Progress::More)
     });
     finished.await.unwrap();
-    assert_eq!(engine.scan(.., Direction::Ascending, 5).unwrap(), []);
+    assert_eq!(engine.reader().scan(.., Direction::Ascending, 5).unwrap(), []);
     engine.close().unwrap();
 }
 
@@ -308,7 +308,7 @@ async fn a_link_in_the_place_of_a_file_is_not_followed() {
         }
     }
     let (engine, _) = open(&path);
-    assert_eq!(engine.get(b"Sa").unwrap(), Some(b"one".to_vec()));
+    assert_eq!(engine.reader().get(b"Sa").unwrap(), Some(b"one".to_vec()));
     engine.close().unwrap();
 }
 

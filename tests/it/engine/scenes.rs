@@ -1,8 +1,8 @@
 //! One thing goes wrong, and the store does what it should.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
@@ -176,6 +176,25 @@ fn after_a_failed_sync_of_the_index_the_store_ends_and_the_index_is_not_believed
 }
 
 #[test]
+fn changes_are_applied_pieces_first_then_by_key_and_counters_last() {
+    let (machine, changed) = (Machine::new(1), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&changed);
+    let on_change = move |key: Option<&[u8]>| seen.lock().unwrap().extend(key.map(|key| key[0]));
+    let options = EngineOptions { on_change: Arc::new(on_change), ..machine.options() };
+    let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
+    let engine = Engine::open(disk, indexes, options, machine.heard.report()).unwrap();
+    let write = engine.write(|tx| {
+        tx.put_last(b"C".to_vec(), Vec::new());
+        b"SFT".iter().for_each(|kind| tx.put(vec![*kind], Vec::new()));
+        tx.put(b"Q".to_vec(), vec![0; 3 * 4096]);
+        Ok(())
+    });
+    Builder::new_current_thread().enable_time().build().unwrap().block_on(write).unwrap();
+    engine.close().unwrap();
+    assert_eq!(*changed.lock().unwrap(), b"PPPFQSTC");
+}
+
+#[test]
 fn a_segment_begun_after_room_returned_is_known_for_good() {
     // The first two calls look at the free space and read the old row.
     for call in 3.. {
@@ -305,5 +324,5 @@ fn what_is_left_of_an_unfinished_write_is_set_aside() {
         _ => None,
     });
     let (name, bytes) = aside.expect("the seed leaves some sectors of the write");
-    assert_eq!(file.open(&name).unwrap().len().unwrap(), bytes);
+    assert_eq!(file.open(&name).unwrap().size().unwrap(), bytes);
 }

@@ -143,7 +143,7 @@ async fn a_form_that_went_out_of_the_trash_meanwhile_stays() {
 /// All rows of the store at `path`, which is closed, but those with one of `ids` in their key.
 fn rows_without(path: &Path, ids: &[SubmissionId]) -> Rows {
     let (engine, _) = open(path);
-    let rows = engine.scan(.., Direction::Ascending, usize::MAX).unwrap();
+    let rows = engine.reader().scan(.., Direction::Ascending, usize::MAX).unwrap();
     engine.close().unwrap();
     let is_of = |key: &[u8], id: &SubmissionId| key.windows(16).any(|part| part == id.to_bytes());
     rows.into_iter().filter(|(key, _)| !ids.iter().any(|id| is_of(key, id))).collect()

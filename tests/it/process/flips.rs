@@ -248,7 +248,7 @@ fn needle(data: &Path, aim: Aim) -> Vec<u8> {
     }
     let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
     let engine = Engine::open_path(data, options, std::sync::Arc::new(|_| ())).unwrap();
-    let rows = engine.scan(prefix.as_bytes().to_vec().., Direction::Ascending, 1).unwrap();
+    let rows = engine.reader().scan(prefix.as_bytes().to_vec().., Direction::Ascending, 1).unwrap();
     engine.close().unwrap();
     let (key, body) = rows.into_iter().next().unwrap();
     assert!(key.starts_with(prefix.as_bytes()));

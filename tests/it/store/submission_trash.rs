@@ -180,7 +180,7 @@ pub(super) async fn an_id_that_was_given_is_not_given_again(bench: &impl Bench) 
     assert!(seen.is_sorted_by(|one, next| one > next));
 }
 
-pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl Bench) {
+pub(super) async fn capacity_is_exact_while_many_come_go_and_return(bench: &impl Bench) {
     const SEATS: usize = 10;
     let store = bench.open();
     let form = published(&*store, 11).await;
@@ -218,13 +218,13 @@ pub(super) async fn seats_are_exact_while_many_come_go_and_return(bench: &impl B
         });
     }
     let refused: usize = tasks.join_all().await.into_iter().sum();
-    assert!(refused > 0, "nobody wanted a seat too many");
+    assert!(refused > 0, "no request exceeded the capacity");
     let (live, count) =
         (all(&*store, form, 50).await, store.count_submissions(workspace(1), form).await.unwrap());
     assert_eq!(live.len() as u64, count);
     store.close().await.unwrap();
     drop(store);
-    let store = bench.open(); // Each is in one place; a freed seat goes to whoever asks first, and to no one else.
+    let store = bench.open(); // Each is in one place; freed capacity goes to the first request, and to no other.
     let trashed = in_trash(&*store, form, 50).await;
     assert!(trashed.iter().all(|submission| !live.contains(&submission.id)));
     let full = SEATS - live.len();

@@ -122,7 +122,7 @@ pub(super) async fn a_draft_refuses_and_an_unknown_form_is_missing(bench: &impl 
     assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
 }
 
-pub(super) async fn the_last_seats_are_taken_once(bench: &impl Bench) {
+pub(super) async fn the_last_capacity_is_taken_once(bench: &impl Bench) {
     let store = bench.open();
     let form = published(&*store, 11).await;
     let limited = change(r#"{"settings":{"max_responses":40}}"#);

@@ -11,7 +11,7 @@
 
 use super::frame::{u32_at, u64_at};
 use super::index::{Index, IndexError};
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Maximum bytes of a body in one cell: sled handles large values badly.
 pub(crate) const PIECE_BYTES: usize = 4096;
@@ -120,7 +120,7 @@ pub(crate) fn decode(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
 }
 
 /// Reads a body from the index.
-pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>> {
     match get(index, key)? {
         Some(cell) => resolve(index, key, cell),
         None => Ok(None),
@@ -128,7 +128,7 @@ pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, Sto
 }
 
 /// Returns the body of a stored cell, or `None` if the row has been deleted meanwhile.
-pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Option<Vec<u8>>> {
     let mut known = decode(key, cell);
     loop {
         let head = match known {
@@ -145,7 +145,7 @@ pub(crate) fn resolve(index: &dyn Index, key: &[u8], cell: Vec<u8>) -> Result<Op
     }
 }
 
-fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, StoreError> {
+fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>> {
     let mut body = Vec::with_capacity(usize::try_from(head.length).unwrap_or(0));
     for piece_key in head.piece_keys(key) {
         let Some(cell) = get(index, &piece_key)? else { return Ok(None) };
@@ -157,7 +157,7 @@ fn join(index: &dyn Index, key: &[u8], head: Head) -> Result<Option<Vec<u8>>, St
 }
 
 /// Reads a cell. A failing index counts as damaged, unless the disk is full.
-pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn get(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>> {
     index.get(key).map_err(unreadable)
 }
 
@@ -185,15 +185,6 @@ mod tests {
             let mut flipped = cell.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(decode(b"Skey", flipped), None, "bit {bit}");
-        }
-    }
-
-    #[test]
-    fn a_head_names_as_many_pieces_as_the_body_needs() {
-        for (length, pieces) in [(PIECE_BYTES, 1), (PIECE_BYTES + 1, 2), (3 * PIECE_BYTES, 3)] {
-            let head = Head::of(&vec![7; length], 9);
-            assert_eq!(decode(b"F", head.encode(b"F")), Some(Cell::Head(head)));
-            assert_eq!(head.piece_keys(b"F").count(), pieces);
         }
     }
 }

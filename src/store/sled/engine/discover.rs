@@ -60,7 +60,7 @@ fn header(
 ) -> Result<SegmentHeader, OpenError> {
     let path = path(ordinal);
     let file = open(disk, &path)?;
-    let length = file.len().map_err(io_error("read the journal"))?;
+    let length = file.size().map_err(io_error("read the journal"))?;
     if length < FIRST_FRAME {
         return Err(damage(&path, length, "the file has been cut", 0, None));
     }

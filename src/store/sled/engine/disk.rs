@@ -23,13 +23,11 @@ pub trait Disk: Send + Sync {
     fn create_folder(&self, path: &str) -> io::Result<()>;
     /// Renames a file, replacing any file of the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Removes a file.
     fn remove(&self, path: &str) -> io::Result<()>;
     /// Returns the names in a folder, unordered; none if the folder does not exist.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
     /// Syncs a folder, which makes its names durable; `""` is the folder of the store.
     fn sync_folder(&self, folder: &str) -> io::Result<()>;
-    /// Returns the free space in bytes.
     fn free_space(&self) -> io::Result<u64>;
     /// Returns the identity of the current boot of the machine, if known.
     fn boot_id(&self) -> Option<String>;
@@ -43,12 +41,8 @@ pub trait Disk: Send + Sync {
 
 /// An open file.
 pub trait DiskFile: Send + Sync {
-    /// Returns the length in bytes.
-    fn len(&self) -> io::Result<u64>;
-    /// Returns whether the file has no bytes.
-    fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.len()? == 0)
-    }
+    /// Returns the size in bytes.
+    fn size(&self) -> io::Result<u64>;
     /// Fills the buffer from an offset; fails if the file ends before.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all bytes at an offset.
@@ -69,9 +63,8 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Reads a whole file.
 pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let length = usize::try_from(file.size()?).map_err(io::Error::other)?;
     let mut bytes = vec![0; length];
     file.read_at(&mut bytes, 0)?;
     Ok(bytes)
@@ -133,9 +126,6 @@ const FOLDER_MODE: u32 = 0o700;
 const STORE_FILES: [&str; 5] = ["lock", "state", "journal", "index", "operator-key"];
 
 /// Whether a folder contains a store, or the remains of one.
-///
-/// # Errors
-/// If the path cannot be read as a folder.
 pub fn holds_store(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -253,7 +243,7 @@ fn repair_mode(path: &Path, repaired: &mut Vec<String>) -> io::Result<()> {
 struct RealFile(File);
 
 impl DiskFile for RealFile {
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
 

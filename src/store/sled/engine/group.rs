@@ -2,19 +2,19 @@
 //! index.
 
 use std::collections::{BTreeMap, btree_map};
-use std::ops::Bound;
 
 use super::cell::{self, Cell, Head, PIECE_BYTES};
 use super::digest::row_hash;
 use super::index::Index;
-use super::tx::StagedRow;
-use crate::store::StoreError;
+use super::tx::{KeyRange, StagedRow};
+use crate::store::Result;
 
 /// Changes that are staged and not yet durable.
 #[derive(Default)]
 pub(crate) struct Group {
     entries: BTreeMap<Vec<u8>, PendingRow>,
-    bytes: usize,
+    /// Bytes of keys and bodies.
+    pub(crate) bytes: usize,
 }
 
 struct PendingRow {
@@ -41,11 +41,7 @@ pub(crate) struct CellChange {
 
 impl Group {
     /// Adds the changes of an operation, all or none.
-    pub(crate) fn join(
-        &mut self,
-        own: BTreeMap<Vec<u8>, StagedRow>,
-        index: &dyn Index,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn join(&mut self, own: BTreeMap<Vec<u8>, StagedRow>, index: &dyn Index) -> Result<()> {
         let mut olds = Vec::with_capacity(own.len());
         for (key, staged) in &own {
             let is_known = staged.new || self.entries.contains_key(key);
@@ -71,31 +67,19 @@ impl Group {
     }
 
     /// Returns the rows within bounds that the group has changed.
-    pub(crate) fn range(
-        &self,
-        bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    ) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
+    pub(crate) fn range(&self, bounds: &KeyRange) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let entries = self.entries.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
         entries.map(|(key, entry)| (key.clone(), entry.body.clone()))
     }
 
     /// Returns the row with the greatest key within bounds that the group has changed; the bounds must not be empty.
-    pub(crate) fn last(
-        &self,
-        bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    ) -> Option<(&Vec<u8>, Option<&Vec<u8>>)> {
+    pub(crate) fn last(&self, bounds: &KeyRange) -> Option<(&Vec<u8>, Option<&Vec<u8>>)> {
         let mut entries = self.entries.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
         entries.next_back().map(|(key, entry)| (key, entry.body.as_ref()))
     }
 
-    /// Returns the number of rows changed so far.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Returns the bytes of keys and bodies so far.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Converts the group into changes of cells, in the order in which they become visible to readers: new pieces,
@@ -142,7 +126,7 @@ impl CellChange {
 
 impl StoredRow {
     /// Reads the row from the index. A row that cannot be read cannot be removed from the digest, so this fails.
-    fn read(index: &dyn Index, key: &[u8]) -> Result<StoredRow, StoreError> {
+    fn read(index: &dyn Index, key: &[u8]) -> Result<StoredRow> {
         let Some(cell) = cell::get(index, key)? else { return Ok(StoredRow::default()) };
         let hash = Some(row_hash(key, &cell));
         let mut pieces = Vec::new();
@@ -158,64 +142,5 @@ impl StoredRow {
             Some(Cell::Piece(_)) | None => return Err(cell::damaged(key)),
         }
         Ok(StoredRow { hash, pieces })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::index::{Change, IndexError};
-    use super::super::tx::Direction;
-    use super::*;
-
-    struct EmptyIndex;
-
-    impl Index for EmptyIndex {
-        fn get(&self, _key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-            Ok(None)
-        }
-
-        fn range(
-            &self,
-            _start: Bound<&[u8]>,
-            _end: Bound<&[u8]>,
-            _direction: Direction,
-            _visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-        ) -> Result<(), IndexError> {
-            Ok(())
-        }
-
-        fn apply(&self, _changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-            Ok(())
-        }
-
-        fn flush(&self) -> Result<(), IndexError> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn rows_come_by_key_and_the_last_ones_last() {
-        let mut group = Group::default();
-        for number in (0..100).rev() {
-            let row = |key: String, last| {
-                (key.into_bytes(), StagedRow { body: Some(Vec::new()), last, new: false })
-            };
-            let staged = [row(format!("S{number:03}"), false), row("C".to_owned(), true)];
-            group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
-        }
-        let keys: Vec<_> = group.into_changes(1).into_iter().map(|change| change.key).collect();
-        assert_eq!(keys.len(), 101);
-        assert!(keys[..100].is_sorted());
-        assert_eq!(keys[100], b"C");
-    }
-
-    #[test]
-    fn pieces_come_before_their_head() {
-        let mut group = Group::default();
-        let body = Some(vec![0; 3 * PIECE_BYTES]);
-        let staged = [(b"A".to_vec(), StagedRow { body, last: false, new: false })];
-        group.join(staged.into_iter().collect(), &EmptyIndex).unwrap();
-        let firsts: Vec<u8> = group.into_changes(7).iter().map(|change| change.key[0]).collect();
-        assert_eq!(firsts, *b"PPPA");
     }
 }

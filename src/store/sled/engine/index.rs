@@ -14,20 +14,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::disk::is_full;
+use super::disk::{Disk, is_full};
+use super::options::{EngineOptions, EventSink};
 use super::state::IndexIdentity;
 use super::tx::Direction;
+use super::watchdog::{BYTES_PER_TICK, CALL_TICKS, Watchdog, WatchedCall, WatchedCalls};
 
 /// A write of one cell, or its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The key.
     pub key: &'a [u8],
     /// The stored bytes, checksum included; `None` deletes the key.
     pub cell: Option<&'a [u8]>,
 }
 
-/// Failure of an index.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum IndexError {
     /// The disk is full. The index is intact; reopen it when there is space.
@@ -43,7 +43,6 @@ pub enum IndexError {
 
 /// An open index: ordered keys and their cells.
 pub trait Index: Send + Sync {
-    /// Returns the cell of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
     /// Visits the cells of a range in order, until `visit` returns `false`.
     fn range(
@@ -92,19 +91,39 @@ const LOCK_LINGERS: Duration = Duration::from_secs(10);
 pub struct SledIndexes {
     root: PathBuf,
     cache_size: u64,
+    /// Timeout for an index that another process holds.
     lock_wait: Duration,
+    calls: Arc<WatchedCalls>,
+    _watchdog: Option<Watchdog>,
 }
 
 impl SledIndexes {
     /// Creates indexes in the folder of a store, each with a cache of `cache_size` bytes.
     pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
-        Ok(SledIndexes { root: std::path::absolute(root)?, cache_size, lock_wait: LOCK_LINGERS })
+        let root = std::path::absolute(root)?;
+        let calls = Arc::new(WatchedCalls::new());
+        Ok(SledIndexes { root, cache_size, lock_wait: LOCK_LINGERS, calls, _watchdog: None })
     }
 
-    /// Sets the timeout for an index that another process holds.
-    #[must_use]
-    pub fn with_lock_wait(self, lock_wait: Duration) -> SledIndexes {
-        SledIndexes { lock_wait: lock_wait.max(LOCK_LINGERS), ..self }
+    /// Starts a watchdog over the calls of sled.
+    pub(super) fn watched(
+        self,
+        disk: Arc<dyn Disk>,
+        options: &EngineOptions,
+        report: EventSink,
+    ) -> io::Result<SledIndexes> {
+        let watchdog = Watchdog::start(Arc::clone(&self.calls), disk, options, report)?;
+        Ok(SledIndexes { lock_wait: options.lock_wait.max(LOCK_LINGERS), _watchdog: Some(watchdog), ..self })
+    }
+
+    /// Opens an index whose calls are recorded in `calls`.
+    fn open_watched(&self, folder: &str, calls: &Arc<WatchedCalls>) -> Result<SledIndex, IndexError> {
+        let _call = calls.begin(CALL_TICKS + self.size(folder) / BYTES_PER_TICK);
+        let path = self.root.join(folder);
+        remove_half_snapshots(&path).map_err(failed)?;
+        let db = self.open_sled(&path)?;
+        restrict_permissions(&path).map_err(failed)?;
+        Ok(SledIndex { db: Some(db), is_full: AtomicBool::new(false), calls: Arc::clone(calls) })
     }
 
     fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
@@ -125,14 +144,16 @@ impl SledIndexes {
 
 impl IndexProvider for SledIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        let path = self.root.join(folder);
-        remove_half_snapshots(&path).map_err(failed)?;
-        let db = self.open_sled(&path)?;
-        restrict_permissions(&path).map_err(failed)?;
-        Ok(Arc::new(SledIndex { db: Some(db), is_full: AtomicBool::new(false) }))
+        Ok(Arc::new(self.open_watched(folder, &self.calls)?))
+    }
+
+    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        // The caller has a timeout: that a damaged index hangs must not end the process.
+        self.open_watched(folder, &Arc::new(WatchedCalls::new()))?.get(key)
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
+        let _call = self.calls.begin(CALL_TICKS);
         index.flush()?;
         drop(index);
         let path = self.root.join(folder);
@@ -209,12 +230,18 @@ struct SledIndex {
     db: Option<::sled::Db>,
     /// A write failed on a full disk. sled keeps its first error and returns it from then on, also for reads.
     is_full: AtomicBool,
+    calls: Arc<WatchedCalls>,
 }
 
 impl SledIndex {
-    fn call<T>(&self, call: impl FnOnce(&::sled::Db) -> ::sled::Result<T>) -> Result<T, IndexError> {
+    /// Makes a call of sled under the watchdog; a long one reports its progress.
+    fn call<T>(
+        &self,
+        call: impl FnOnce(&::sled::Db, &WatchedCall<'_>) -> ::sled::Result<T>,
+    ) -> Result<T, IndexError> {
         let db = self.db.as_ref().ok_or_else(|| IndexError::Failed("it is closed".to_owned()))?;
-        guarded(|| call(db)).map_err(|error| {
+        let watched = self.calls.begin(CALL_TICKS);
+        guarded(|| call(db, &watched)).map_err(|error| {
             if matches!(error, IndexError::NoSpace) {
                 self.is_full.store(true, Ordering::Relaxed);
             }
@@ -232,7 +259,7 @@ impl Drop for SledIndex {
 
 impl Index for SledIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        Ok(self.call(|db| db.get(key))?.map(|cell| cell.to_vec()))
+        Ok(self.call(|db, _| db.get(key))?.map(|cell| cell.to_vec()))
     }
 
     fn range(
@@ -242,7 +269,7 @@ impl Index for SledIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        self.call(|db| {
+        self.call(|db, watched| {
             let mut rows = db.range::<&[u8], _>((start, end));
             let mut next = || match direction {
                 Direction::Ascending => rows.next(),
@@ -250,6 +277,7 @@ impl Index for SledIndex {
             };
             while let Some(row) = next() {
                 let (key, cell) = row?;
+                watched.progress();
                 if !visit(&key, &cell) {
                     break;
                 }
@@ -260,8 +288,9 @@ impl Index for SledIndex {
 
     /// Does not use batches of sled: each writes two of its buffers to the file, which costs more than all the rest.
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        self.call(|db| {
+        self.call(|db, watched| {
             for Change { key, cell } in changes {
+                watched.progress();
                 match cell {
                     Some(cell) => drop(db.insert(key, cell)?),
                     None => drop(db.remove(key)?),
@@ -272,7 +301,7 @@ impl Index for SledIndex {
     }
 
     fn flush(&self) -> Result<(), IndexError> {
-        self.call(|db| db.flush()).map(|_bytes| ())
+        self.call(|db, _| db.flush()).map(|_bytes| ())
     }
 }
 
@@ -303,7 +332,6 @@ fn panicked(payload: Box<dyn std::any::Any + Send>) -> IndexError {
     }
 }
 
-/// Returns the message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

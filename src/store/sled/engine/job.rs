@@ -6,7 +6,7 @@ use super::operation::{WriteKind, WriteOperation};
 use super::options::{EngineEvent, EventSink};
 use super::queue::WriterQueue;
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Progress of a background job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Progress {
 }
 
 /// A background job; each call does one slice.
-pub(crate) type BackgroundJob = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress, StoreError> + Send>;
+pub(crate) type BackgroundJob = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress> + Send>;
 
 /// One slice of a job as a write operation. The job returns to the queue until it is done.
 pub(crate) struct JobSlice {
@@ -39,12 +39,12 @@ impl WriteOperation for JobSlice {
         WriteKind::Reclaim
     }
 
-    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         self.progress = (self.job)(tx)?;
         Ok(())
     }
 
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+    fn answer(self: Box<Self>, outcome: Result<()>) {
         match (outcome, self.progress) {
             (Ok(()), Progress::Done) => {}
             // The slice had no effect and can be repeated. A damaged index is rebuilt before the job's next slice.

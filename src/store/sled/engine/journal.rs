@@ -10,16 +10,9 @@ use super::disk::{Disk, DiskFile, is_full};
 use super::frame::FrameBuilder;
 use super::group::CellChange;
 use super::index::Change;
+use super::options::EngineOptions;
 use super::segment::{FIRST_FRAME, FORMAT, HEADER_OFFSETS, JOURNAL, NEXT_SEGMENT, PAGE, SegmentHeader};
 use super::state::{Position, StateFile};
-
-/// Sizes of segments, and the disk space to keep free.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SegmentSizes {
-    pub(crate) first: u64,
-    pub(crate) largest: u64,
-    pub(crate) min_free: u64,
-}
 
 /// Failure of an append.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +28,11 @@ pub(crate) enum JournalError {
 /// The journal, open for appending.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
-    sizes: SegmentSizes,
-    header: SegmentHeader,
+    options: EngineOptions,
+    end: JournalEnd,
     file: Box<dyn DiskFile>,
-    at: u64,
     /// The next segment may exist already: no frame is appended to this one.
     must_rotate: bool,
-    last: LastFrame,
     builder: FrameBuilder,
     preallocated: Option<JoinHandle<io::Result<PreallocatedSegment>>>,
 }
@@ -64,58 +55,39 @@ struct PreallocatedSegment {
 impl Journal {
     /// Creates the first segment of a new store.
     pub(crate) fn create(
-        disk: Arc<dyn Disk>,
-        sizes: SegmentSizes,
+        disk: &dyn Disk,
+        options: &EngineOptions,
         state: &mut StateFile,
-    ) -> Result<Journal, JournalError> {
+    ) -> Result<(), JournalError> {
         disk.create_folder(JOURNAL).map_err(rotation_error)?;
         disk.sync_folder("").map_err(rotation_error)?;
-        let preallocated = preallocate_segment(&*disk, sizes.first).map_err(rotation_error)?;
-        let header = SegmentHeader {
-            format: FORMAT,
-            instance: state.instance,
-            ordinal: 1,
-            first: 1,
-            size: preallocated.size,
-        };
-        install(&*disk, &*preallocated.file, &header, state).map_err(rotation_error)?;
-        Ok(Journal::resume(disk, sizes, header, preallocated.file, FIRST_FRAME, LastFrame::default()))
+        let PreallocatedSegment { file, size } =
+            preallocate_segment(disk, options.first_segment).map_err(rotation_error)?;
+        let header = SegmentHeader { format: FORMAT, instance: state.instance, ordinal: 1, first: 1, size };
+        install(disk, &*file, &header, state).map_err(rotation_error)
     }
 
-    /// Continues a journal at its end.
+    /// Continues a journal at its end, in the file of its newest segment.
     pub(crate) fn resume(
         disk: Arc<dyn Disk>,
-        sizes: SegmentSizes,
-        header: SegmentHeader,
+        options: EngineOptions,
+        end: JournalEnd,
         file: Box<dyn DiskFile>,
-        at: u64,
-        last: LastFrame,
     ) -> Journal {
-        Journal {
-            disk,
-            sizes,
-            header,
-            file,
-            at,
-            must_rotate: false,
-            last,
-            builder: FrameBuilder::default(),
-            preallocated: None,
-        }
+        let builder = FrameBuilder::default();
+        Journal { disk, options, end, file, must_rotate: false, builder, preallocated: None }
     }
 
-    /// Returns the end of the journal.
     pub(crate) fn end(&self) -> JournalEnd {
-        JournalEnd { header: self.header, at: self.at, last: self.last, torn: None }
+        self.end
     }
 
     pub(crate) fn last(&self) -> LastFrame {
-        self.last
+        self.end.last
     }
 
-    /// Returns the sequence of the next frame.
     pub(crate) fn next_sequence(&self) -> u64 {
-        self.last.position.sequence + 1
+        self.end.last.position.sequence + 1
     }
 
     /// Writes a group as one frame and returns once it is durable.
@@ -129,13 +101,13 @@ impl Journal {
         for change in changes {
             self.builder.push(Change { key: &change.key, cell: change.cell.as_deref() });
         }
-        self.write(state, digest, self.at, false)
+        self.write(state, digest, self.end.at, false)
     }
 
     /// Writes an empty frame, on a page of its own.
     pub(crate) fn seal(&mut self, state: &mut StateFile, digest: IndexDigest) -> Result<(), JournalError> {
         self.builder.begin();
-        self.write(state, digest, self.at.next_multiple_of(PAGE as u64), true)
+        self.write(state, digest, self.end.at.next_multiple_of(PAGE as u64), true)
     }
 
     fn write(
@@ -146,63 +118,70 @@ impl Journal {
         is_seal: bool,
     ) -> Result<(), JournalError> {
         let length = self.builder.length();
-        if self.must_rotate || at + length > self.header.size {
+        if self.must_rotate || at + length > self.end.header.size {
             self.rotate(state, length)?;
             at = FIRST_FRAME;
         }
         let sequence = self.next_sequence();
-        let bytes = self.builder.finish(self.header.seed(), sequence, digest);
+        let bytes = self.builder.finish(self.end.header.seed(), sequence, digest);
         let failed = |doing| move |source| JournalError::Failed { doing, source };
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
         self.file.sync().map_err(failed("sync the journal"))?;
-        let position = Position { ordinal: self.header.ordinal, offset: at, sequence };
-        self.last = LastFrame { position, digest, is_seal, length: bytes.len() };
-        self.at = at + length;
+        let position = Position { ordinal: self.end.header.ordinal, offset: at, sequence };
+        self.end.last = LastFrame { position, digest, is_seal, length: bytes.len() };
+        self.end.at = at + length;
         Ok(())
     }
 
     /// Starts a new segment; a segment without frames is replaced by a larger one.
     fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), JournalError> {
         let next = self.next_sequence();
-        let ordinal = if self.header.first == next { self.header.ordinal } else { self.header.ordinal + 1 };
+        let ordinal =
+            if self.end.header.first == next { self.end.header.ordinal } else { self.end.header.ordinal + 1 };
         let needed = (FIRST_FRAME + frame).next_multiple_of(PAGE as u64);
         let preallocated = match self.take_preallocated()? {
             Some(preallocated) if preallocated.size >= needed => preallocated,
             Some(_) | None => self.preallocate_now(needed)?,
         };
-        let header =
-            SegmentHeader { format: FORMAT, ordinal, first: next, size: preallocated.size, ..self.header };
+        let header = SegmentHeader {
+            format: FORMAT,
+            ordinal,
+            first: next,
+            size: preallocated.size,
+            ..self.end.header
+        };
         self.must_rotate = true;
         install(&*self.disk, &*preallocated.file, &header, state).map_err(rotation_error)?;
-        (self.header, self.file, self.at, self.must_rotate) = (header, preallocated.file, FIRST_FRAME, false);
+        self.end = JournalEnd { header, at: FIRST_FRAME, ..self.end };
+        (self.file, self.must_rotate) = (preallocated.file, false);
         Ok(())
     }
 
     fn preallocate_now(&self, needed: u64) -> Result<PreallocatedSegment, JournalError> {
         let size = self.next_size().max(needed);
         let free = self.disk.free_space().map_err(rotation_error)?;
-        let size = if free < self.sizes.min_free + size { self.sizes.first.max(needed) } else { size };
+        let size =
+            if free < self.options.min_free + size { self.options.first_segment.max(needed) } else { size };
         preallocate_segment(&*self.disk, size).map_err(rotation_error)
     }
 
     fn next_size(&self) -> u64 {
-        (self.header.size * 4).min(self.sizes.largest)
+        (self.end.header.size * 4).min(self.options.largest_segment)
     }
 
-    /// Starts to preallocate the next segment on a background thread, if there is space and none is being made.
+    /// Starts to preallocate the next segment on a background thread once this one is half full, if there is space.
     pub(crate) fn preallocate(&mut self) {
+        let is_due = self.options.preallocate && self.end.at > self.end.header.size / 2;
+        if !is_due || self.preallocated.is_some() {
+            return;
+        }
         let size = self.next_size();
-        let has_space = self.disk.free_space().is_ok_and(|free| free >= self.sizes.min_free + size);
-        if self.preallocated.is_none() && has_space {
+        let has_space = self.disk.free_space().is_ok_and(|free| free >= self.options.min_free + size);
+        if has_space {
             let disk = Arc::clone(&self.disk);
             let made = thread::Builder::new().name("next segment".to_owned());
             self.preallocated = made.spawn(move || preallocate_segment(&*disk, size)).ok();
         }
-    }
-
-    /// Whether the segment is half full, so that the next one should be preallocated.
-    pub(crate) fn is_half_full(&self) -> bool {
-        self.at > self.header.size / 2
     }
 
     fn take_preallocated(&mut self) -> Result<Option<PreallocatedSegment>, JournalError> {

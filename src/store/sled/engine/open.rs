@@ -10,16 +10,16 @@ use super::discover::{self, JournalEnd, Segments, clean_end, damage, find_end, i
 use super::disk::{Disk, StoreLock};
 use super::group::Group;
 use super::index::{Index, IndexError, IndexProvider};
-use super::journal::{Journal, JournalError, SegmentSizes};
+use super::journal::{Journal, JournalError};
 use super::lock;
 use super::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use super::rebuild::{self, INDEX, OLD};
 use super::repair;
-use super::replay::{ReplayError, apply, digest_after, replay};
+use super::replay::{apply, digest_after, replay};
 use super::segment::JOURNAL;
-use super::state::{Position, StateFile, Trust};
+use super::state::{StateFile, Trust};
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Parts of an open store.
 pub(crate) struct OpenedStore {
@@ -51,7 +51,7 @@ pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let trusted = state.trust.clone();
     let opened = trust_index(env, &mut state, &segments, &end, is_clean).and_then(|decision| {
         let mut journal = repair::repair(env, &mut state, &segments, &end, is_clean)?;
-        let (index, applied) = recover_index(env, decision, &mut journal, &mut state)?;
+        let (index, applied) = recover_index(env, decision, &mut journal, &mut state, &mut |_, _| ())?;
         Ok((journal, index, applied))
     });
     let (journal, index, applied) =
@@ -68,14 +68,16 @@ pub(crate) fn reopen(
     rebuild_reason: Option<&str>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, Applied), OpenError> {
-    if let Some(why) = rebuild_reason {
-        let rebuilt = rebuild::rebuild(env, why, journal.last(), progress)?;
-        return finish(env, rebuilt, journal, state);
-    }
     let trusted = state.trust.clone();
-    let segments = discover::find_segments(&*env.disk)?;
-    trust_index(env, state, &segments, &journal.end(), false)
-        .and_then(|decision| recover_index(env, decision, journal, state))
+    let decision = match rebuild_reason {
+        Some(why) => Ok(TrustDecision::Untrusted(why.to_owned())),
+        None => {
+            let segments = discover::find_segments(&*env.disk)?;
+            trust_index(env, state, &segments, &journal.end(), false)
+        }
+    };
+    decision
+        .and_then(|decision| recover_index(env, decision, journal, state, progress))
         .inspect_err(|error| restore_trust(env, state, &trusted, error))
 }
 
@@ -91,34 +93,22 @@ fn restore_trust(env: &Env, state: &mut StateFile, trusted: &Trust, error: &Open
 /// Replays missing frames into a trusted index, and rebuilds an untrusted one.
 fn recover_index(
     env: &Env,
-    decision: TrustDecision,
+    mut decision: TrustDecision,
     journal: &mut Journal,
     state: &mut StateFile,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, Applied), OpenError> {
-    let caught_up = match decision {
-        TrustDecision::Trusted(index, applied) => catch_up(env, index, applied, journal)?,
-        TrustDecision::Untrusted(why) => TrustDecision::Untrusted(why),
-    };
-    let current = match caught_up {
+    if let TrustDecision::Trusted(index, applied) = decision {
+        decision = catch_up(env, index, applied, journal)?;
+    }
+    let (index, applied) = match decision {
         TrustDecision::Trusted(index, applied) => (index, applied),
-        TrustDecision::Untrusted(why) => rebuild::rebuild(env, &why, journal.last(), &mut |_, _| ())?,
+        TrustDecision::Untrusted(why) => rebuild::rebuild(env, &why, journal.last(), progress)?,
     };
-    finish(env, current, journal, state)
-}
-
-fn finish(
-    env: &Env,
-    (index, applied): (Arc<dyn Index>, Applied),
-    journal: &mut Journal,
-    state: &mut StateFile,
-) -> Result<(Arc<dyn Index>, Applied), OpenError> {
     let applied = correct_digest(env, journal, state, &*index, applied)?;
     trust_until_reboot(env, state)?;
     Ok((index, applied))
 }
-
-/// Ordinal in place of a lost `state`: the expected length of the journal is unknown.
-const UNKNOWN_ORDINAL: u64 = 0;
 
 /// Finds the journal and checks it against `state`, or creates an empty one.
 fn find_journal(env: &Env, state: Option<StateFile>) -> Result<(StateFile, Segments), OpenError> {
@@ -138,25 +128,13 @@ fn find_journal(env: &Env, state: Option<StateFile>) -> Result<(StateFile, Segme
             Err(damage("state", 0, "it belongs to another store than the journal", 0, None))
         }
         (Some(state), Some(_)) => Ok((state, segments)),
-        (None, Some(newest)) => {
-            let instance = newest.instance;
-            Ok((
-                StateFile {
-                    instance,
-                    ordinal: UNKNOWN_ORDINAL,
-                    floor: Position::default(),
-                    trust: Trust::None,
-                },
-                segments,
-            ))
-        }
+        (None, Some(newest)) => Ok((StateFile::new(newest.instance), segments)),
     }
 }
 
 fn create(env: &Env) -> Result<(StateFile, Segments), OpenError> {
-    let instance = env.options.instance;
-    let mut state = StateFile { instance, ordinal: 0, floor: Position::default(), trust: Trust::None };
-    Journal::create(Arc::clone(&env.disk), env.sizes(), &mut state)?;
+    let mut state = StateFile::new(env.options.instance);
+    Journal::create(&*env.disk, &env.options, &mut state)?;
     Ok((state, discover::find_segments(&*env.disk)?))
 }
 
@@ -166,10 +144,7 @@ fn find_journal_end(
     state: &StateFile,
     segments: &Segments,
 ) -> Result<(JournalEnd, bool), OpenError> {
-    let closed_at = match state.trust {
-        Trust::Clean { end, .. } => Some(end),
-        Trust::Boot { .. } | Trust::None => None,
-    };
+    let closed_at = if let Trust::Clean { end, .. } = state.trust { Some(end) } else { None };
     if let Some(at) = closed_at
         && let Some(end) = clean_end(&*env.disk, &segments.headers, at)?
     {
@@ -204,11 +179,8 @@ fn trust_index(
     // sled writes as soon as it is opened: if this start is interrupted, the next one must not trust the index.
     state.trust = Trust::None;
     state.write(&*env.disk).map_err(io_error("write `state`"))?;
-    let opened = env.indexes.open(INDEX).and_then(|index| {
-        let applied = Applied::read(&*index)?;
-        Ok((index, applied))
-    });
-    let (index, applied) = match opened {
+    let opened = env.indexes.open(INDEX);
+    let (index, applied) = match opened.and_then(|index| Ok((Arc::clone(&index), Applied::read(&*index)?))) {
         Ok(opened) => opened,
         Err(error) => return damaged(env, error).map(TrustDecision::Untrusted),
     };
@@ -234,19 +206,15 @@ fn refuse_untrusted_if_ahead(env: &Env, end: &JournalEnd) -> Result<(), OpenErro
     if env.indexes.size(INDEX) == 0 {
         return Ok(());
     }
-    let marked =
-        env.disk.list("").map_err(io_error("list the store"))?.iter().any(|name| name == PEEK_MARKER);
-    if marked {
+    let names = env.disk.list("").map_err(io_error("list the store"))?;
+    if names.iter().any(|name| name == PEEK_MARKER) {
         return Ok(());
     }
     env.disk.create(PEEK_MARKER).map_err(io_error("look at an old index"))?;
     let peeked = peek(env);
     env.disk.remove(PEEK_MARKER).map_err(io_error("look at an old index"))?;
-    match peeked {
-        Ok(cell) => match Applied::decode(cell) {
-            Ok(applied) => refuse_if_ahead(end, applied),
-            Err(_) => Ok(()),
-        },
+    match peeked.and_then(Applied::decode) {
+        Ok(applied) => refuse_if_ahead(end, applied),
         Err(error) => damaged(env, error).map(drop),
     }
 }
@@ -295,7 +263,7 @@ fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), Strin
         None => Err("there is no index".to_owned()),
     };
     match &state.trust {
-        Trust::None if state.ordinal == UNKNOWN_ORDINAL => Err("`state` is missing or damaged".to_owned()),
+        Trust::None if state.ordinal == 0 => Err("`state` is missing or damaged".to_owned()),
         Trust::None => Err("the last start or stop was cut short".to_owned()),
         Trust::Clean { .. } if !is_clean => Err("the journal has gone on without the index".to_owned()),
         Trust::Clean { identity, .. } => same_file(identity),
@@ -319,20 +287,20 @@ fn correct_digest(
     if digest == journal.last().digest {
         return Ok(applied);
     }
-    let counted = recounted(env, index).map_err(|error| OpenError::Index(error.to_string()))?;
-    let changes = counted.into_changes(journal.next_sequence());
+    let changes = recounted(env, index).map_err(|error| OpenError::Index(error.to_string()))?;
+    let changes = changes.into_changes(journal.next_sequence());
     changes.iter().for_each(|change| digest.replace(change.old, change.new));
-    let written = match changes.is_empty() {
-        true => journal.seal(state, digest),
-        false => journal.append(state, &changes, digest),
-    };
-    written?;
+    if changes.is_empty() {
+        journal.seal(state, digest)?;
+    } else {
+        journal.append(state, &changes, digest)?;
+    }
     let applied = Applied { sequence: journal.last().position.sequence, digest };
     apply(index, &changes, applied)?;
     Ok(applied)
 }
 
-fn recounted(env: &Env, index: &dyn Index) -> Result<Group, StoreError> {
+fn recounted(env: &Env, index: &dyn Index) -> Result<Group> {
     let mut group = Group::default();
     let mut tx = Tx::new(index, &group);
     (env.options.recount)(&mut tx)?;
@@ -349,17 +317,16 @@ fn catch_up(
     journal: &Journal,
 ) -> Result<TrustDecision, OpenError> {
     let end = journal.last().position.sequence;
-    let replayed = match applied.sequence == end {
-        true => Ok(applied),
-        false => {
-            let segments = discover::find_segments(&*env.disk)?;
-            replay(&*env.disk, &segments.headers, end, applied.sequence, &*index, |_| ())
-        }
+    let replayed = if applied.sequence == end {
+        Ok(applied)
+    } else {
+        let segments = discover::find_segments(&*env.disk)?;
+        replay(&*env.disk, &segments.headers, end, applied.sequence, &*index, |_| ())
     };
     let applied = match replayed {
         Ok(applied) => applied,
-        Err(ReplayError::Index(error)) => return damaged(env, error).map(TrustDecision::Untrusted),
-        Err(ReplayError::Journal(error)) => return Err(error),
+        Err(OpenError::Index(why)) => return Ok(TrustDecision::Untrusted(why)),
+        Err(error) => return Err(error),
     };
     match (env.options.startup_check)(&mut Tx::new(&*index, &Group::default())) {
         Ok(()) => Ok(TrustDecision::Trusted(index, applied)),
@@ -376,11 +343,8 @@ fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError>
         Some((boot, identity)) => Trust::Boot { boot, identity: identity.text },
         None => Trust::None,
     };
-    let written = match was_none {
-        // After a reboot the index is untrusted either way, so this need not be durable.
-        true => state.put(&*env.disk),
-        false => state.write(&*env.disk),
-    };
+    // After a reboot the index is untrusted either way, so leaving `None` need not be durable.
+    let written = if was_none { state.put(&*env.disk) } else { state.write(&*env.disk) };
     written.map_err(io_error("write `state`"))
 }
 
@@ -403,12 +367,5 @@ impl From<JournalError> for OpenError {
             JournalError::NoSpace => OpenError::NoSpace,
             JournalError::Failed { doing, source } => OpenError::Io { doing: doing.to_owned(), source },
         }
-    }
-}
-
-impl Env {
-    pub(crate) fn sizes(&self) -> SegmentSizes {
-        let EngineOptions { first_segment, largest_segment, min_free, .. } = self.options;
-        SegmentSizes { first: first_segment, largest: largest_segment, min_free }
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::index::panic_text;
 use super::tx::Tx;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Size of a body in bytes above which an operation gets a group of its own.
 const LARGE: usize = 256 * 1024;
@@ -34,10 +34,10 @@ pub trait WriteOperation: Send {
     /// Returns its scheduling class.
     fn kind(&self) -> WriteKind;
     /// Reads, decides and stages changes. Called once.
-    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
     /// Receives the outcome, once: the changes are durable and visible, or have no effect. An operation that is
     /// dropped without an outcome may or may not have been applied.
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+    fn answer(self: Box<Self>, outcome: Result<()>);
 }
 
 /// A write operation that sends its result to a waiting task.
@@ -45,11 +45,11 @@ pub(crate) struct WriteCall<T, F> {
     kind: WriteKind,
     work: Option<F>,
     value: Option<T>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<T>>,
 }
 
 impl<T, F> WriteCall<T, F> {
-    pub(crate) fn new(kind: WriteKind, work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<Self> {
+    pub(crate) fn new(kind: WriteKind, work: F, reply: oneshot::Sender<Result<T>>) -> Box<Self> {
         Box::new(WriteCall { kind, work: Some(work), value: None, reply })
     }
 }
@@ -57,19 +57,19 @@ impl<T, F> WriteCall<T, F> {
 impl<T, F> WriteOperation for WriteCall<T, F>
 where
     T: Send,
-    F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send,
+    F: FnOnce(&mut Tx<'_>) -> Result<T> + Send,
 {
     fn kind(&self) -> WriteKind {
         self.kind
     }
 
-    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         let work = self.work.take().expect("an operation runs once");
         self.value = Some(work(tx)?);
         Ok(())
     }
 
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+    fn answer(self: Box<Self>, outcome: Result<()>) {
         let WriteCall { value, reply, .. } = *self;
         let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
         // The caller may have stopped waiting; the changes remain.
@@ -78,7 +78,7 @@ where
 }
 
 /// Runs an operation; a panic fails this operation only.
-pub(crate) fn run(operation: &mut dyn WriteOperation, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+pub(crate) fn run(operation: &mut dyn WriteOperation, tx: &mut Tx<'_>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(|| operation.run(tx)))
         .unwrap_or_else(|payload| Err(StoreError::Panicked(panic_text(&*payload).to_owned())))
 }

@@ -10,7 +10,7 @@ use super::fatal::end_process;
 use super::tx::Tx;
 use crate::id::Random;
 use crate::secret::SystemRandomness;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Options of an engine. [`EngineOptions::default`] suits a server; commands that open a store briefly disable
 /// `verify_index` and `preallocate`.
@@ -36,11 +36,11 @@ pub struct EngineOptions {
     pub instance: [u8; 16],
     /// Reads the rows that every start needs from a trusted index. If it fails, the index is rebuilt before it is
     /// used.
-    pub startup_check: Arc<StartupCheck>,
+    pub startup_check: Arc<IndexHook>,
     /// Corrects counters. Called on a rebuilt index whose digest differs from the journal's, which means that some
     /// operation was decided on an incomplete index. Its changes become durable together with the correct digest,
     /// before the index is read.
-    pub recount: Arc<Recount>,
+    pub recount: Arc<IndexHook>,
     /// Called with the key of each changed row, before the operation is acknowledged, and with `None` once another
     /// index serves: a damaged one may have returned outdated rows.
     pub on_change: Arc<OnChange>,
@@ -50,6 +50,8 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
+        let mut instance = [0; 16];
+        SystemRandomness::new().fill(&mut instance);
         EngineOptions {
             min_free: 128 << 20,
             cache_size: 64 << 20,
@@ -59,7 +61,7 @@ impl Default for EngineOptions {
             preallocate: true,
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
-            instance: random_instance(),
+            instance,
             startup_check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
             on_change: Arc::new(|_| ()),
@@ -68,20 +70,11 @@ impl Default for EngineOptions {
     }
 }
 
-/// See [`EngineOptions::startup_check`].
-pub type StartupCheck = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
+/// Work on an index that was just opened, before it is used.
+pub type IndexHook = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
 
 /// See [`EngineOptions::on_change`].
 pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
-
-/// See [`EngineOptions::recount`].
-pub type Recount = dyn Fn(&mut Tx<'_>) -> Result<(), StoreError> + Send + Sync;
-
-fn random_instance() -> [u8; 16] {
-    let mut instance = [0; 16];
-    SystemRandomness::new().fill(&mut instance);
-    instance
-}
 
 /// Events of an engine, for the log and the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]

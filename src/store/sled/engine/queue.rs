@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::job::BackgroundJob;
 use super::operation::WriteOperation;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Capacity in operations, those in the writer's backlog included.
 const CAPACITY: usize = 1024;
@@ -51,7 +51,7 @@ impl WriterQueue {
     ///
     /// # Errors
     /// [`StoreError::Busy`] if the queue stays full, [`StoreError::Unavailable`] after [`WriterQueue::close`].
-    pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<(), StoreError> {
+    pub(crate) async fn push(&self, operation: Box<dyn WriteOperation>) -> Result<()> {
         let permit = match self.permits.try_acquire() {
             Ok(permit) => Ok(permit),
             Err(_) => {
@@ -95,30 +95,17 @@ impl WriterQueue {
     pub(crate) fn take(
         &self,
         backlog: &mut VecDeque<Box<dyn WriteOperation>>,
-        max_wait: Option<Duration>,
+        max_wait: Duration,
     ) -> Option<ShutdownMode> {
         let mut waiting = self.lock();
         if backlog.is_empty() && !waiting.has_news && waiting.closing.is_none() {
             waiting.writer_sleeps = true;
-            waiting = self.sleep(waiting, max_wait);
+            waiting = self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0;
             waiting.writer_sleeps = false;
         }
         waiting.has_news = false;
         backlog.append(&mut waiting.operations);
         waiting.closing
-    }
-
-    fn sleep<'a>(
-        &'a self,
-        waiting: MutexGuard<'a, QueueState>,
-        max_wait: Option<Duration>,
-    ) -> MutexGuard<'a, QueueState> {
-        match max_wait {
-            None => self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-            Some(max_wait) => {
-                self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0
-            }
-        }
     }
 
     /// Closes the queue. The first call decides how the store is stopped.

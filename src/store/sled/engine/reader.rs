@@ -1,15 +1,16 @@
 //! Reads that bypass the writer: straight from the index, on the caller's thread.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use super::cell;
 use super::index::Index;
-use super::tx::{Direction, Rows, is_empty};
-use crate::store::StoreError;
+use super::queue::WriterQueue;
+use super::tx::{Direction, KeyRange, Rows, is_empty, to_range};
+use crate::store::{Health, Result, StoreError};
 
-/// Shared access to the index, while there is one.
+/// Shared access to the index, while there is one, and to the health of the store.
 #[derive(Clone, Default)]
 pub struct Reader {
     shared: Arc<ReaderState>,
@@ -18,6 +19,9 @@ pub struct Reader {
 #[derive(Default)]
 struct ReaderState {
     index: RwLock<Option<Arc<dyn Index>>>,
+    health: Mutex<Health>,
+    /// Woken by a damaged read, so that the index is verified even if nothing is written.
+    writer: OnceLock<Arc<WriterQueue>>,
     is_suspect: AtomicBool,
     /// The index was verified.
     is_verified: AtomicBool,
@@ -30,56 +34,60 @@ impl Reader {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if the row is corrupt, [`StoreError::Unavailable`] while there is no index.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let index = self.index()?;
         self.track_damage(cell::read(&*index, key))
     }
 
     /// Returns at most `limit` rows of a range.
-    ///
-    /// # Errors
-    /// Those of [`Reader::get`].
-    pub fn scan(
-        &self,
-        range: impl RangeBounds<Vec<u8>>,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Rows, StoreError> {
+    pub fn scan(&self, range: impl RangeBounds<Vec<u8>>, direction: Direction, limit: usize) -> Result<Rows> {
         self.scan_page(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
     }
 
     /// Returns rows of a range until `limit` rows or `bytes` of bodies are reached; `true` if more may follow because
     /// of `bytes`.
-    ///
-    /// # Errors
-    /// Those of [`Reader::get`].
     pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
         direction: Direction,
         limit: usize,
         bytes: usize,
-    ) -> Result<(Rows, bool), StoreError> {
-        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+    ) -> Result<(Rows, bool)> {
         let index = self.index()?;
-        self.track_damage(scan(&*index, &bounds, direction, limit, bytes))
+        self.track_damage(scan(&*index, &to_range(range), direction, limit, bytes))
     }
 
-    pub(crate) fn index(&self) -> Result<Arc<dyn Index>, StoreError> {
-        let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
-        index
-            .clone()
-            .ok_or_else(|| StoreError::Unavailable("it is being opened, rebuilt or closed".to_owned()))
+    fn index(&self) -> Result<Arc<dyn Index>> {
+        let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner).clone();
+        index.ok_or_else(|| StoreError::Unavailable("it is being opened, rebuilt or closed".to_owned()))
     }
 
-    pub(crate) fn set(&self, index: Arc<dyn Index>) {
+    pub(crate) fn set_index(&self, index: Arc<dyn Index>) {
         self.shared.is_out_of_space.store(false, Ordering::Relaxed);
         *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
     /// Removes the index; later reads fail.
-    pub(crate) fn take(&self) -> Option<Arc<dyn Index>> {
+    pub(crate) fn take_index(&self) -> Option<Arc<dyn Index>> {
         self.shared.index.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns the health, without blocking.
+    pub(crate) fn health(&self) -> Health {
+        self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the health; `Stopped` is final.
+    pub(crate) fn set_health(&self, health: Health) {
+        let mut current = self.shared.health.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*current, Health::Stopped(_)) {
+            *current = health;
+        }
+    }
+
+    /// Sets the queue whose writer a damaged read wakes.
+    pub(crate) fn set_writer(&self, queue: Arc<WriterQueue>) {
+        self.shared.writer.get_or_init(|| queue);
     }
 
     /// Returns whether a read was damaged since the last call.
@@ -98,21 +106,20 @@ impl Reader {
         self.shared.is_verified.store(is_verified, Ordering::Relaxed);
     }
 
-    /// Records a damaged read. A row that is missing in a verified index is missing in the journal, too: verifying
-    /// again would find nothing.
-    pub(crate) fn track_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        if matches!(result, Err(StoreError::Full)) {
-            self.shared.is_out_of_space.store(true, Ordering::Relaxed);
-        }
-        let is_damage = match &result {
-            Err(StoreError::Damaged(_)) => true,
-            Err(StoreError::Missing(_)) => !self.shared.is_verified.load(Ordering::Relaxed),
-            Ok(_) | Err(_) => false,
+    /// Returns `read`, and schedules a verification of the index if it is an error of damage. A row that is missing in
+    /// a verified index is missing in the journal, too: verifying again would find nothing.
+    pub(crate) fn track_damage<T>(&self, read: Result<T>) -> Result<T> {
+        let flag = match &read {
+            Err(StoreError::Full) => &self.shared.is_out_of_space,
+            Err(StoreError::Missing(_)) if self.shared.is_verified.load(Ordering::Relaxed) => return read,
+            Err(StoreError::Damaged(_) | StoreError::Missing(_)) => &self.shared.is_suspect,
+            Ok(_) | Err(_) => return read,
         };
-        if is_damage {
-            self.shared.is_suspect.store(true, Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
+        if let Some(writer) = self.shared.writer.get() {
+            writer.wake_writer();
         }
-        result
+        read
     }
 }
 
@@ -120,14 +127,14 @@ impl Reader {
 /// `bytes` ended it early.
 pub(crate) fn scan(
     index: &dyn Index,
-    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    range: &KeyRange,
     direction: Direction,
     limit: usize,
     bytes: usize,
-) -> Result<(Rows, bool), StoreError> {
+) -> Result<(Rows, bool)> {
     let mut rows = Vec::new();
     let mut size = 0;
-    let cells = cells(index, bounds, direction, limit)?;
+    let cells = cells(index, range, direction, limit)?;
     let count = cells.len();
     for (number, (key, cell)) in cells.into_iter().enumerate() {
         let Some(body) = cell::resolve(index, &key, cell)? else { continue };
@@ -141,13 +148,9 @@ pub(crate) fn scan(
 }
 
 /// Reads the keys of rows, until these have `limit` cells or more, pieces included.
-pub(crate) fn keys(
-    index: &dyn Index,
-    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    limit: usize,
-) -> Result<Vec<Vec<u8>>, StoreError> {
+pub(crate) fn keys(index: &dyn Index, range: &KeyRange, limit: usize) -> Result<Vec<Vec<u8>>> {
     let (mut keys, mut weight) = (Vec::new(), 0);
-    for (key, cell) in cells(index, bounds, Direction::Ascending, limit)? {
+    for (key, cell) in cells(index, range, Direction::Ascending, limit)? {
         weight += cell::cell_count(&key, cell);
         keys.push(key);
         if weight >= limit {
@@ -157,17 +160,12 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-fn cells(
-    index: &dyn Index,
-    bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    direction: Direction,
-    limit: usize,
-) -> Result<Rows, StoreError> {
+fn cells(index: &dyn Index, range: &KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
     let mut cells = Vec::new();
-    if limit == 0 || is_empty(bounds) {
+    if limit == 0 || is_empty(range) {
         return Ok(cells);
     }
-    let (start, end) = (bounds.0.as_ref().map(Vec::as_slice), bounds.1.as_ref().map(Vec::as_slice));
+    let (start, end) = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
     let visited = index.range(start, end, direction, &mut |key, cell| {
         if !is_engine_key(key) {
             cells.push((key.to_vec(), cell.to_vec()));

@@ -80,7 +80,7 @@ fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), Ope
     if free < old / 2 + SPARE {
         return Err(OpenError::NoSpace);
     }
-    frames_after(&*env.disk, segments, end, 0, |_, _| Ok::<(), OpenError>(()))?;
+    frames_after(&*env.disk, segments, end, 0, |_, _| Ok(()))?;
     env.indexes.remove(INDEX).map_err(io_error("remove an old index"))
 }
 

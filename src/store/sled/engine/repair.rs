@@ -41,7 +41,8 @@ pub(crate) fn repair(
         state.write(disk).map_err(io_error("write `state`"))?;
     }
     let disk = Arc::clone(&env.disk);
-    let mut journal = Journal::resume(disk, env.sizes(), end.header, newest, end.at, end.last);
+    let at_end = JournalEnd { torn: None, ..*end };
+    let mut journal = Journal::resume(disk, env.options.clone(), at_end, newest);
     if end.last.position.sequence > 0 && !end.last.is_seal {
         journal.seal(state, end.last.digest)?;
     }

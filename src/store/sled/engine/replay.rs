@@ -13,24 +13,15 @@ use super::segment::{FIRST_FRAME, FrameIter, SegmentHeader};
 /// Changes per call: more would cost sled much memory.
 const SLICE: usize = 256;
 
-/// Failure of a replay.
-#[derive(Debug)]
-pub(crate) enum ReplayError {
-    /// The journal cannot be read.
-    Journal(OpenError),
-    /// The index cannot be written.
-    Index(IndexError),
-}
-
 /// Calls `visit` for each segment with its frames after a sequence, in order, and with its size. Every segment read
 /// must be complete.
-pub(crate) fn frames_after<E: From<OpenError>>(
+pub(crate) fn frames_after(
     disk: &dyn Disk,
     segments: &[SegmentHeader],
     end: u64,
     after: u64,
-    mut visit: impl FnMut(&[Frame<'_>], u64) -> Result<(), E>,
-) -> Result<(), E> {
+    mut visit: impl FnMut(&[Frame<'_>], u64) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     for (number, header) in segments.iter().enumerate() {
         let next = segments.get(number + 1).map_or(end + 1, |next| next.first);
         if next <= after + 1 {
@@ -62,7 +53,7 @@ pub(crate) fn digest_after(
         let last = segments.get(until).map_or(end.last.position.sequence, |next| next.first - 1);
         frames_after(disk, &segments[..until], last, sequence - 1, |frames, _| {
             digest = frames.first().map_or(digest, |frame| frame.digest);
-            Ok::<(), OpenError>(())
+            Ok(())
         })?;
     }
     Ok(digest)
@@ -76,16 +67,16 @@ pub(crate) fn replay(
     after: u64,
     index: &dyn Index,
     mut progress: impl FnMut(u64),
-) -> Result<Applied, ReplayError> {
+) -> Result<Applied, OpenError> {
     let mut last = None;
     frames_after(disk, segments, end, after, |frames, bytes| {
         apply_in_slices(index, frames)?;
         let newest = frames.last();
         last = newest.map(|frame| Applied { sequence: frame.sequence, digest: frame.digest }).or(last);
         progress(bytes);
-        Ok::<(), ReplayError>(())
+        Ok(())
     })?;
-    let Some(applied) = last else { return Applied::read(index).map_err(ReplayError::Index) };
+    let Some(applied) = last else { return Ok(Applied::read(index)?) };
     apply(index, &[], applied)?;
     Ok(applied)
 }
@@ -105,27 +96,6 @@ fn apply_in_slices(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexE
         index.apply(&mut changes.by_ref().take(SLICE))?;
     }
     Ok(())
-}
-
-impl From<OpenError> for ReplayError {
-    fn from(error: OpenError) -> Self {
-        ReplayError::Journal(error)
-    }
-}
-
-impl From<IndexError> for ReplayError {
-    fn from(error: IndexError) -> Self {
-        ReplayError::Index(error)
-    }
-}
-
-impl From<ReplayError> for OpenError {
-    fn from(error: ReplayError) -> Self {
-        match error {
-            ReplayError::Journal(error) => error,
-            ReplayError::Index(error) => error.into(),
-        }
-    }
 }
 
 impl From<IndexError> for OpenError {

@@ -28,7 +28,6 @@ pub(crate) const PAGE: usize = 4096;
 const MAGIC: &[u8; 16] = b"forms journal\0\0\0";
 const CHECKED: usize = 64;
 
-/// Header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) format: u32,
@@ -78,12 +77,10 @@ impl SegmentHeader {
     }
 }
 
-/// Returns the path of the segment with an ordinal.
 pub(crate) fn path(ordinal: u64) -> String {
     format!("{JOURNAL}/{ordinal:08}.log")
 }
 
-/// Returns the ordinal in the name of a segment.
 pub(crate) fn ordinal(name: &str) -> Option<u64> {
     name.strip_suffix(".log")?.parse().ok()
 }
@@ -113,12 +110,10 @@ impl<'a> FrameIter<'a> {
         FrameIter { bytes, seed, at: usize::try_from(at).unwrap_or(usize::MAX), next }
     }
 
-    /// Returns the offset of the next frame.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns the sequence the next frame must have.
     pub(crate) fn expected(&self) -> u64 {
         self.next
     }

@@ -43,7 +43,7 @@ pub(crate) enum Trust {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateFile {
     pub(crate) instance: [u8; 16],
-    /// Ordinal of the newest segment.
+    /// Ordinal of the newest segment; 0 if it is unknown because the file was lost, or there is none yet.
     pub(crate) ordinal: u64,
     /// End of the journal at the last clean stop: the journal cannot end before it.
     pub(crate) floor: Position,
@@ -51,6 +51,10 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
+    pub(crate) fn new(instance: [u8; 16]) -> StateFile {
+        StateFile { instance, ordinal: 0, floor: Position::default(), trust: Trust::None }
+    }
+
     /// Reads the file; `None` if it is missing or damaged.
     pub(crate) fn read(disk: &dyn Disk) -> Result<Option<StateFile>, OpenError> {
         let bytes = match disk.open(PATH).and_then(|file| read_all(&*file)) {

@@ -7,7 +7,7 @@ use super::cell;
 use super::group::Group;
 use super::index::Index;
 use super::reader;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// Order of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum Direction {
 
 /// A key with its body.
 pub type Row = (Vec<u8>, Vec<u8>);
+
+/// A range of keys.
+pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Keys with their bodies, in the order asked for.
 pub type Rows = Vec<Row>;
@@ -55,8 +58,8 @@ impl<'a> Tx<'a> {
     /// Returns the body of a key.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if the row is corrupt; callers must not treat that as absence.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    /// [`StoreError::Damaged`](crate::store::StoreError) if the row is corrupt; callers must not treat that as absence.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         if let Some(staged) = self.own.get(key) {
             return Ok(staged.body.clone());
         }
@@ -77,16 +80,8 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns at most `limit` rows of a range.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if one of them is corrupt.
-    pub fn scan(
-        &self,
-        range: impl RangeBounds<Vec<u8>>,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Rows, StoreError> {
-        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+    pub fn scan(&self, range: impl RangeBounds<Vec<u8>>, direction: Direction, limit: usize) -> Result<Rows> {
+        let bounds = to_range(range);
         if is_empty(&bounds) {
             return Ok(Vec::new());
         }
@@ -105,11 +100,8 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the row of a range with the greatest key.
-    ///
-    /// # Errors
-    /// Those of [`Tx::scan`].
-    pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>, StoreError> {
-        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+    pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>> {
+        let bounds = to_range(range);
         if is_empty(&bounds) {
             return Ok(None);
         }
@@ -132,18 +124,11 @@ impl<'a> Tx<'a> {
 
     /// Returns keys of a range from the index alone, smallest first, until these have `limit` cells or more, pieces
     /// included. Ignores changes of the group.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if the index cannot be read.
-    pub fn stored_keys(
-        &self,
-        range: impl RangeBounds<Vec<u8>>,
-        limit: usize,
-    ) -> Result<Vec<Vec<u8>>, StoreError> {
-        reader::keys(self.index, &(range.start_bound().cloned(), range.end_bound().cloned()), limit)
+    pub fn stored_keys(&self, range: impl RangeBounds<Vec<u8>>, limit: usize) -> Result<Vec<Vec<u8>>> {
+        reader::keys(self.index, &to_range(range), limit)
     }
 
-    fn staged_within(&self, bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+    fn staged_within(&self, bounds: &KeyRange) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
         let mut staged: BTreeMap<_, _> = self.group.range(bounds).collect();
         let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
         staged.extend(own.map(|(key, change)| (key.clone(), change.body.clone())));
@@ -159,25 +144,16 @@ impl<'a> Tx<'a> {
     }
 
     /// Writes a row under a new key, without checking whether the index has one.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn put_new(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: false, new: true });
     }
 
     /// Writes a row that becomes visible after all others of the group, such as a counter.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn put_last(&mut self, key: Vec<u8>, body: Vec<u8>) {
         self.stage(key, StagedRow { body: Some(body), last: true, new: false });
     }
 
     /// Removes a row, if it is there.
-    ///
-    /// # Panics
-    /// Those of [`Tx::put`].
     pub fn delete(&mut self, key: Vec<u8>) {
         self.stage(key, StagedRow { body: None, last: false, new: false });
     }
@@ -199,8 +175,12 @@ fn is_application_key(key: &[u8]) -> bool {
     !own && key.len() <= MAX_KEY
 }
 
+pub(crate) fn to_range(range: impl RangeBounds<Vec<u8>>) -> KeyRange {
+    (range.start_bound().cloned(), range.end_bound().cloned())
+}
+
 /// Whether the bounds are empty; an ordered map would panic on such a range.
-pub(crate) fn is_empty(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
+pub(crate) fn is_empty(bounds: &KeyRange) -> bool {
     match (&bounds.0, &bounds.1) {
         (Bound::Included(start), Bound::Included(end)) => start > end,
         (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {

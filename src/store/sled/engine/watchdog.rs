@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,45 +12,51 @@ use std::thread;
 use std::time::Duration;
 
 use super::disk::Disk;
-use super::index::{Change, Index, IndexError, IndexProvider};
 use super::options::{EngineEvent, EngineOptions, EventSink};
-use super::state::{IndexIdentity, StateFile, Trust};
-use super::tx::Direction;
+use super::state::{StateFile, Trust};
 
 /// Interval of checks.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks without progress after which a call is overdue.
-const CALL_TICKS: u64 = 10;
+pub(super) const CALL_TICKS: u64 = 10;
 /// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
 const HUNG_CHECKS: u32 = 3;
 /// Bytes of an index that add one tick to the time allowed for opening it.
-const BYTES_PER_TICK: u64 = 20 << 20;
+pub(super) const BYTES_PER_TICK: u64 = 20 << 20;
 /// Maximum number of calls watched at once. Further calls are not watched: if sled hangs, the watched ones hang, too.
 const SLOTS: usize = 256;
-/// Slots per cache line: threads should not share one.
+/// Slots per cache line: threads that share one slow each other's reads down.
 const SLOTS_PER_CACHE_LINE: usize = 8;
 
 /// Calls in progress.
-struct WatchedCalls {
+pub(super) struct WatchedCalls {
     tick: AtomicU64,
     /// For each call the tick by which it must have progressed; 0 is a free slot.
     slots: [AtomicU64; SLOTS],
 }
 
+/// Result of a check.
+#[derive(Debug, PartialEq, Eq)]
+enum CallStatus {
+    InTime,
+    DiskStalled,
+    Hung,
+}
+
 /// A call in progress; ends when dropped.
-struct WatchedCall<'a> {
+pub(super) struct WatchedCall<'a> {
     calls: &'a WatchedCalls,
     slot: Option<&'a AtomicU64>,
     allowed_ticks: u64,
 }
 
 impl WatchedCalls {
-    fn new() -> WatchedCalls {
+    pub(super) fn new() -> WatchedCalls {
         WatchedCalls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
     }
 
-    /// Starts a call that may take `allowed_ticks`.
-    fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
+    /// Starts a call that may take `allowed_ticks` between two signs of progress.
+    pub(super) fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
         let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
         let take = |slot: &&AtomicU64| {
             slot.load(Ordering::Relaxed) == 0
@@ -68,19 +73,29 @@ impl WatchedCalls {
         deadlines.filter(move |(_, deadline)| (1..tick).contains(deadline))
     }
 
-    /// Extends the deadlines of overdue calls.
-    fn extend_overdue(&self) {
-        let deadline = self.tick.load(Ordering::Relaxed) + CALL_TICKS;
-        for (slot, overdue) in self.overdue() {
-            // The call may have ended just now.
-            let _ended = slot.compare_exchange(overdue, deadline, Ordering::AcqRel, Ordering::Relaxed);
+    /// Checks the calls, once a tick. Counts the checks with an overdue call in succession.
+    fn check(&self, overdue_checks: &mut u32, waits_for_disk: impl Fn() -> bool) -> CallStatus {
+        let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.overdue().next().is_none() {
+            *overdue_checks = 0;
+            return CallStatus::InTime;
         }
+        if waits_for_disk() {
+            *overdue_checks = 0;
+            for (slot, overdue) in self.overdue() {
+                // The call may have ended just now.
+                let _ended =
+                    slot.compare_exchange(overdue, tick + CALL_TICKS, Ordering::AcqRel, Ordering::Relaxed);
+            }
+            return CallStatus::DiskStalled;
+        }
+        *overdue_checks += 1;
+        if *overdue_checks < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
     }
 }
 
 impl WatchedCall<'_> {
-    /// Records progress.
-    fn progress(&self) {
+    pub(super) fn progress(&self) {
         if let Some(slot) = self.slot {
             slot.store(self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks, Ordering::Relaxed);
         }
@@ -110,51 +125,31 @@ pub(crate) struct Watchdog {
     _stop: mpsc::Sender<()>,
 }
 
-/// Wraps the indexes of a store with a watchdog.
-pub(crate) fn watch(
-    disk: Arc<dyn Disk>,
-    indexes: Arc<dyn IndexProvider>,
-    options: &EngineOptions,
-    report: EventSink,
-) -> io::Result<(Arc<dyn IndexProvider>, Watchdog)> {
-    let calls = Arc::new(WatchedCalls::new());
-    let watched = Arc::new(WatchedIndexes { indexes, calls: Arc::clone(&calls) });
-    let (stop, stopped) = mpsc::channel();
-    let fatal = Arc::clone(&options.on_fatal);
-    thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        if wait_until_hung(&calls, &stopped, TICK, waits_for_disk, || report(EngineEvent::DiskStalled)) {
-            mark_untrusted(disk);
-            fatal("the index does not answer");
-        }
-    })?;
-    Ok((watched, Watchdog { _stop: stop }))
-}
-
-/// Returns `true` once a call hangs, `false` once the watchdog is dropped.
-fn wait_until_hung(
-    calls: &WatchedCalls,
-    stopped: &mpsc::Receiver<()>,
-    tick: Duration,
-    waits_for_disk: impl Fn() -> bool,
-    stalls: impl Fn(),
-) -> bool {
-    let mut checks = 0;
-    while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
-        calls.tick.fetch_add(1, Ordering::Relaxed);
-        if calls.overdue().next().is_none() {
-            checks = 0;
-        } else if waits_for_disk() {
-            checks = 0;
-            calls.extend_overdue();
-            stalls();
-        } else {
-            checks += 1;
-        }
-        if checks == HUNG_CHECKS {
-            return true;
-        }
+impl Watchdog {
+    /// Starts to watch `calls`.
+    pub(crate) fn start(
+        calls: Arc<WatchedCalls>,
+        disk: Arc<dyn Disk>,
+        options: &EngineOptions,
+        report: EventSink,
+    ) -> io::Result<Watchdog> {
+        let (stop, stopped) = mpsc::channel();
+        let fatal = Arc::clone(&options.on_fatal);
+        thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+            let mut overdue_checks = 0;
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                match calls.check(&mut overdue_checks, waits_for_disk) {
+                    CallStatus::InTime => {}
+                    CallStatus::DiskStalled => report(EngineEvent::DiskStalled),
+                    CallStatus::Hung => {
+                        mark_untrusted(disk);
+                        return fatal("the index does not answer");
+                    }
+                }
+            }
+        })?;
+        Ok(Watchdog { _stop: stop })
     }
-    false
 }
 
 /// Whether a thread of this process is in an uninterruptible sleep, as threads that wait for a disk are.
@@ -182,153 +177,28 @@ pub(super) fn mark_untrusted(disk: Arc<dyn Disk>) {
     }
 }
 
-struct WatchedIndexes {
-    indexes: Arc<dyn IndexProvider>,
-    calls: Arc<WatchedCalls>,
-}
-
-impl IndexProvider for WatchedIndexes {
-    fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        let allowed_ticks = CALL_TICKS + self.indexes.size(folder) / BYTES_PER_TICK;
-        let call = self.calls.begin(allowed_ticks);
-        let index = self.indexes.open(folder)?;
-        drop(call);
-        Ok(Arc::new(WatchedIndex { index, calls: Arc::clone(&self.calls) }))
-    }
-
-    fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.indexes.close(folder, index)
-    }
-
-    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        self.indexes.peek(folder, key)
-    }
-
-    fn sync_data(&self, folder: &str) -> io::Result<()> {
-        self.indexes.sync_data(folder)
-    }
-
-    fn identity(&self, folder: &str) -> Option<IndexIdentity> {
-        self.indexes.identity(folder)
-    }
-
-    fn size(&self, folder: &str) -> u64 {
-        self.indexes.size(folder)
-    }
-
-    fn remove(&self, folder: &str) -> io::Result<()> {
-        self.indexes.remove(folder)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.indexes.rename(from, to)
-    }
-}
-
-struct WatchedIndex {
-    index: Arc<dyn Index>,
-    calls: Arc<WatchedCalls>,
-}
-
-impl Index for WatchedIndex {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.index.get(key)
-    }
-
-    fn range(
-        &self,
-        start: Bound<&[u8]>,
-        end: Bound<&[u8]>,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), IndexError> {
-        let call = self.calls.begin(CALL_TICKS);
-        self.index.range(start, end, direction, &mut |key, cell| {
-            call.progress();
-            visit(key, cell)
-        })
-    }
-
-    fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        let call = self.calls.begin(CALL_TICKS);
-        self.index.apply(&mut changes.inspect(|_| call.progress()))
-    }
-
-    fn flush(&self) -> Result<(), IndexError> {
-        let _call = self.calls.begin(CALL_TICKS);
-        self.index.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
-    const SHORT: Duration = Duration::from_millis(1);
-
-    fn no_disk() -> bool {
-        false
-    }
-
     #[test]
-    fn a_call_that_does_not_come_back_hangs_also_while_others_do() {
-        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        let (release, released) = mpsc::channel::<()>();
-        let is_over = &AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let _call = calls.begin(3);
-                released.recv()
-            });
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    drop(calls.begin(1000));
-                    thread::yield_now();
-                }
-            });
-            assert!(wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
-            is_over.store(true, Ordering::Relaxed);
-            drop(release);
-        });
-    }
-
-    #[test]
-    fn a_call_that_waits_for_the_disk_is_reported_and_waited_for() {
-        let (calls, (_stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        let (stalls, is_stalled) = (&AtomicUsize::new(0), &AtomicBool::new(true));
-        let call = calls.begin(3);
-        let stalls_on = || {
-            if stalls.fetch_add(1, Ordering::Relaxed) == 4 {
-                is_stalled.store(false, Ordering::Relaxed);
-            }
+    fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
+        let calls = WatchedCalls::new();
+        let mut overdue_checks = 0;
+        let mut check = |waits_for_disk: bool| {
+            // Other calls come and return all the time.
+            drop(calls.begin(1));
+            calls.check(&mut overdue_checks, || waits_for_disk)
         };
-        assert!(wait_until_hung(calls, &stopped, SHORT, || is_stalled.load(Ordering::Relaxed), stalls_on));
-        assert_eq!(
-            stalls.load(Ordering::Relaxed),
-            5,
-            "it wait_until_hung once the disk does not stall any more"
-        );
+        let call = calls.begin(CALL_TICKS);
+        (0..CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        call.progress();
+        (0..=CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        assert_eq!(check(true), CallStatus::DiskStalled, "the call has more time");
+        (0..CALL_TICKS + 2).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
+        assert_eq!(check(false), CallStatus::Hung, "it was overdue three times in succession");
         drop(call);
-    }
-
-    #[test]
-    fn calls_that_come_back_or_get_on_do_not_hang() {
-        let (calls, (stop, stopped)) = (&WatchedCalls::new(), mpsc::channel());
-        thread::scope(|scope| {
-            let watched = scope.spawn(move || wait_until_hung(calls, &stopped, SHORT, no_disk, || ()));
-            let long = calls.begin(1000);
-            for _ in 0..10_000 {
-                drop(calls.begin(1000));
-                long.progress();
-                thread::yield_now();
-            }
-            drop(stop);
-            assert!(!watched.join().unwrap());
-        });
+        assert_eq!(check(false), CallStatus::InTime);
     }
 
     #[test]

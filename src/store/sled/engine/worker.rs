@@ -12,11 +12,13 @@ use super::options::{EngineOptions, EventSink};
 use super::queue::{ShutdownMode, WriterQueue};
 use super::writeback::Writeback;
 use super::writer::Writer;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// Bytes of the journal after which the index is flushed, at most once a second.
 const FLUSH_AFTER: u64 = 8 << 20;
 const SECOND: Duration = Duration::from_secs(1);
+/// Longest wait for an operation; each arrival ends it.
+const IDLE: Duration = Duration::from_secs(3600);
 /// Rows verified per step.
 const VERIFIED_ROWS: usize = 250;
 /// Minimum pause of background work; at least four times as long as it took.
@@ -42,7 +44,7 @@ struct Schedule {
 impl Worker {
     /// Runs until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
     /// a failed sync: no operation would be answered any more.
-    pub(crate) fn run(self) -> Result<(), StoreError> {
+    pub(crate) fn run(self) -> Result<()> {
         let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.on_fatal));
         catch_unwind(AssertUnwindSafe(|| self.run_until_closed())).unwrap_or_else(|payload| {
             queue.close(ShutdownMode::Abandoned);
@@ -52,7 +54,7 @@ impl Worker {
         })
     }
 
-    fn run_until_closed(mut self) -> Result<(), StoreError> {
+    fn run_until_closed(mut self) -> Result<()> {
         let mut backlog = VecDeque::new();
         let now = Instant::now();
         let mut schedule = Schedule { written: now, flushed: now, space_checked: now, background: now };
@@ -67,7 +69,7 @@ impl Worker {
         }
         self.queue.close(ShutdownMode::Abandoned);
         // After a failure operations may still be queued; dropping them reports an unknown outcome.
-        let end = self.queue.take(&mut backlog, None);
+        let end = self.queue.take(&mut backlog, Duration::ZERO);
         drop((backlog, self.writeback));
         if end == Some(ShutdownMode::Clean) {
             return self.writer.close();
@@ -82,7 +84,7 @@ impl Worker {
         let waiting = backlog.len();
         while !self.writer.is_full() {
             let is_alone = backlog.front().is_some_and(|operation| operation.kind() == WriteKind::Large);
-            if is_alone && self.writer.has_waiting() {
+            if is_alone && !self.writer.waiting.is_empty() {
                 break;
             }
             let Some(operation) = backlog.pop_front() else { break };
@@ -94,12 +96,12 @@ impl Worker {
         self.queue.release(waiting - backlog.len());
         let job = if begun >= schedule.background { self.queue.take_job() } else { None };
         let mut spent = job.map(|job| {
-            let (begun, rows) = (Instant::now(), self.writer.rows());
+            let (begun, rows) = (Instant::now(), self.writer.group.rows());
             self.writer.stage(JobSlice::of(job, Arc::clone(&self.queue), Arc::clone(&self.report)));
-            (begun.elapsed(), self.writer.rows() - rows)
+            (begun.elapsed(), self.writer.group.rows() - rows)
         });
-        if self.writer.has_waiting() {
-            let (begun, rows) = (Instant::now(), self.writer.rows().max(1));
+        if !self.writer.waiting.is_empty() {
+            let (begun, rows) = (Instant::now(), self.writer.group.rows().max(1));
             self.writer.commit();
             schedule.written = Instant::now();
             self.writeback.mark_dirty();
@@ -119,7 +121,7 @@ impl Worker {
             self.writer.seal();
             schedule.written = now;
         }
-        if self.writer.unflushed() >= FLUSH_AFTER && now - schedule.flushed >= SECOND {
+        if self.writer.unflushed >= FLUSH_AFTER && now - schedule.flushed >= SECOND {
             self.writer.flush();
             schedule.flushed = Instant::now();
         }
@@ -135,18 +137,18 @@ impl Worker {
             self.writer.check_free_space();
             schedule.space_checked = now;
         }
-        self.writer.preallocate();
+        self.writer.journal.preallocate();
     }
 
-    /// Returns the time until the next task is due; `None` if there is none.
-    fn idle_timeout(&mut self, schedule: &Schedule) -> Option<Duration> {
+    /// Returns the time until the next task is due, or a long time if there is none.
+    fn idle_timeout(&mut self, schedule: &Schedule) -> Duration {
         let unsealed = self.writer.is_unsealed().then_some(schedule.written + self.options.seal_after);
-        let unflushed = (self.writer.unflushed() >= FLUSH_AFTER).then_some(schedule.flushed + SECOND);
+        let unflushed = (self.writer.unflushed >= FLUSH_AFTER).then_some(schedule.flushed + SECOND);
         let short = self.writer.is_low_on_space().then_some(schedule.space_checked + SECOND);
         let has_background = self.queue.has_jobs() || self.writer.is_verifying();
         let background = has_background.then_some(schedule.background);
         let next = [unsealed, unflushed, short, background].into_iter().flatten().min();
-        next.map(|at| at.saturating_duration_since(Instant::now()))
+        next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()))
     }
 }
 

@@ -20,38 +20,39 @@ use crate::store::sled::engine::reader::Reader;
 use crate::store::sled::engine::rebuild::INDEX;
 use crate::store::sled::engine::replay;
 use crate::store::sled::engine::state::{StateFile, Trust};
-use crate::store::sled::engine::status::Status;
 use crate::store::sled::engine::tx::Tx;
 use crate::store::sled::engine::verify::IndexVerifier;
-use crate::store::{Health, StoreError};
+use crate::store::{Health, Result, StoreError};
 
 /// The writing side of an open store.
 pub struct Writer {
     env: Env,
-    lock: Arc<dyn StoreLock>,
+    pub(super) lock: Arc<dyn StoreLock>,
     state: StateFile,
-    journal: Journal,
+    pub(super) journal: Journal,
     /// `None` while there is no space for it, and once the writer has stopped.
     index: Option<Arc<dyn Index>>,
     /// Why the index must be rebuilt once there is space.
     rebuild_reason: Option<String>,
-    /// The writer has failed or was closed.
     is_stopped: bool,
     reader: Reader,
-    status: Status,
     digest: IndexDigest,
-    group: Group,
-    waiting: Vec<(Box<dyn WriteOperation>, Result<(), StoreError>)>,
+    /// Changes of the operations that wait for [`Writer::commit`].
+    pub(super) group: Group,
+    pub(super) waiting: Vec<(Box<dyn WriteOperation>, Result<()>)>,
     /// Free space in bytes when the group was started.
     free: u64,
     verifier: Option<IndexVerifier>,
     /// A read was damaged, and the index is being verified.
     is_suspect: bool,
-    unflushed: u64,
+    /// Bytes written to the journal since the last flush of the index.
+    pub(super) unflushed: u64,
 }
 
-/// Limits of a group: operations, rows, bytes.
-const FULL: (usize, usize, usize) = (512, 1000, 1 << 20);
+/// Limits of a group.
+const GROUP_OPERATIONS: usize = 512;
+const GROUP_ROWS: usize = 1000;
+const GROUP_BYTES: usize = 1 << 20;
 
 impl Writer {
     /// Opens the store on a disk, creating it if missing.
@@ -67,7 +68,7 @@ impl Writer {
         let env = Env { disk, indexes, options, report };
         let opened = open::open(&env)?;
         let reader = Reader::default();
-        reader.set(Arc::clone(&opened.index));
+        reader.set_index(Arc::clone(&opened.index));
         let verifier = env.options.verify_index.then(IndexVerifier::default);
         let mut writer = Writer {
             lock: Arc::from(opened.lock),
@@ -77,7 +78,6 @@ impl Writer {
             rebuild_reason: None,
             is_stopped: false,
             reader,
-            status: Status::new(),
             digest: opened.applied.digest,
             group: Group::default(),
             waiting: Vec::new(),
@@ -91,17 +91,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Returns a reader.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
-    }
-
-    pub(crate) fn status(&self) -> Status {
-        self.status.clone()
-    }
-
-    pub(crate) fn lock(&self) -> Arc<dyn StoreLock> {
-        Arc::clone(&self.lock)
     }
 
     /// Whether the writer has failed or was closed.
@@ -122,7 +113,7 @@ impl Writer {
         self.waiting.push((operation, outcome));
     }
 
-    fn run(&mut self, operation: &mut dyn WriteOperation, index: &dyn Index) -> Result<(), StoreError> {
+    fn run(&mut self, operation: &mut dyn WriteOperation, index: &dyn Index) -> Result<()> {
         let mut tx = Tx::new(index, &self.group);
         self.reader.track_damage(operation::run(operation, &mut tx))?;
         let changes = tx.into_changes();
@@ -134,18 +125,9 @@ impl Writer {
 
     /// Whether the group accepts no more operations.
     pub fn is_full(&self) -> bool {
-        let (operations, rows, bytes) = FULL;
-        self.waiting.len() >= operations || self.group.rows() >= rows || self.group.bytes() >= bytes
-    }
-
-    /// Returns the number of rows changed by the group so far.
-    pub(crate) fn rows(&self) -> usize {
-        self.group.rows()
-    }
-
-    /// Whether operations wait for [`Writer::commit`].
-    pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.waiting.len() >= GROUP_OPERATIONS
+            || self.group.rows() >= GROUP_ROWS
+            || self.group.bytes >= GROUP_BYTES
     }
 
     /// Makes the group durable and visible, then answers its operations. After a failure none is answered.
@@ -153,12 +135,12 @@ impl Writer {
         let group = std::mem::take(&mut self.group);
         let waiting = std::mem::take(&mut self.waiting);
         let changes = group.into_changes(self.journal.next_sequence());
-        match self.write(&changes) {
-            Ok(()) => waiting.into_iter().for_each(|(operation, outcome)| operation.answer(outcome)),
-            Err(JournalError::NoSpace) => {
-                waiting.into_iter().for_each(|(operation, _)| operation.answer(Err(StoreError::Full)));
-            }
-            Err(error) => self.fail(&error.to_string()),
+        let written = self.write(&changes);
+        if let Err(error @ JournalError::Failed { .. }) = written {
+            return self.fail(&error.to_string());
+        }
+        for (operation, outcome) in waiting {
+            operation.answer(if written.is_ok() { outcome } else { Err(StoreError::Full) });
         }
     }
 
@@ -201,7 +183,6 @@ impl Writer {
         !self.is_stopped() && last.position.sequence > 0 && !last.is_seal
     }
 
-    /// Seals the journal.
     pub fn seal(&mut self) {
         let sealed = self.journal.seal(&mut self.state, self.digest);
         match sealed.map(|()| self.apply(&[])) {
@@ -209,11 +190,6 @@ impl Writer {
             Ok(()) | Err(JournalError::NoSpace) => {}
             Err(error) => self.fail(&error.to_string()),
         }
-    }
-
-    /// Returns the bytes written to the journal since the last flush of the index.
-    pub fn unflushed(&self) -> u64 {
-        self.unflushed
     }
 
     /// Flushes the index, so that a start after the death of the process has little to replay.
@@ -224,13 +200,6 @@ impl Writer {
             Ok(()) => {}
             Err(IndexError::NoSpace) => self.detach_full_index(),
             Err(error) => self.replace_index(&error.to_string()),
-        }
-    }
-
-    /// Preallocates the next segment in the background once the current one is half full.
-    pub fn preallocate(&mut self) {
-        if self.env.options.preallocate && self.journal.is_half_full() {
-            self.journal.preallocate();
         }
     }
 
@@ -254,7 +223,7 @@ impl Writer {
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by the content of the disk.
         drop(self.state.write(&*self.env.disk));
-        self.status.set(Health::Stopped(why.to_owned()));
+        self.reader.set_health(Health::Stopped(why.to_owned()));
         (self.env.options.on_fatal)(why);
     }
 
@@ -263,7 +232,7 @@ impl Writer {
     ///
     /// # Errors
     /// If something could not be made durable. Acknowledged writes are safe; the next start repairs.
-    pub fn close(&mut self) -> Result<(), StoreError> {
+    pub fn close(&mut self) -> Result<()> {
         if self.is_unsealed() {
             self.seal();
         }
@@ -290,13 +259,13 @@ impl Writer {
 
     /// Detaches the index from readers and stops.
     fn end(&mut self) -> Option<Arc<dyn Index>> {
-        drop(self.reader.take());
+        drop(self.reader.take_index());
         (self.verifier, self.is_stopped) = (None, true);
-        self.status.set(Health::Stopped("it was closed".to_owned()));
+        self.reader.set_health(Health::Stopped("it was closed".to_owned()));
         self.index.take().map(wait_until_unused)
     }
 
-    fn record_clean_end(&mut self) -> Result<(), StoreError> {
+    fn record_clean_end(&mut self) -> Result<()> {
         let end = self.journal.last();
         if let Some(identity) = self.env.indexes.identity(INDEX).filter(|_| end.is_seal) {
             self.state.floor = end.position;

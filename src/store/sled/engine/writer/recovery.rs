@@ -65,21 +65,21 @@ impl Writer {
     /// Detaches the index from readers until [`Writer::reattach_index`].
     fn detach_index(&mut self) {
         (self.verifier, self.index) = (None, None);
-        drop(self.reader.take().map(wait_until_unused));
-        self.status.set(Health::Full);
+        drop(self.reader.take_index().map(wait_until_unused));
+        self.reader.set_health(Health::Full);
     }
 
     /// Reopens or rebuilds the index and replays missing frames. Without space for that it stays detached.
     fn reattach_index(&mut self) {
-        let status = self.status.clone();
-        let mut progress = |done, total| status.set(Health::Rebuilding { done, total });
+        let reader = self.reader.clone();
+        let mut progress = |done, total| reader.set_health(Health::Rebuilding { done, total });
         if self.rebuild_reason.is_some() {
             progress(0, 0);
         }
         let (state, journal) = (&mut self.state, &mut self.journal);
         match open::reopen(&self.env, state, journal, self.rebuild_reason.as_deref(), &mut progress) {
             Ok((index, applied)) => self.attach_index(index, applied),
-            Err(OpenError::NoSpace) => self.status.set(Health::Full),
+            Err(OpenError::NoSpace) => self.reader.set_health(Health::Full),
             Err(error) => self.fail(&error.to_string()),
         }
     }
@@ -91,7 +91,7 @@ impl Writer {
         self.is_suspect = false;
         self.digest = applied.digest;
         self.reader.set_verified(self.verifier.is_none());
-        self.reader.set(Arc::clone(&index));
+        self.reader.set_index(Arc::clone(&index));
         (self.env.options.on_change)(None);
         self.index = Some(index);
         self.measure_free_space();
@@ -112,9 +112,9 @@ impl Writer {
         // A file system that does not report free space counts as empty, not as full.
         self.free = self.env.disk.free_space().unwrap_or(u64::MAX);
         let is_short = self.is_low_on_space();
-        if is_short && self.status.get() == Health::Ready {
+        if is_short && self.reader.health() == Health::Ready {
             (self.env.report)(EngineEvent::NoSpace);
         }
-        self.status.set(if is_short { Health::Full } else { Health::Ready });
+        self.reader.set_health(if is_short { Health::Full } else { Health::Ready });
     }
 }

@@ -1,0 +1,47 @@
+//! Bounds of work that runs at a time: the pool for long work, and permits by id.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use forms::cpu_pool::{CpuPool, PoolError, PoolLimits};
+use forms::keyed_semaphore::FairSemaphore;
+
+fn pool(jobs: usize) -> CpuPool {
+    CpuPool::new(PoolLimits { threads: 1, jobs, max_wait: Duration::ZERO, ..PoolLimits::default() })
+}
+
+#[tokio::test]
+async fn a_full_queue_and_a_long_wait_are_refused() {
+    let pool = pool(2);
+    let (release, released) = channel::<()>();
+    let first = pool.admit().unwrap();
+    let running = tokio::spawn(async move { first.run(move |_| released.recv()).await });
+    tokio::task::yield_now().await;
+    let second = pool.admit().unwrap();
+    assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue is full");
+    assert!(matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)), "it has waited for too long");
+    drop((second, release));
+    running.await.unwrap().unwrap().unwrap_err();
+    pool.run(|| ()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_frees_the_place() {
+    let pool = pool(1);
+    let panicked = pool.run(|| panic!("on purpose")).await;
+    assert!(matches!(panicked, Err(PoolError::Panicked(_))));
+    assert_eq!(pool.run(|| 7).await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn an_id_has_a_quarter_and_all_have_the_total() {
+    let semaphore = FairSemaphore::new(8, Duration::ZERO);
+    let mut permits = Vec::new();
+    for id in 0..4 {
+        permits.push([semaphore.acquire(id).await.unwrap(), semaphore.acquire(id).await.unwrap()]);
+        assert!(semaphore.acquire(id).await.is_none(), "its quarter is used up");
+    }
+    assert!(semaphore.acquire(4).await.is_none(), "all are used up");
+    permits.pop();
+    assert!(semaphore.acquire(4).await.is_some());
+}
