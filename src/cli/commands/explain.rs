@@ -1,10 +1,8 @@
 //! `forms explain`.
 
 use crate::api::{self, Code};
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
@@ -28,22 +26,9 @@ pub struct Explain {
     code: Option<String>,
 }
 
-impl Run for Explain {
-    const GROUP: Group = Group::Tools;
-    const SUMMARY: &'static str = "explain an error code";
-
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["code", "status", "meaning"])
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Explain {
     /// Prints what the code means and what to do.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);
         let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);

@@ -4,10 +4,8 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
 use crate::api::FormEntry;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::render_error;
@@ -91,22 +89,9 @@ impl StatusFilter {
     }
 }
 
-impl Run for List {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "list forms";
-
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl List {
     /// Lists the forms.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
         let list_limit = ListLimit::from_flags(self.limit, self.all);

@@ -10,7 +10,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers;
 use crate::cli::connection::session::Session;
@@ -149,18 +148,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
 }
 
-impl Run for Serve {
-    const GROUP: Group = Group::Operate;
-    const SUMMARY: &'static str = "run the server";
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Serve {
     /// Serves until a signal arrives.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));

@@ -9,7 +9,6 @@ use clap::Args;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
@@ -18,7 +17,6 @@ use crate::cli::input::document::violations::rejected;
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
@@ -72,23 +70,10 @@ pub struct Create {
     stray: Option<String>,
 }
 
-impl Run for Create {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "create a form";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Create {
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
     /// by the server.
-    async fn execute(mut self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
                 Some(_) => format!("a question follows its flag: -Q {}", shell_quote(stray)),
@@ -105,7 +90,7 @@ impl Create {
             (None, None) if session.can_prompt() => self.ask(session).await,
             (None, None) => {
                 let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
-                Err(CliError::usage_with_help("there is no form to create, and no terminal to ask at", help))
+                Err(CliError::usage_with_help("cannot ask for the form without a terminal", help))
             }
         }
     }

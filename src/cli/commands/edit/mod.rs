@@ -12,13 +12,11 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
 use crate::cli::input::document::violations::describe_violations;
 use crate::cli::input::document::violations::{not_stored, rejected};
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
@@ -120,22 +118,9 @@ impl EditBase {
     }
 }
 
-impl Run for Edit {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "change a form";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Edit {
     /// Changes the form and reports what has changed.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,
@@ -149,7 +134,7 @@ impl Edit {
             }
             None => {
                 let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
-                Err(CliError::usage_with_help("there is no terminal to edit the form at", help))
+                Err(CliError::usage_with_help("cannot open the form in an editor without a terminal", help))
             }
         }
     }

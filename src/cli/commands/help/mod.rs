@@ -8,7 +8,6 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli;
-use crate::cli::commands::{Group, OVERVIEW, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
@@ -16,24 +15,19 @@ use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::validation::similar::similar;
 
-/// Returns the commands by group, two per line. clap has no groups (clap issue 1553).
-fn overview() -> String {
-    let mut text = String::new();
-    for rows in OVERVIEW.chunk_by(|(one, ..), (other, ..)| one == other) {
-        for (index, row) in rows.chunks(2).enumerate() {
-            let group = if index == 0 { format!("{:?}", row[0].0).to_uppercase() } else { String::new() };
-            let cells: Vec<_> = row
-                .iter()
-                .zip([(10, 25), (13, 0)])
-                .map(|((_, name, summary), (first, second))| {
-                    format!("{:<first$}{summary:<second$}", name.to_lowercase())
-                })
-                .collect();
-            let _infallible = writeln!(text, "{}", format!("{group:<9}{}", cells.concat()).trim_end());
-        }
-    }
-    text
-}
+/// The commands by group. clap has no groups (clap issue 1553).
+const COMMANDS: &str = "\
+WRITE    create    create a form            edit         change a form
+         show      show one form            validate     check files, offline
+RUN      publish   open a form for answers  unpublish    back to draft
+         close     take no more answers     list         list forms
+         delete    move it to the trash     restore      take it out of trash
+COLLECT  submit    send answers             responses    list, show, delete
+OPERATE  serve     run the server
+CONNECT  whoami    show server, key, workspace
+TOOLS    explain   explain an error code    completions  set up a shell
+         help      help on a command or topic
+";
 
 /// Text after the root's help.
 const ROOT_AFTER: &str = "\
@@ -57,7 +51,7 @@ pub fn with_common(command: clap::Command) -> clap::Command {
     let template = format!(
         "forms — build forms and collect answers, from a file, a script or a server\n\n\
          Usage: forms [OPTIONS] <COMMAND>\n\n{}\nGlobal options:\n{}{{after-help}}\n",
-        overview(),
+        COMMANDS,
         options(&command)
     );
     let after = format!("{ROOT_AFTER}\n\n{}", common_section());
@@ -140,18 +134,9 @@ pub struct Help {
     names: Vec<String>,
 }
 
-impl Run for Help {
-    const GROUP: Group = Group::Tools;
-    const SUMMARY: &'static str = "help on a command or topic";
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Help {
     /// Prints the help.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         if let [name] = &self.names[..]
             && let Some(topic) = Topic::ALL.iter().find(|topic| topic.name() == name)
         {
