@@ -19,19 +19,14 @@ pub(super) struct QuestionType {
 }
 
 /// Returns all question types.
-pub(super) fn all() -> impl Iterator<Item = QuestionType> {
-    QuestionKind::NAMES.into_iter().filter_map(question_type)
-}
-
-fn question_type(name: &'static str) -> Option<QuestionType> {
-    let kind = QuestionKind::example(name)?;
-    let rules = kind.rules();
-    Some(QuestionType {
-        name,
-        answer: rules.expects(),
-        example: rules.example(),
-        settings: QuestionKind::settings(name),
-    })
+pub(super) fn all() -> Vec<QuestionType> {
+    let question_type = |name| {
+        let kind = QuestionKind::example(name)?;
+        let rules = kind.rules();
+        let settings = QuestionKind::settings(name);
+        Some(QuestionType { name, answer: rules.expects(), example: rules.example(), settings })
+    };
+    QuestionKind::NAMES.into_iter().filter_map(question_type).collect()
 }
 
 /// Returns the page as text.
