@@ -186,28 +186,3 @@ fn has_others(answers: &Value, ids: &[String]) -> bool {
 fn body(submissions: Vec<Value>) -> Value {
     Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
 }
-
-#[cfg(test)]
-mod clauses {
-    use super::moment;
-    use crate::clock::Timestamp;
-
-    #[test]
-    fn a_time_can_be_a_date_or_how_long_ago_it_was() {
-        let now = Timestamp::parse("2026-12-02T09:30:00.000Z").unwrap();
-        for (text, expected) in [
-            ("2026-12-01", "2026-12-01T00:00:00Z"),
-            ("1d", "2026-12-01T09:30:00.000Z"),
-            ("90m", "2026-12-02T08:00:00.000Z"),
-            ("12h", "2026-12-01T21:30:00.000Z"),
-            ("2w", "2026-11-18T09:30:00.000Z"),
-            ("9999999d", "1970-01-01T00:00:00.000Z"),
-            ("2026-12-01T09:00:00+01:00", "2026-12-01T09:00:00+01:00"),
-        ] {
-            assert_eq!(moment(text, now).unwrap(), expected);
-        }
-        for text in ["2026-13-01", "-1d", "1x", "yesterday"] {
-            assert!(moment(text, now).is_err(), "{text}");
-        }
-    }
-}
