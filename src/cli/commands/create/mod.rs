@@ -84,8 +84,7 @@ impl Create {
         match (&self.file, &self.title) {
             (Some(file), _) => self.create_from_file(session, file).await,
             (None, Some(title)) => {
-                let form = self.form_from_flags(title);
-                self.create_without_file(session, &form, None).await
+                self.create_without_file(session, &self.form_from_flags(title), None).await
             }
             (None, None) if session.can_prompt() => self.ask(session).await,
             (None, None) => {
@@ -130,18 +129,19 @@ impl Create {
                 format!("--title and --slug are for one form, and the file has {}", documents.len());
             return Err(CliError::usage(message));
         }
-        for document in &documents {
-            self.require_question(&definition(&self.with_flags(document)?)?)?;
+        let forms: Vec<_> =
+            documents.iter().map(|document| self.with_flags(document)).collect::<Result<_, _>>()?;
+        for form in &forms {
+            self.require_question(&definition(form)?)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {
             dry_run_all(session, &client, &documents).await?;
         }
         let mut batch = Batch::begin(session, documents.len());
-        for document in &documents {
+        for (document, form) in documents.iter().zip(&forms) {
             let refused = |error| self.refused(document, error);
-            let form = self.with_flags(document)?;
-            batch.record(&document.file, self.create(session, &client, &form, refused, None).await)?;
+            batch.record(&document.file, self.create(session, &client, form, refused, None).await)?;
         }
         batch.finish()
     }
@@ -179,14 +179,15 @@ impl Create {
 
     /// Locates the server's error in the file, unless it is about a flag.
     fn refused(&self, document: &Document, error: ClientError) -> CliError {
-        let ClientError::Problem(problem) = &error else { return locate_in_file(document, error) };
         let is_flag = |violation: &&Violation| {
             self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
         };
-        let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
-        match flags.is_empty() {
-            true => locate_in_file(document, error),
-            false => rejected(document.value(), &flags, (**problem).clone()),
+        match error {
+            ClientError::Problem(problem) if problem.errors.iter().any(|violation| is_flag(&violation)) => {
+                let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
+                rejected(document.value(), &flags, *problem)
+            }
+            error => locate_in_file(document, error),
         }
     }
 
@@ -201,7 +202,7 @@ impl Create {
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
-                rejected(form, &problem.errors, (*problem).clone())
+                rejected(form, &problem.errors.clone(), *problem)
             }
             error => error.into(),
         };
@@ -217,27 +218,26 @@ impl Create {
         session: &Session,
         client: &Client,
         form: &Value,
-        refused: impl Fn(ClientError) -> CliError,
+        refused: impl FnOnce(ClientError) -> CliError,
         draft: Option<Draft>,
     ) -> Result<(), CliError> {
-        let (output, form) = (&session.output, form.to_string());
+        let output = &session.output;
+        let created = client.create_form(&form.to_string(), self.dry_run).await.map_err(refused)?;
         if self.dry_run {
-            let tried = client.create_form(&form, true).await.map_err(refused)?;
-            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.object(&created, || "(dry run)\n".to_owned())?;
             output.status("the server would accept it; nothing was stored");
             return Ok(());
         }
-        let created = client.create_form(&form, false).await.map_err(refused)?;
         if let Some(draft) = draft {
             draft.discard();
         }
         let (id, prefix) = (created.id.to_string(), session.command_prefix());
         if self.publish {
-            let published =
-                client.update_form(&id, r#"{"status":"published"}"#, None, false).await.map_err(|error| {
-                    let notes = vec![format!("{id} was created and stays a draft")];
-                    CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
-                })?;
+            let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
+            let published = published.map_err(|error| {
+                let notes = vec![format!("{id} was created and stays a draft")];
+                CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
+            })?;
             output.object(&published, || format!("{id}\n"))?;
             output.success(&format!("created and published \"{}\"", published.title));
         } else {

@@ -110,11 +110,9 @@ impl EditBase {
         wanted: &Value,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, CliError> {
-        let patch =
-            patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
+        let patch = patch(&self.definition, wanted).unwrap_or_else(|| Value::Object(Vec::new()));
         let client = session.client().await?;
-        let sent = client.update_form(&self.id(), &patch, Some(&self.revision), dry_run).await;
-        sent.map_err(CliError::from)
+        Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
     }
 }
 
@@ -152,7 +150,7 @@ impl Edit {
         if changes.is_empty() {
             return self.report(session, &base.form, None);
         }
-        if self.warn_of_losses(session, &base, &wanted).await? {
+        if self.warn_of_losses(session, &base, &wanted).await {
             self.confirm(session, &base).await?;
         }
         let sent = base.send(session, &wanted, self.dry_run).await;
@@ -173,9 +171,8 @@ impl Edit {
         lines: Option<&[String]>,
     ) -> Result<(), CliError> {
         let output = &session.output;
-        output.object(form, || {
-            if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
-        })?;
+        let text = || if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) };
+        output.object(form, text)?;
         match (lines, self.dry_run) {
             (None, _) => output.status("no change"),
             (Some(lines), true) => {
@@ -188,25 +185,20 @@ impl Edit {
     }
 
     /// Warns of each question with answers that is removed or changes its type; returns whether there is one.
-    pub(super) async fn warn_of_losses(
-        &self,
-        session: &Session,
-        base: &EditBase,
-        wanted: &Value,
-    ) -> Result<bool, CliError> {
-        let losses = losses(&base.definition, wanted);
-        let mut any = false;
-        for (id, loss) in losses {
+    pub(super) async fn warn_of_losses(&self, session: &Session, base: &EditBase, wanted: &Value) -> bool {
+        let mut is_lossy = false;
+        for (id, loss) in losses(&base.definition, wanted) {
             let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
-            any = true;
-            session.output.warn(&match loss {
+            is_lossy = true;
+            let effect = match loss {
                 AnswerLoss::Removed => {
-                    format!("`{id}` has {answers}; answers to a removed question are kept, and listed in -o csv and -o jsonl alone")
+                    "; answers to a removed question are kept, and listed in -o csv and -o jsonl alone"
                 }
-                AnswerLoss::Retyped => format!("`{id}` has {answers} of the old type"),
-            });
+                AnswerLoss::Retyped => " of the old type",
+            };
+            session.output.warn(&format!("`{id}` has {answers}{effect}"));
         }
-        Ok(any)
+        is_lossy
     }
 
     /// Asks whether to send the change, if interactive and without `--yes`. The store is closed meanwhile.
@@ -242,18 +234,18 @@ async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option
 /// # Errors
 /// If a path does not exist; the violations of the others are reported too.
 fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
-    let (mut form, mut astray) = (form.clone(), Vec::new());
+    let (mut form, mut errors) = (form.clone(), Vec::new());
     for setting in settings {
         match setting.apply(&form) {
             Ok(changed) => form = changed,
-            Err(error) => astray.push(error),
+            Err(error) => errors.push(error),
         }
     }
     let violations = Definition::read(&form, &Limits::UNLIMITED).err().unwrap_or_default();
-    if astray.is_empty() || violations.is_empty() {
-        return CliError::combine(astray).map(|()| form);
+    if errors.is_empty() || violations.is_empty() {
+        return CliError::combine(errors).map(|()| form);
     }
-    let mut diagnostics: Vec<_> = astray.iter().map(render_error::to_diagnostic).collect();
+    let mut diagnostics: Vec<_> = errors.iter().map(render_error::to_diagnostic).collect();
     diagnostics.extend(describe_violations(&form, &violations));
     Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }

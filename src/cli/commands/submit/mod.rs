@@ -80,20 +80,18 @@ impl Submit {
     ) -> Result<(), CliError> {
         let client = session.client().await?;
         let (output, prefix) = (&session.output, &session.command_prefix());
-        let fitting = answers::submission_body(form, sources, session.now(), prefix);
+        let body = answers::submission_body(form, sources, session.now(), prefix);
         // With a machine-readable format, warnings go into the error document.
-        if fitting.is_ok() || output.format == Format::Table {
+        if body.is_ok() || output.format == Format::Table {
             answers::dropped_warnings(form, sources).iter().for_each(|warning| output.warn(warning));
         }
-        let body = fitting?;
         let refused = |error| answers::explain_refusal(form, sources, error, prefix);
+        let made = client.create_submission(&self.form, &body?, self.dry_run).await.map_err(refused)?;
         if self.dry_run {
-            let tried = client.create_submission(&self.form, &body, true).await.map_err(refused)?;
-            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.object(&made, || "(dry run)\n".to_owned())?;
             output.status("the answers would be accepted; nothing was stored");
             return Ok(());
         }
-        let made = client.create_submission(&self.form, &body, false).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.success(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {
