@@ -22,7 +22,7 @@ impl Completions {
     /// Prints the script. It is rendered to memory first, because clap panics if the output stream is closed.
     pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
-        let mut command = cli::command().mut_args(with_value_hint).mut_subcommands(with_hints);
+        let mut command = with_hints(cli::command());
         clap_complete::generate(self.shell, &mut command, "forms", &mut script);
         let script = String::from_utf8_lossy(&script);
         match self.shell {

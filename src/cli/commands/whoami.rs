@@ -23,10 +23,7 @@ impl Whoami {
     /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
     /// a response.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
-        let asked = match session.client().await {
-            Ok(client) => client.whoami().await.map_err(CliError::from),
-            Err(error) => Err(error),
-        };
+        let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
         let answer = asked.as_ref().ok();
         let (view, text) = (view(target, answer), || text(target, answer));
@@ -39,12 +36,11 @@ impl Whoami {
 }
 
 fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
-    let scopes = |answer: &WhoamiResponse| json!(answer.key.scopes);
     let key = |source: Value| {
         json!({
             "id": answer.map(|answer| &answer.key.id),
             "name": answer.map(|answer| &answer.key.name),
-            "scopes": answer.map(scopes),
+            "scopes": answer.map(|answer| &answer.key.scopes),
             "source": source,
         })
     };

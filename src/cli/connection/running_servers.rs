@@ -132,8 +132,8 @@ fn is_held(data: &Path) -> bool {
 
 /// Whether the process is running and belongs to this user.
 fn is_running(pid: u32) -> bool {
-    let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if test_kill_process(known).is_err() || has_ended(pid) {
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    if test_kill_process(process).is_err() || has_ended(pid) {
         return false;
     }
     // The superuser may signal any process, so the signal alone proves nothing.

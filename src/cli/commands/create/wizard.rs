@@ -89,9 +89,7 @@ impl Wizard<'_> {
 /// Replaces the member `name` of `form`.
 fn with_member(form: &Value, name: &str, value: Value) -> Value {
     let Value::Object(members) = form else { return form.clone() };
-    let member = |(known, old): &(String, Value)| {
-        (known.clone(), if known == name { value.clone() } else { old.clone() })
-    };
+    let member = |(key, old): &(String, Value)| (key.clone(), if key == name { &value } else { old }.clone());
     Value::Object(members.iter().map(member).collect())
 }
 

@@ -103,14 +103,14 @@ impl EditBase {
         self.form.id.to_string()
     }
 
-    /// Sends the patch that turns the form into `wanted`, unless it was changed since it was read.
+    /// Sends the patch that turns the form into `new`, unless it was changed since it was read.
     pub(super) async fn send(
         &self,
         session: &Session,
-        wanted: &Value,
+        new: &Value,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, CliError> {
-        let patch = patch(&self.definition, wanted).unwrap_or_else(|| Value::Object(Vec::new()));
+        let patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
         let client = session.client().await?;
         Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
     }
@@ -145,16 +145,16 @@ impl Edit {
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
         let base = EditBase::read(session, &self.form).await?;
-        let wanted = apply(settings, &base.definition)?;
-        let changes = diff(&base.definition, &wanted);
+        let new = apply(settings, &base.definition)?;
+        let changes = diff(&base.definition, &new);
         if changes.is_empty() {
             return self.report(session, &base.form, None);
         }
-        if self.warn_of_losses(session, &base, &wanted).await {
+        if self.warn_of_losses(session, &base, &new).await {
             self.confirm(session, &base).await?;
         }
-        let sent = base.send(session, &wanted, self.dry_run).await;
-        let form = sent.map_err(|error| refused(error, session, &base.id(), &wanted))?;
+        let sent = base.send(session, &new, self.dry_run).await;
+        let form = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
         let changes = diff(&base.definition, &yaml::authoring(&form)?);
         let reports = match self.dry_run {
             true => lines(&changes),
@@ -185,9 +185,9 @@ impl Edit {
     }
 
     /// Warns of each question with answers that is removed or changes its type; returns whether there is one.
-    pub(super) async fn warn_of_losses(&self, session: &Session, base: &EditBase, wanted: &Value) -> bool {
+    pub(super) async fn warn_of_losses(&self, session: &Session, base: &EditBase, new: &Value) -> bool {
         let mut is_lossy = false;
-        for (id, loss) in losses(&base.definition, wanted) {
+        for (id, loss) in losses(&base.definition, new) {
             let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
             is_lossy = true;
             let effect = match loss {
@@ -250,11 +250,11 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }
 
-/// Returns the error for `wanted`, which is not in a file.
-fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> CliError {
+/// Returns the error for `new`, which is not in a file.
+fn refused(error: CliError, session: &Session, form: &str, new: &Value) -> CliError {
     match error {
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
-            rejected(wanted, &problem.errors, (*problem).clone())
+            rejected(new, &problem.errors, (*problem).clone())
         }
         error => {
             explain_conflict(error, format!("see what it is now: {} show {form}", session.command_prefix()))

@@ -43,8 +43,8 @@ impl Show {
             return output.write(&summary(&submission, &listed));
         }
         let table = table(&submission, &answers::answerable_ids(&listed))?;
-        let wanted = columns::resolve_names(&output.columns, &table.headers)?;
-        output.rows(&table.select(&wanted))
+        let columns = columns::resolve_names(&output.columns, &table.headers)?;
+        output.rows(&table.select(&columns))
     }
 }
 
