@@ -27,7 +27,6 @@ pub struct Explain {
 }
 
 impl Explain {
-    /// Prints what the code means and what to do.
     pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);

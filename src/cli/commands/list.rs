@@ -73,7 +73,6 @@ fn explain_refusal(error: CliError, status: &str) -> CliError {
 }
 
 impl List {
-    /// Lists the forms.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
@@ -125,7 +124,6 @@ const COLUMNS: [&str; 8] =
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 6;
 
-/// Returns one cell per column.
 fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let shut = form.accepting_reason.as_ref().map(ToString::to_string);
     let status = form.status.to_string();

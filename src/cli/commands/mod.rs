@@ -53,7 +53,6 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
         match self {
             Self::Create(command) => block_on(session, command.run(session)),

@@ -68,14 +68,12 @@ impl Publish {
 }
 
 impl Unpublish {
-    /// Takes the forms back to draft.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
     }
 }
 
 impl Close {
-    /// Closes the forms.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"settings": {"closed": true}})).await
     }

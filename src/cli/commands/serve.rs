@@ -149,7 +149,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
-    /// Serves until a signal arrives.
     pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";

@@ -43,7 +43,6 @@ pub struct Delete {
 }
 
 impl Delete {
-    /// Deletes the forms.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
@@ -150,7 +149,6 @@ pub struct Restore {
 }
 
 impl Restore {
-    /// Restores the forms.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {

@@ -28,14 +28,12 @@ pub enum Source {
     Default,
 }
 
-/// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Sourced<T> {
     pub value: T,
     pub source: Source,
 }
 
-/// An API key.
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: Secret<String>,

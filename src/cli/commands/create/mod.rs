@@ -12,8 +12,7 @@ use crate::cli::commands::batch::Batch;
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::locate_violations;
-use crate::cli::input::document::violations::rejected;
+use crate::cli::input::document::violations::{locate_violations, rejected};
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
@@ -209,6 +208,7 @@ impl Create {
         self.create(session, &client, form, refused, draft).await
     }
 
+    /// Returns a client; only a dry run needs a store that exists.
     async fn client(&self, session: &Session) -> Result<Client, CliError> {
         if self.dry_run { session.client().await } else { session.connect().await }
     }

@@ -9,7 +9,6 @@ use crate::domain::question::QuestionKind;
 /// Maximum width to which paths are aligned.
 const MAX_PATH: usize = 27;
 
-/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Added,

@@ -14,8 +14,7 @@ use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::describe_violations;
-use crate::cli::input::document::violations::{not_stored, rejected};
+use crate::cli::input::document::violations::{describe_violations, not_stored, rejected};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
@@ -92,7 +91,6 @@ pub(super) struct EditBase {
 }
 
 impl EditBase {
-    /// Reads the form `name`.
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
         let (form, revision) = session.client().await?.get_revision(name).await?;
         let definition = yaml::authoring(&form)?;

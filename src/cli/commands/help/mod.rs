@@ -130,7 +130,6 @@ pub struct Help {
 }
 
 impl Help {
-    /// Prints the help.
     pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         if let [name] = &self.names[..]
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
@@ -169,7 +168,6 @@ pub struct Topic {
     columns: &'static [&'static str],
 }
 
-/// All topics.
 pub const TOPICS: [Topic; 4] = [
     Topic {
         name: "environment",

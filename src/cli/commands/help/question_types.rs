@@ -6,7 +6,6 @@ use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::question::QuestionKind;
 
-/// One question type.
 #[derive(Debug, Serialize)]
 pub(super) struct QuestionType {
     #[serde(rename = "type")]
@@ -18,7 +17,6 @@ pub(super) struct QuestionType {
     settings: Vec<&'static str>,
 }
 
-/// Returns all question types.
 pub(super) fn all() -> Vec<QuestionType> {
     let question_type = |name| {
         let kind = QuestionKind::example(name)?;
@@ -29,7 +27,6 @@ pub(super) fn all() -> Vec<QuestionType> {
     QuestionKind::NAMES.into_iter().filter_map(question_type).collect()
 }
 
-/// Returns the page as text.
 pub(super) fn text() -> String {
     let mut text = "Question types, with the expected answer and the settings of each.\n\n".to_owned();
     for QuestionType { name, answer, example, settings } in all() {

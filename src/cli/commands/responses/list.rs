@@ -64,7 +64,6 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Lists the submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
@@ -157,7 +156,6 @@ async fn removed(
     Ok(removed)
 }
 
-/// Returns the message for an empty list.
 fn none(query: &SubmissionQuery) -> &'static str {
     match query {
         query if query.is_empty() => "no responses yet",

@@ -55,7 +55,6 @@ impl Responses {
         }
     }
 
-    /// Lists, shows, deletes or restores submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
             (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,

@@ -143,7 +143,6 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    /// Restores the submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let mut batch = Batch::begin(session, self.submissions.len());

@@ -36,7 +36,6 @@ pub struct Show {
 }
 
 impl Show {
-    /// Shows the form.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let form = session.client().await?.get_form(&self.form).await?;
         match session.output.format {

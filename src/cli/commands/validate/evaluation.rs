@@ -137,7 +137,6 @@ fn other(error: &Violation) -> Row {
     Row { why: describe_violation(error) + &near, question, state: "refused" }
 }
 
-/// Prints the evaluations.
 pub(super) fn show(output: &Output, evaluations: &[Evaluation]) -> Result<(), CliError> {
     if matches!(output.format, Format::Table | Format::Csv) {
         return output.rows(&table(evaluations).select(&output.columns));

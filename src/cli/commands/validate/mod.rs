@@ -69,7 +69,6 @@ enum ProblemFormat {
 }
 
 impl Validate {
-    /// Returns the output format that `--format` selects.
     pub(super) fn format(&self) -> Option<Format> {
         (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
     }
