@@ -75,7 +75,7 @@
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
-//! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
+//! | a command | a file in `cli/commands/`, its variant and arms in [`cli::commands::Command`], its line in `help/mod.rs` | the compiler; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
 //! | a problem code | a row in `api/problem.rs`, an arm in `http/wire/problem.rs` | the compiler; the test that each code is reached |
 

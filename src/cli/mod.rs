@@ -20,20 +20,20 @@ use commands::{Cli, help};
 use connection::session::Session;
 use environment::Environment;
 use output::exit::{CliError, Exit};
-use output::{Colour, Format, Output, columns};
+use output::{Format, Output, columns};
 
 pub use commands::command;
 
 /// Runs the command line `arguments`, the program's name first, and returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
-    let early = Output::new(early_format(&arguments), early_colour(&arguments), &environment);
-    let command = || match parse(arguments) {
-        Ok(cli) => match Environment::unreadable_variable() {
-            None => dispatch(cli, environment),
-            Some(name) => end(&early, &CliError::usage(format!("{name} is not valid UTF-8"))),
-        },
-        Err(error) => explain_usage(&early, &error),
+    // Usage errors too have the format and colours that the command line selects.
+    let colour = flag_value(&arguments, None, "--color").unwrap_or_default();
+    let early = Output::new(flag_value(&arguments, Some('o'), "--output"), colour, &environment);
+    let command = || match (parse(arguments), Environment::unreadable_variable()) {
+        (Ok(cli), None) => dispatch(cli, environment),
+        (Ok(_), Some(name)) => end(&early, &CliError::usage(format!("{name} is not valid UTF-8"))),
+        (Err(error), _) => explain_usage(&early, &error),
     };
     // No state of a command is used after it has panicked.
     catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
@@ -97,17 +97,8 @@ fn end(output: &Output, error: &CliError) -> Exit {
     error.exit()
 }
 
-/// Parses `-o` before the command line is, so that usage errors have that format too.
-fn early_format(arguments: &[OsString]) -> Option<Format> {
-    early(arguments, Some('o'), "--output")
-}
-
-/// Parses `--color` before the command line is.
-fn early_colour(arguments: &[OsString]) -> Colour {
-    early(arguments, None, "--color").unwrap_or_default()
-}
-
-fn early<T: clap::ValueEnum>(arguments: &[OsString], short: Option<char>, long: &str) -> Option<T> {
+/// Returns the value of a flag without parsing the rest of the command line, which may be invalid.
+fn flag_value<T: clap::ValueEnum>(arguments: &[OsString], short: Option<char>, long: &str) -> Option<T> {
     let arguments: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let found = arguments.iter().enumerate().find_map(|(place, argument)| {
         // Short flags without a value may precede it: `-qo json`.

@@ -31,23 +31,19 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// If the command should stop: there is only one item, or it was interrupted, or the reader closed stdout.
     pub(super) fn record(&mut self, item: &str, ended: Result<(), CliError>) -> Result<(), CliError> {
-        match ended {
-            Err(error)
-                if self.total > 1 && !matches!(error, CliError::ClosedPipe | CliError::Interrupted) =>
-            {
-                let error = self.session.annotate(error);
-                self.exits.push(error.exit());
-                let help = render_error::to_diagnostic(&error).help.filter(|help| !self.helps.contains(help));
-                self.session.output.report_item_error(item, &error, help.as_deref());
-                self.helps.extend(help);
-                Ok(())
-            }
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.done += 1;
-                Ok(())
-            }
+        let Err(error) = ended else {
+            self.done += 1;
+            return Ok(());
+        };
+        if self.total == 1 || matches!(error, CliError::ClosedPipe | CliError::Interrupted) {
+            return Err(error);
         }
+        let error = self.session.annotate(error);
+        self.exits.push(error.exit());
+        let help = render_error::to_diagnostic(&error).help.filter(|help| !self.helps.contains(help));
+        self.session.output.report_item_error(item, &error, help.as_deref());
+        self.helps.extend(help);
+        Ok(())
     }
 
     /// Returns the result of the whole command.

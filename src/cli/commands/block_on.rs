@@ -18,6 +18,12 @@ pub(super) fn block_on(
         .enable_all()
         .build()
         .map_err(|error| CliError::io("cannot start", error))?;
+    let command = async {
+        match command.await {
+            Err(error) => Err(session.suggest(error).await),
+            Ok(()) => Ok(()),
+        }
+    };
     let ended = runtime.block_on(async {
         let ended = tokio::select! {
             // Signals first: handlers are installed before anything is sent, and while another program has the terminal,
@@ -27,7 +33,7 @@ pub(super) fn block_on(
                 Ok(()) => CliError::Interrupted,
                 Err(error) => CliError::io("cannot listen for signals", error),
             }),
-            ended = with_suggestion(session, command) => ended,
+            ended = command => ended,
         };
         let closed = session.close().await;
         ended.and(closed)
@@ -35,17 +41,6 @@ pub(super) fn block_on(
     // A prompt that nobody will answer must not keep the process alive.
     runtime.shutdown_background();
     ended
-}
-
-/// Runs `command`, and adds a suggestion to its error.
-async fn with_suggestion(
-    session: &Session,
-    command: impl Future<Output = Result<(), CliError>>,
-) -> Result<(), CliError> {
-    match command.await {
-        Err(error) => Err(session.suggest(error).await),
-        done => done,
-    }
 }
 
 /// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. The latter two keep their default action when not

@@ -1,7 +1,6 @@
 //! `forms completions`.
 
 use crate::cli;
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 use clap::{Arg, Args, ValueHint};
@@ -19,20 +18,11 @@ pub struct Completions {
     shell: Shell,
 }
 
-impl Run for Completions {
-    const GROUP: Group = Group::Tools;
-    const SUMMARY: &'static str = "set up a shell";
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Completions {
     /// Prints the script. It is rendered to memory first, because clap panics if the output stream is closed.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
-        let mut command = cli::command().mut_args(with_value_hint).mut_subcommands(with_hints);
+        let mut command = with_hints(cli::command());
         clap_complete::generate(self.shell, &mut command, "forms", &mut script);
         let script = String::from_utf8_lossy(&script);
         match self.shell {

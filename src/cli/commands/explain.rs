@@ -1,10 +1,8 @@
 //! `forms explain`.
 
 use crate::api::{self, Code};
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
@@ -28,26 +26,11 @@ pub struct Explain {
     code: Option<String>,
 }
 
-impl Run for Explain {
-    const GROUP: Group = Group::Tools;
-    const SUMMARY: &'static str = "explain an error code";
-
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["code", "status", "meaning"])
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Explain {
-    /// Prints what the code means and what to do.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);
-        let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
-        let Some(meaning) = api::explain(code).or_else(own) else {
+        let Some(meaning) = meaning(code) else {
             let message = format!("there is no code `{code}`");
             let help = match similar(code, all_codes()) {
                 Some(name) => format!("a similar code exists: {name}"),
@@ -55,19 +38,12 @@ impl Explain {
             };
             return Err(CliError::usage_with_help(message, help));
         };
-        let status = Code::parse(code).map(Code::status);
-        let text = || format!("{}\n", wrap(meaning, 80));
-        session.output.object(&json!({"code": code, "status": status, "meaning": meaning}), text)
+        session.output.object(&entry(code), || format!("{}\n", wrap(meaning, 80)))
     }
 }
 
 /// Lists all codes, each with the first sentence of its meaning.
 fn list_codes(session: &Session) -> Result<(), CliError> {
-    let entry = |code: &'static str| {
-        let status = Code::parse(code).map(Code::status);
-        let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
-        json!({"code": code, "status": status, "meaning": api::explain(code).or_else(own)})
-    };
     let codes: Vec<_> = all_codes().map(entry).collect();
     if session.output.format == Format::Csv || !session.output.columns.is_empty() {
         let rows: Result<Vec<_>, _> = codes.iter().map(value_of).collect();
@@ -80,6 +56,15 @@ fn list_codes(session: &Session) -> Result<(), CliError> {
         format!("  {}\n      {lines}\n", entry["code"].as_str().unwrap_or_default())
     };
     session.output.object(&json!({"codes": codes}), || codes.iter().map(line).collect())
+}
+
+fn entry(code: &str) -> Value {
+    json!({"code": code, "status": Code::parse(code).map(Code::status), "meaning": meaning(code)})
+}
+
+fn meaning(code: &str) -> Option<&'static str> {
+    let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
+    api::explain(code).or_else(own)
 }
 
 fn all_codes() -> impl Iterator<Item = &'static str> {

@@ -4,10 +4,8 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
 use crate::api::FormEntry;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::render_error;
@@ -45,73 +43,43 @@ pub struct List {
     #[arg(long)]
     all: bool,
     /// Only those with this status: draft, published, closed, full, expired, not-open-yet
-    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| StatusFilter::parse(&text)))]
-    status: Option<StatusFilter>,
+    #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| status_name(&text)))]
+    status: Option<String>,
     /// Those in the trash
     #[arg(long)]
     trashed: bool,
 }
 
-/// A status to list by: one that the server knows, or the reason why a published form does not accept answers.
-#[derive(Debug, Clone)]
-struct StatusFilter(String);
-
-const STATUSES: [FormStatus; 2] = [FormStatus::Draft, FormStatus::Published];
+/// Why a published form does not accept answers; `--status` accepts these too.
 const REASONS: [AcceptingReason; 4] =
     [AcceptingReason::Closed, AcceptingReason::Full, AcceptingReason::Expired, AcceptingReason::NotOpenYet];
 
-impl StatusFilter {
-    fn parse(text: &str) -> Self {
-        Self(text.trim().to_lowercase().replace([' ', '-'], "_"))
-    }
-
-    fn reason(&self) -> Option<AcceptingReason> {
-        REASONS.into_iter().find(|reason| reason.name() == self.0)
-    }
-
-    /// Returns the query parameters `status` and `accepting_reason`.
-    fn parameters(&self) -> (Option<&str>, Option<&str>) {
-        match self.reason() {
-            Some(reason) => (None, Some(reason.name())),
-            None => (Some(&self.0), None),
-        }
-    }
-
-    /// Turns the server's refusal of the status into a usage error that lists the valid ones.
-    fn explain_refusal(&self, error: CliError) -> CliError {
-        let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
-        let is_status = |violation: &&Violation| violation.pointer == "/status";
-        let Some(refused) = problem.errors.iter().find(is_status) else { return error };
-        let mut names: Vec<_> =
-            STATUSES.map(FormStatus::name).into_iter().chain(REASONS.map(AcceptingReason::name)).collect();
-        let newer: Vec<_> =
-            refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
-        names.extend(newer);
-        CliError::usage(format!("invalid --status `{}`: expected one of: {}", self.0, names.join(", ")))
-    }
+/// Converts `Not open yet` and `not-open-yet` to the API's `not_open_yet`.
+fn status_name(text: &str) -> String {
+    text.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-impl Run for List {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "list forms";
-
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
+/// Turns the server's refusal of `status` into a usage error that lists the valid ones.
+fn explain_refusal(error: CliError, status: &str) -> CliError {
+    let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
+    let is_status = |violation: &&Violation| violation.pointer == "/status";
+    let Some(refused) = problem.errors.iter().find(is_status) else { return error };
+    let mut names = vec![FormStatus::Draft.name(), FormStatus::Published.name()];
+    names.extend(REASONS.map(AcceptingReason::name));
+    let newer = refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name));
+    let newer: Vec<_> = newer.collect();
+    names.extend(newer);
+    CliError::usage(format!("invalid --status `{status}`: expected one of: {}", names.join(", ")))
 }
 
 impl List {
-    /// Lists the forms.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
         let list_limit = ListLimit::from_flags(self.limit, self.all);
-        let (status, accepting_reason) =
-            self.status.as_ref().map(StatusFilter::parameters).unwrap_or_default();
+        let is_reason = |status: &&str| REASONS.iter().any(|reason| reason.name() == *status);
+        let accepting_reason = self.status.as_deref().filter(is_reason);
+        let status = self.status.as_deref().filter(|status| !is_reason(status));
         let count = list_limit.may_truncate(output.format);
         let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
         let mut pages = client.list_forms(&query, list_limit.page_size(output.format));
@@ -127,7 +95,7 @@ impl List {
         let listing =
             Listing { output, list_limit, raw: false, headers, optional, none, row: &row, body: &body };
         let shown = listing.show(&mut pages).await.map_err(|error| match &self.status {
-            Some(wanted) => wanted.explain_refusal(error),
+            Some(status) => explain_refusal(error, status),
             None => error,
         })?;
         if let Some(shown) = shown {
@@ -156,7 +124,6 @@ const COLUMNS: [&str; 8] =
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 6;
 
-/// Returns one cell per column.
 fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let shut = form.accepting_reason.as_ref().map(ToString::to_string);
     let status = form.status.to_string();

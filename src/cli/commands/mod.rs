@@ -1,6 +1,7 @@
 //! The commands, one file or folder each.
 //!
-//! A command implements [`Run`] beside its arguments; an entry in `commands!` adds it to the parser and to the help.
+//! To add one: a file with its arguments and a `run`, a variant and its arms in [`Command`], and its line in the list of
+//! commands in [`help`].
 
 mod batch;
 mod block_on;
@@ -26,92 +27,74 @@ use block_on::block_on;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Format;
-use crate::cli::output::columns::Columns;
+use crate::cli::output::columns::{Columns, DELETED, FORM, SUBMISSION};
 use crate::cli::output::exit::CliError;
 
-/// A command of the command line.
-pub trait Run {
-    /// Group in the list of commands.
-    const GROUP: Group;
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Create(create::Create),
+    Edit(edit::Edit),
+    Show(show::Show),
+    Validate(validate::Validate),
+    Publish(publish::Publish),
+    Unpublish(publish::Unpublish),
+    Close(publish::Close),
+    List(list::List),
+    Delete(trash::Delete),
+    Restore(trash::Restore),
+    Submit(submit::Submit),
+    Responses(responses::Responses),
+    Serve(serve::Serve),
+    Whoami(whoami::Whoami),
+    Explain(explain::Explain),
+    Completions(completions::Completions),
+    Help(help::Help),
+}
 
-    /// Summary in the list of commands, at most 23 characters.
-    const SUMMARY: &'static str;
+impl Command {
+    pub fn run(self, session: &Session) -> Result<(), CliError> {
+        match self {
+            Self::Create(command) => block_on(session, command.run(session)),
+            Self::Edit(command) => block_on(session, command.run(session)),
+            Self::Show(command) => block_on(session, command.run(session)),
+            Self::Validate(command) => command.run(session),
+            Self::Publish(command) => block_on(session, command.run(session)),
+            Self::Unpublish(command) => block_on(session, command.run(session)),
+            Self::Close(command) => block_on(session, command.run(session)),
+            Self::List(command) => block_on(session, command.run(session)),
+            Self::Delete(command) => block_on(session, command.run(session)),
+            Self::Restore(command) => block_on(session, command.run(session)),
+            Self::Submit(command) => block_on(session, command.run(session)),
+            Self::Responses(command) => block_on(session, command.run(session)),
+            Self::Serve(command) => command.run(session),
+            Self::Whoami(command) => block_on(session, command.run(session)),
+            Self::Explain(command) => command.run(session),
+            Self::Completions(command) => command.run(session),
+            Self::Help(command) => command.run(session),
+        }
+    }
 
     /// Returns the columns that `--columns` can choose.
-    fn columns(&self) -> Columns {
-        Columns::None
+    pub fn columns(&self) -> Columns {
+        match self {
+            Self::Create(_) | Self::Edit(_) | Self::Show(_) | Self::Restore(_) => FORM,
+            Self::Publish(_) | Self::Unpublish(_) | Self::Close(_) => FORM,
+            Self::Delete(_) => DELETED,
+            Self::Submit(_) => SUBMISSION,
+            Self::List(_) => Columns::Dynamic,
+            Self::Validate(command) => command.columns(),
+            Self::Responses(command) => command.columns(),
+            Self::Whoami(_) => Columns::Fixed(&["url", "data", "key", "workspace"]),
+            Self::Explain(_) => Columns::Fixed(&["code", "status", "meaning"]),
+            Self::Serve(_) | Self::Completions(_) | Self::Help(_) => Columns::None,
+        }
     }
 
     /// Returns the output format that one of the command's own flags selects.
-    fn format(&self) -> Option<Format> {
-        None
+    pub fn format(&self) -> Option<Format> {
+        if let Self::Validate(command) = self { command.format() } else { None }
     }
-
-    /// Runs the command.
-    fn run(self, session: &Session) -> Result<(), CliError>;
-}
-
-/// A heading in the list of commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    Write,
-    Run,
-    Collect,
-    Operate,
-    Connect,
-    Tools,
-}
-
-/// Declares [`Command`], and the list of commands in the order of the help.
-macro_rules! commands {
-    ($($module:ident::$name:ident,)*) => {
-        /// All commands.
-        #[derive(Debug, Subcommand)]
-        pub enum Command {
-            $($name($module::$name),)*
-        }
-
-        impl Command {
-            /// Returns the columns that `--columns` can choose.
-            pub fn columns(&self) -> Columns {
-                match self { $(Self::$name(command) => command.columns(),)* }
-            }
-
-            /// Returns the output format that one of the command's own flags selects.
-            pub fn format(&self) -> Option<Format> {
-                match self { $(Self::$name(command) => command.format(),)* }
-            }
-
-            /// Runs the command.
-            pub fn run(self, session: &Session) -> Result<(), CliError> {
-                match self { $(Self::$name(command) => command.run(session),)* }
-            }
-        }
-
-        /// Group, name and summary of each command.
-        const OVERVIEW: &[(Group, &str, &str)] =
-            &[$(($module::$name::GROUP, stringify!($name), $module::$name::SUMMARY),)*];
-    };
-}
-
-commands! {
-    create::Create,
-    edit::Edit,
-    show::Show,
-    validate::Validate,
-    publish::Publish,
-    publish::Unpublish,
-    publish::Close,
-    list::List,
-    trash::Delete,
-    trash::Restore,
-    submit::Submit,
-    responses::Responses,
-    serve::Serve,
-    whoami::Whoami,
-    explain::Explain,
-    completions::Completions,
-    help::Help,
 }
 
 /// Build forms and collect answers, from a file, a script or a server
@@ -134,16 +117,4 @@ pub struct Cli {
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
     help::with_common(Cli::command())
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::Cli;
-
-    #[test]
-    fn the_command_line_has_no_contradiction() {
-        Cli::command().debug_assert();
-    }
 }

@@ -5,10 +5,8 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state;
 use crate::domain::form::FormStatus;
@@ -21,12 +19,8 @@ Prints the id of each form. A form that is already open is not changed.
 Examples:
   forms publish frm_7k2m9q4x1abz")]
 pub struct Publish {
-    /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
-    forms: Vec<String>,
-    /// Let the server check it, change nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// Take forms back to draft, so that they accept no answers
@@ -37,12 +31,8 @@ Prints the id of each form. Answers are kept. A draft is not changed.
 Examples:
   forms unpublish frm_7k2m9q4x1abz")]
 pub struct Unpublish {
-    /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
-    forms: Vec<String>,
-    /// Let the server check it, change nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// Close published forms, so that they accept no answers
@@ -54,6 +44,13 @@ answers; `forms publish` opens it again.
 Examples:
   forms close frm_7k2m9q4x1abz")]
 pub struct Close {
+    #[command(flatten)]
+    forms: Forms,
+}
+
+/// Arguments of all three commands.
+#[derive(Debug, Args)]
+struct Forms {
     /// Forms, by id or slug
     #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
     forms: Vec<String>,
@@ -62,93 +59,43 @@ pub struct Close {
     dry_run: bool,
 }
 
-impl Run for Publish {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "open a form for answers";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Publish {
     /// Publishes the forms, and reopens closed ones.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
-        change(session, &self.forms, &patch, self.dry_run).await
-    }
-}
-
-impl Run for Unpublish {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "back to draft";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+        change(session, &self.forms, &patch).await
     }
 }
 
 impl Unpublish {
-    /// Takes the forms back to draft.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"status": FormStatus::Draft}), self.dry_run).await
-    }
-}
-
-impl Run for Close {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "take no more answers";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
     }
 }
 
 impl Close {
-    /// Closes the forms.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"settings": {"closed": true}}), self.dry_run).await
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
     }
 }
 
 /// Applies `patch` to each form and reports its state.
-async fn change(
-    session: &Session,
-    forms: &[String],
-    patch: &serde_json::Value,
-    dry_run: bool,
-) -> Result<(), CliError> {
+async fn change(session: &Session, forms: &Forms, patch: &serde_json::Value) -> Result<(), CliError> {
     let client = session.client().await?;
-    for_each(session, forms, async |form| {
-        let changed = client.update_form(form, &patch.to_string(), None, dry_run).await?;
-        if dry_run {
-            session.output.object(&changed, || "(dry run)\n".to_owned())?;
-            session
-                .output
-                .status(&format!("\"{}\": the server would accept it; nothing was stored", changed.title));
+    for_each(session, &forms.forms, async |form| {
+        let changed = client.update_form(form, &patch.to_string(), None, forms.dry_run).await?;
+        let (output, title) = (&session.output, &changed.title);
+        if forms.dry_run {
+            output.object(&changed, || "(dry run)\n".to_owned())?;
+            output.status(&format!("\"{title}\": the server would accept it; nothing was stored"));
             return Ok(());
         }
-        session.output.object(&changed, || format!("{}\n", changed.id))?;
-        session.output.success(&format!("\"{}\" {}", changed.title, form_state::describe(&changed)));
+        output.object(&changed, || format!("{}\n", changed.id))?;
+        output.success(&format!("\"{title}\" {}", form_state::describe(&changed)));
         let ids = answers::answerable_ids(&answers::parse_questions(&changed.questions));
         if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
-            session.output.status(&format!(
-                "next: {} submit {} {id}=VALUE",
-                session.command_prefix(),
-                changed.id
-            ));
+            let prefix = session.command_prefix();
+            output.status(&format!("next: {prefix} submit {} {id}=VALUE", changed.id));
         }
         Ok(())
     })

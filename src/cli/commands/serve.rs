@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::local_store;
-use crate::cli::connection::running_servers;
+use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Sourced};
 use crate::cli::input::values::{count, duration, size};
@@ -55,8 +54,8 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1MiB", "1024GiB"))]
     cache_size: Option<u64>,
     /// Days that deleted forms and submissions can be restored
-    #[arg(long, value_name = "N", value_parser = in_range(days, "0", "36500"), default_value_t = 30)]
-    trash_days: u32,
+    #[arg(long, value_name = "N", value_parser = in_range(count, "0", "36500"), default_value_t = 30)]
+    trash_days: usize,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -121,7 +120,7 @@ struct LimitFlags {
     auth_failures: RateFlag,
 }
 
-/// A rate, or `None` for `off`.
+/// A rate, or `None` for `off`. clap would take an `Option` for a flag that may be left out.
 #[derive(Debug, Clone, Copy)]
 struct RateFlag(Option<Rate>);
 
@@ -149,23 +148,17 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
 }
 
-impl Run for Serve {
-    const GROUP: Group = Group::Operate;
-    const SUMMARY: &'static str = "run the server";
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Serve {
-    /// Serves until a signal arrives.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
         };
-        let level = level(session.environment.get("FORMS_LOG").unwrap_or("info"))?;
+        let level = session.environment.get("FORMS_LOG").unwrap_or("info");
+        let Ok(level) = level.parse() else {
+            let expected = "off, error, warn, info, debug or trace";
+            return Err(CliError::usage(format!("FORMS_LOG expects {expected}, got `{level}`")));
+        };
         session.refuse_if_served(&data, IF_IN_USE)?;
         init_logging(session, level);
         let mut config = self.config(data.clone(), session.global.insecure_http);
@@ -189,7 +182,7 @@ impl Serve {
         config.listen = self.listen;
         config.insecure_http = insecure_http;
         config.min_free = self.min_free;
-        config.trash_days = self.trash_days;
+        config.trash_days = u32::try_from(self.trash_days).unwrap_or(u32::MAX);
         config.cache_size = self.cache_size.unwrap_or(config.cache_size);
         config.content = Limits {
             questions: limits.max_questions,
@@ -218,10 +211,6 @@ impl Serve {
     }
 }
 
-fn days(text: &str) -> Result<u32, String> {
-    count(text).and_then(|days| days.try_into().map_err(|_large| "too many days".to_owned()))
-}
-
 fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
@@ -231,12 +220,19 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let data = config.data.clone();
     let mut announcement = None;
     let (stop, stopped) = oneshot::channel();
-    let mut signals = Signals::new()?;
+    let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let mut next_signal = async || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
     let signals = async {
-        signals.next().await;
+        next_signal().await;
         tracing::info!("stopping after the requests in progress; a second signal does not wait for them");
         let _over_already = stop.send(());
-        signals.next().await;
+        next_signal().await;
     };
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
@@ -259,28 +255,9 @@ fn with_holder(session: &Session, error: CliError) -> CliError {
     CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
 }
 
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, CliError> {
-        let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
 /// Announces the address: on stdout for scripts, in the runtime file for this user's commands, and as a status line on a
 /// terminal.
-fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<running_servers::Announcement> {
+fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
     let url = &serving.local_url;
     let announcement = write_runtime_file(session, serving, data);
     if session.output.stderr_is_terminal() {
@@ -295,30 +272,14 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<run
     announcement
 }
 
-fn write_runtime_file(
-    session: &Session,
-    serving: &Serving<'_>,
-    data: &Path,
-) -> Option<running_servers::Announcement> {
+fn write_runtime_file(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
     let folder = running_servers::folders(&session.environment).into_iter().next()?;
     let url = Url::parse(&serving.local_url).ok()?;
-    match running_servers::announce(&folder, &url, serving.key?.reveal(), data) {
-        Ok(announcement) => Some(announcement),
-        Err(error) => {
-            let place = folder.display();
-            let why = format!("cannot write {place}: {}", reason(&error));
-            tracing::warn!("{why}; commands need --url and a key to find this server");
-            None
-        }
-    }
-}
-
-/// Parses the log level.
-fn level(text: &str) -> Result<LevelFilter, CliError> {
-    text.parse().map_err(|_no_level| {
-        let message = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{text}`");
-        CliError::usage(message)
-    })
+    let warn = |error| {
+        let why = format!("cannot write {}: {}", folder.display(), reason(&error));
+        tracing::warn!("{why}; commands need --url and a key to find this server");
+    };
+    running_servers::announce(&folder, &url, serving.key?.reveal(), data).map_err(warn).ok()
 }
 
 /// Logs to stderr: as text on a terminal, else as lines of JSON.

@@ -6,14 +6,11 @@ use serde_json::json;
 
 use crate::api::Code;
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::{Columns, DELETED, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::cli::output::visible;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
@@ -45,103 +42,93 @@ pub struct Delete {
     dry_run: bool,
 }
 
-impl Run for Delete {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "move it to the trash";
-
-    fn columns(&self) -> Columns {
-        DELETED
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Delete {
-    /// Deletes the forms.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
     }
 
-    async fn delete(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
+    async fn delete(&self, session: &Session, client: &Client, form: &str) -> Result<(), CliError> {
         if self.dry_run {
-            let DeleteTarget { id, name, .. } = self.find(client, id).await?;
+            let DeleteTarget { id, name, .. } = self.find(client, form).await?;
             session.output.object(&json!({"id": id, "deleted": false}), || format!("{id}\n"))?;
             session.output.status(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
             return Ok(());
         }
-        let id = &if self.yes && id.parse::<FormId>().is_ok() {
-            id.to_owned()
-        } else {
-            self.named(session, client, id).await?
+        let id = match form.parse::<FormId>() {
+            Ok(id) if self.yes => id,
+            _ => {
+                let target = self.find(client, form).await?;
+                let id = target.id;
+                if !self.yes {
+                    self.ask(session, target).await?;
+                }
+                id
+            }
         };
-        client.delete_form(id, self.purge).await?;
-        session.output.object(&json!({"id": id, "deleted": true}), || format!("{}\n", visible(id)))?;
-        if self.purge {
-            session.output.success("erased");
-        } else {
-            let restore = format!("{} restore {}", session.command_prefix(), visible(id));
-            session.output.success(&format!("moved to the trash; {restore} takes it out"));
-        }
+        client.delete_form(&id.to_string(), self.purge).await?;
+        session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
+        session.output.success(&match self.purge {
+            true => "erased".to_owned(),
+            false => format!("moved to the trash; {} restore {id} takes it out", session.command_prefix()),
+        });
         Ok(())
-    }
-
-    /// Returns the id of the form to delete, after confirmation.
-    async fn named(&self, session: &Session, client: &Client, form: &str) -> Result<String, CliError> {
-        let form = self.find(client, form).await?;
-        if !self.yes {
-            self.ask(session, &form).await?;
-        }
-        Ok(form.id.to_string())
     }
 
     /// Finds the form `name`. With `--purge` it may be in the trash, where it only has its id.
     async fn find(&self, client: &Client, name: &str) -> Result<DeleteTarget, CliError> {
         let missing = match client.get_form(name).await {
             Ok(form) => {
-                return Ok(DeleteTarget::new(form.id, form.slug.clone(), &form.title, form.response_count));
+                return Ok(DeleteTarget::new(
+                    form.id,
+                    form.slug.as_deref(),
+                    &form.title,
+                    form.response_count,
+                ));
             }
             Err(error) => error,
         };
-        let is_missing = missing.problem().is_some_and(|problem| problem.status == 404);
-        let id = name.parse::<FormId>().ok().filter(|_| self.purge && is_missing);
-        let Some(id) = id else { return Err(missing.into()) };
-        let query = FormQuery { trashed: true, ..FormQuery::default() };
-        let mut pages = client.list_forms(&query, MAX_PAGE);
-        while let Some(page) = pages.next().await? {
-            if let Some(form) = page.into_iter().find(|form| form.id == id) {
-                return Ok(DeleteTarget::new(form.id, form.slug.clone(), &form.title, form.response_count));
+        if self.purge && missing.problem().is_some_and(|problem| problem.status == 404) {
+            let query = FormQuery { trashed: true, ..FormQuery::default() };
+            let mut pages = client.list_forms(&query, MAX_PAGE);
+            while let Some(page) = pages.next().await? {
+                if let Some(form) = page.iter().find(|form| form.id.to_string() == name) {
+                    let slug = form.slug.as_deref();
+                    return Ok(DeleteTarget::new(form.id, slug, &form.title, form.response_count));
+                }
             }
         }
         Err(missing.into())
     }
 
-    /// Asks for confirmation, naming the target: by typing the slug or id if the form has answers, else by y.
-    async fn ask(&self, session: &Session, form: &DeleteTarget) -> Result<(), CliError> {
+    /// Asks for confirmation, naming the form and the server.
+    async fn ask(
+        &self,
+        session: &Session,
+        DeleteTarget { name, confirm_by, .. }: DeleteTarget,
+    ) -> Result<(), CliError> {
         let verb = if self.purge { "Erase" } else { "Delete" };
-        let question = format!("{verb} {} on {}?", form.name, session.target_name()?);
-        let how = match form.response_count {
-            0 => ConfirmBy::Yes,
-            _ => ConfirmBy::Typed(form.slug.clone().unwrap_or_else(|| form.id.to_string())),
-        };
-        session.confirm(&format!("deleting {}", form.name), question, how).await
+        let question = format!("{verb} {name} on {}?", session.target_name()?);
+        session.confirm(&format!("deleting {name}"), question, confirm_by).await
     }
 }
 
 /// A form to delete, in the trash or not.
 struct DeleteTarget {
     id: FormId,
-    slug: Option<String>,
     /// Title and number of responses.
     name: String,
-    response_count: u64,
+    confirm_by: ConfirmBy,
 }
 
 impl DeleteTarget {
-    fn new(id: FormId, slug: Option<String>, title: &str, response_count: u64) -> Self {
-        Self { id, slug, name: named(title, response_count), response_count }
+    /// A form with answers is confirmed by typing its slug or id.
+    fn new(id: FormId, slug: Option<&str>, title: &str, response_count: u64) -> Self {
+        let confirm_by = match response_count {
+            0 => ConfirmBy::Yes,
+            _ => ConfirmBy::Typed(slug.map_or_else(|| id.to_string(), str::to_owned)),
+        };
+        Self { id, name: named(title, response_count), confirm_by }
     }
 }
 
@@ -161,22 +148,8 @@ pub struct Restore {
     forms: Vec<String>,
 }
 
-impl Run for Restore {
-    const GROUP: Group = Group::Run;
-    const SUMMARY: &'static str = "take it out of trash";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Restore {
-    /// Restores the forms.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {
             let restored = client

@@ -1,10 +1,8 @@
 //! `forms whoami`.
 
 use crate::api::Whoami as WhoamiResponse;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Key, Sourced, Target};
-use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::Url;
@@ -21,27 +19,11 @@ Examples:
   forms whoami -o json | jq -r .url.source")]
 pub struct Whoami {}
 
-impl Run for Whoami {
-    const GROUP: Group = Group::Connect;
-    const SUMMARY: &'static str = "show server, key, workspace";
-
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["url", "data", "key", "workspace"])
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Whoami {
     /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
     /// a response.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        let asked = match session.client().await {
-            Ok(client) => client.whoami().await.map_err(CliError::from),
-            Err(error) => Err(error),
-        };
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
         let answer = asked.as_ref().ok();
         let (view, text) = (view(target, answer), || text(target, answer));
@@ -54,12 +36,11 @@ impl Whoami {
 }
 
 fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
-    let scopes = |answer: &WhoamiResponse| json!(answer.key.scopes);
     let key = |source: Value| {
         json!({
             "id": answer.map(|answer| &answer.key.id),
             "name": answer.map(|answer| &answer.key.name),
-            "scopes": answer.map(scopes),
+            "scopes": answer.map(|answer| &answer.key.scopes),
             "source": source,
         })
     };

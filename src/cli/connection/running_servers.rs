@@ -95,26 +95,16 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
     Ok(Announcement(path))
 }
 
-/// Returns the running servers of this user with a file in one of the `folders`.
+/// Returns the running servers of this user with a file in one of the `folders`. Removes files of those that have ended.
 pub fn running_in(folders: &[PathBuf]) -> Vec<RunningServer> {
-    let mut servers: Vec<RunningServer> = Vec::new();
-    for server in folders.iter().flat_map(|folder| running_in_folder(folder)) {
-        // A link can make two folders the same.
-        if !servers.iter().any(|known| (known.pid, &known.url) == (server.pid, &server.url)) {
-            servers.push(server);
-        }
-    }
+    let entries = folders.iter().flat_map(fs::read_dir).flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut servers: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|name| name == "json")).filter_map(read).collect();
+    servers.sort_by(|one, other| (&one.url, one.pid).cmp(&(&other.url, other.pid)));
+    // A link can make two folders the same.
+    servers.dedup_by(|one, other| (&one.url, one.pid) == (&other.url, other.pid));
     servers
-}
-
-/// Returns the running servers of this user. Removes files of others that have ended.
-pub fn running_in_folder(folder: &Path) -> Vec<RunningServer> {
-    let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = listing.filter_map(|found| Some(found.ok()?.path()));
-    let mut paths: Vec<_> =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect();
-    paths.sort();
-    paths.into_iter().filter_map(read).collect()
 }
 
 fn read(path: PathBuf) -> Option<RunningServer> {
@@ -142,8 +132,8 @@ fn is_held(data: &Path) -> bool {
 
 /// Whether the process is running and belongs to this user.
 fn is_running(pid: u32) -> bool {
-    let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if test_kill_process(known).is_err() || has_ended(pid) {
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    if test_kill_process(process).is_err() || has_ended(pid) {
         return false;
     }
     // The superuser may signal any process, so the signal alone proves nothing.
@@ -156,11 +146,7 @@ fn is_running(pid: u32) -> bool {
 impl RunningServer {
     /// Whether this server listens at `url`.
     pub fn is_at(&self, url: &Url) -> bool {
-        Url::parse(&self.url).is_ok_and(|own| {
-            own.scheme() == url.scheme()
-                && own.host() == url.host()
-                && own.port_or_known_default() == url.port_or_known_default()
-        })
+        Url::parse(&self.url).is_ok_and(|own| own.origin() == url.origin())
     }
 
     /// Whether `url` may be another name of this server: the same port on this machine.

@@ -10,7 +10,7 @@ use crate::api::Code;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers::{self, RunningServer};
-use crate::cli::connection::target::{self, Key, Source, Sourced, Target, TargetSources};
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
 use crate::cli::environment::Environment;
 use crate::cli::input::prompt::{self, ConfirmBy};
 use crate::cli::output::Output;
@@ -58,20 +58,14 @@ impl Session {
 
     /// Returns the server or data directory to use.
     pub fn target(&self) -> Result<&Target, CliError> {
-        if let Some(target) = self.target.get() {
-            return Ok(target);
+        match self.target.get() {
+            Some(target) => Ok(target),
+            None => self.resolve_target().map(|target| self.target.get_or_init(|| target)),
         }
-        let target = self.resolve_target()?;
-        Ok(self.target.get_or_init(|| target))
     }
 
     fn resolve_target(&self) -> Result<Target, CliError> {
-        let sources = TargetSources {
-            environment: &self.environment,
-            running: &|| self.running_servers(),
-            warn: &|text| self.output.warn(text),
-        };
-        target::resolve(&self.global, &sources)
+        target::resolve(&self.global, &self.environment, &self.running_servers(), &self.output)
     }
 
     /// Returns the target. If it is the default and no server is known, waits briefly: one that was just started, as in
@@ -148,13 +142,11 @@ impl Session {
 
     /// Fails if a known server of this user holds the store, instead of waiting for its lock.
     pub fn refuse_if_served(&self, data: &Path, help: &'static str) -> Result<(), CliError> {
-        match self.running_servers().into_iter().find(|server| server.holds(data)) {
-            Some(server) => {
-                let holder = Some((server.pid, Some(server.url)));
-                Err(CliError::InUse { data: data.to_owned(), holder, help })
-            }
-            None => Ok(()),
-        }
+        let server = self.running_servers().into_iter().find(|server| server.holds(data));
+        server.map_or(Ok(()), |server| {
+            let holder = Some((server.pid, Some(server.url)));
+            Err(CliError::InUse { data: data.to_owned(), holder, help })
+        })
     }
 
     async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
@@ -200,10 +192,8 @@ impl Session {
     pub async fn close(&self) -> Result<(), CliError> {
         let Some(local) = self.local.take() else { return Ok(()) };
         let Target::Data(data) = self.target()? else { return Ok(()) };
-        local
-            .close()
-            .await
-            .map_err(|error| local_store::open_error(&data.value, error, in_use_hint(data.source)))
+        let closed = local.close().await;
+        closed.map_err(|error| local_store::open_error(&data.value, error, in_use_hint(data.source)))
     }
 
     /// Returns the target as text.
@@ -294,9 +284,7 @@ impl Session {
             Some(server) => {
                 format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
             }
-            None => {
-                "no key was sent: none is set, and no running server of this user was found there".to_owned()
-            }
+            None => "no key was sent: none is set, and no running server of this user was found there".into(),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::environment::Environment;
+use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::{self, Url};
@@ -27,14 +28,12 @@ pub enum Source {
     Default,
 }
 
-/// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Sourced<T> {
     pub value: T,
     pub source: Source,
 }
 
-/// An API key.
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: Secret<String>,
@@ -50,25 +49,21 @@ pub enum Target {
     Data(Sourced<PathBuf>),
 }
 
-/// Sources of the target besides the flags.
-pub struct TargetSources<'a> {
-    pub environment: &'a Environment,
-    /// Returns the running servers of this user.
-    pub running: &'a dyn Fn() -> Vec<RunningServer>,
-    pub warn: &'a dyn Fn(&str),
-}
-
-/// Resolves the target.
+/// Resolves the target; `running` are the running servers of this user.
 ///
 /// # Errors
 /// If the settings contradict each other, or several servers are running.
-pub fn resolve(global: &Global, sources: &TargetSources<'_>) -> Result<Target, CliError> {
-    if let Some(data) = data(global, sources.environment)? {
+pub fn resolve(
+    global: &Global,
+    environment: &Environment,
+    running: &[RunningServer],
+    output: &Output,
+) -> Result<Target, CliError> {
+    if let Some(data) = data(global, environment)? {
         return Ok(Target::Data(data));
     }
-    let running = (sources.running)();
-    let url = address(global, sources.environment, &running)?;
-    let key = match explicit_key(global, sources)? {
+    let url = address(global, environment, running)?;
+    let key = match explicit_key(global, environment, output)? {
         Some(key) => Some(key),
         None => running.iter().find(|server| server.is_at(&url.value)).map(|server| Key {
             text: server.key.clone(),
@@ -111,14 +106,11 @@ fn address(
         [] => Ok(Sourced { value: parse(DEFAULT_URL, "the default")?, source: Source::Default }),
         [server] => Ok(Sourced { value: parse(&server.url, "the runtime file")?, source: Source::Runtime }),
         several => {
-            let list: Vec<_> = several
-                .iter()
-                .map(|server| format!("--url {}  ({})", server.url, server.data.display()))
-                .collect();
-            Err(CliError::usage_with_help(
-                format!("{} servers of yours are running", several.len()),
-                format!("add one of\n{}", list.join("\n")),
-            ))
+            let flag =
+                |server: &RunningServer| format!("\n--url {}  ({})", server.url, server.data.display());
+            let flags: String = several.iter().map(flag).collect();
+            let message = format!("{} servers of yours are running", several.len());
+            Err(CliError::usage_with_help(message, format!("add one of{flags}")))
         }
     }
 }
@@ -183,43 +175,42 @@ pub fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliErro
     ))
 }
 
-fn explicit_key(global: &Global, sources: &TargetSources<'_>) -> Result<Option<Key>, CliError> {
+fn explicit_key(
+    global: &Global,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Option<Key>, CliError> {
     if let Some(path) = &global.key_file {
         let origin = format!("--key-file {}", path.display());
-        return read_key(path, Source::Flag, origin, sources.warn).map(Some);
+        return read_key(path, Source::Flag, origin, output).map(Some);
     }
-    if let Some(text) = sources.environment.get("FORMS_API_KEY") {
-        let origin = "FORMS_API_KEY".to_owned();
-        return parse_key(text.trim(), Source::Env, origin).map(Some);
+    if let Some(text) = environment.get("FORMS_API_KEY") {
+        return parse_key(text, Source::Env, "FORMS_API_KEY".to_owned()).map(Some);
     }
-    let Some(path) = sources.environment.get("FORMS_API_KEY_FILE") else { return Ok(None) };
-    let origin = format!("FORMS_API_KEY_FILE, {path}");
-    read_key(Path::new(path), Source::Env, origin, sources.warn).map(Some)
+    let Some(path) = environment.get("FORMS_API_KEY_FILE") else { return Ok(None) };
+    read_key(Path::new(path), Source::Env, format!("FORMS_API_KEY_FILE, {path}"), output).map(Some)
 }
 
-fn read_key(path: &Path, source: Source, origin: String, warn: &dyn Fn(&str)) -> Result<Key, CliError> {
+fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Result<Key, CliError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(4096).read_to_string(&mut text)
     } else {
-        if is_readable_by_others(path) {
-            warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
+        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0) {
+            output.warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
         }
         fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text))
     };
     read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {}", reason(&error))))?;
-    parse_key(text.trim(), source, origin)
+    parse_key(&text, source, origin)
 }
 
 fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
+    let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
     Ok(Key { text: Secret::new(text.to_owned()), source, origin })
-}
-
-fn is_readable_by_others(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0)
 }
 
 impl Key {

@@ -1,5 +1,6 @@
 //! `forms create` without a file: from flags in a script, and step by step at a terminal.
 
+use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
 use super::terminal::{Session, has_cursor};
@@ -33,6 +34,44 @@ fn flags_make_a_form() {
         {"id": "q2", "type": "single_choice", "title": "Colour", "required": true, "options": ["red", "green"]},
     ]);
     assert_eq!(form["questions"], expected);
+}
+
+#[test]
+fn a_question_is_its_type_its_title_and_its_lists() {
+    let home = Home::new();
+    home.empty_store();
+    let arguments = ["--title", "T", "--dry-run", "-o", "json"];
+    for (short, expected) in [
+        ("email:Your email", json!({"type": "email", "title": "Your email", "required": false})),
+        ("email: Your email!", json!({"type": "email", "title": "Your email", "required": true})),
+        ("short_text:When: now?", json!({"type": "short_text", "title": "When: now?", "required": false})),
+        (
+            "single_choice:Colour!:red, green,,",
+            json!({"type": "single_choice", "title": "Colour", "required": true, "options": ["red", "green"]}),
+        ),
+        (
+            "ranking:Best: of all:1.10,no",
+            json!({"type": "ranking", "title": "Best: of all", "required": false, "options": ["1.10", "no"]}),
+        ),
+        (
+            "matrix:Taste:soup,rice:good,bad",
+            json!({"type": "matrix", "title": "Taste", "required": false, "rows": ["soup", "rice"], "columns": ["good", "bad"]}),
+        ),
+    ] {
+        let mut question =
+            create(&home, &[&arguments[..], &["-Q", short]].concat()).json()["questions"][0].take();
+        question.as_object_mut().unwrap().remove("id");
+        assert_eq!(question, expected, "{short}");
+    }
+    for short in ["email", "single_choice:Colour", "matrix:Taste:soup,rice"] {
+        create(&home, &[&arguments[..], &["-Q", short]].concat()).expect(2);
+    }
+    let short = |kind: &str| {
+        format!("{kind}:Title{}", ":a,b".repeat(QuestionKind::without_settings(kind).unwrap().1.len()))
+    };
+    let all = QuestionKind::NAMES.map(short);
+    let flags: Vec<_> = all.iter().flat_map(|question| ["-Q", question]).collect();
+    create(&home, &[&arguments[..], &flags].concat()).expect(0);
 }
 
 #[test]
@@ -163,6 +202,7 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
     );
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("ranking") && !seen.contains("hidden"), "a type only for files: {seen}");
     for line in [
         "title: 'Lunch: 1.10'",
         "- type: short_text",

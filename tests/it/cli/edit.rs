@@ -226,3 +226,97 @@ fn a_file_is_sent_without_a_terminal_only_with_yes() {
     let mixed = home.run(&[&edit[..], &["--title", "T"]].concat()).expect(2);
     assert!(mixed.stderr.contains("cannot be used with"), "{mixed:?}");
 }
+
+#[test]
+fn each_difference_is_shown_and_nothing_else_is_sent() {
+    const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","title":"A","max":5},
+        {"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}],"settings":{"closed":true,
+        "confirmation":{"message":"M"},"max_responses":7}}"#;
+    let home = Home::new();
+    home.write("before.json", BEFORE);
+    let id = home.ok(&[&DATA[..], &["create", "-f", "before.json"]].concat());
+    let questions = |list: &str| format!(r#"{{"questions":[{list}]}}"#);
+    let [rating, page, email] = [
+        r#"{"id":"a","type":"rating","title":"A","max":5}"#,
+        r#"{"type":"page","title":"P"}"#,
+        r#"{"id":"b","type":"email","title":"B"}"#,
+    ];
+    let cases = [
+        (r#""title":"T""#, r#""title":"U""#, "~ title  \"T\" → \"U\"", r#"{"title":"U"}"#.to_owned()),
+        (r#""slug":"s","#, "", "- slug  \"s\"", r#"{"slug":null}"#.to_owned()),
+        (
+            r#""title":"T""#,
+            r#""title":"T","description":"D""#,
+            "+ description  \"D\"",
+            r#"{"description":"D"}"#.to_owned(),
+        ),
+        (
+            r#"{"message":"M"}"#,
+            r#"{"redirect_url":"https://a.b"}"#,
+            "- settings.confirmation.message  \"M\"\n+ settings.confirmation.redirect_url  \"https://a.b\"",
+            r#"{"settings":{"confirmation":{"redirect_url":"https://a.b","message":null}}}"#.to_owned(),
+        ),
+        (
+            r#""closed":true"#,
+            r#""language":"de""#,
+            "- settings.closed    true\n+ settings.language  \"de\"",
+            r#"{"settings":{"language":"de","closed":null}}"#.to_owned(),
+        ),
+        (":7", ":8", "~ settings.max_responses  7 → 8", r#"{"settings":{"max_responses":8}}"#.to_owned()),
+        (
+            email,
+            r#"{"id":"c","type":"url","title":"C"}"#,
+            "+ questions.c  url \"C\" after page \"P\"\n- questions.b  email \"B\"",
+            questions(&format!(r#"{rating},{page},{{"id":"c","type":"url","title":"C"}}"#)),
+        ),
+        (
+            r#""max":5"#,
+            r#""max":7,"required":false"#,
+            "~ questions.a.max  5 → 7",
+            questions(&format!(
+                r#"{{"id":"a","type":"rating","title":"A","max":7,"required":false}},{page},{email}"#
+            )),
+        ),
+        (
+            r#"{"type":"page","title":"P"},"#,
+            r#"{"id":"n","type":"number","title":"N","min":1.10},"#,
+            "+ questions.n  number \"N\" after a\n- page \"P\"",
+            questions(&format!(r#"{rating},{{"id":"n","type":"number","title":"N","min":1.10}},{email}"#)),
+        ),
+        (
+            r#""questions":["#,
+            r#""questions":[{"type":"url","title":"C"},"#,
+            "+ url \"C\"  first",
+            questions(&format!(r#"{{"type":"url","title":"C"}},{rating},{page},{email}"#)),
+        ),
+        (
+            r#"{"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}"#,
+            r#"{"id":"b","type":"email","title":"B"},{"type":"page","title":"P"}"#,
+            "↕ questions.b  place 3 → 2",
+            questions(&format!("{rating},{email},{page}")),
+        ),
+    ];
+    for (old, new, shown, sent) in cases {
+        assert!(BEFORE.contains(old), "{old}");
+        home.write("after.json", &BEFORE.replace(old, new));
+        let run = edit(&home, id.trim(), &["-f", "after.json", "--yes", "--dry-run", "-vv"]).expect(0);
+        let lines =
+            |prefix: &'static str| run.stderr.lines().filter_map(move |line| line.strip_prefix(prefix));
+        assert_eq!(lines("  ").collect::<Vec<_>>().join("\n"), shown, "{new}");
+        assert_eq!(lines("> ").collect::<Vec<_>>(), [&sent], "{new}");
+    }
+}
+
+#[test]
+fn numbers_differ_if_their_texts_do() {
+    let home = Home::new();
+    let id = home.published(&DATA);
+    for (min, shown) in [("1.10", "+ questions.n"), ("1.1", "1.10 → 1.1"), ("1.1", "no change")] {
+        home.write(
+            "min.yaml",
+            &format!("title: T\nquestions: [{{id: n, type: number, title: N, min: {min}}}]\n"),
+        );
+        let run = edit(&home, &id, &["-f", "min.yaml", "--yes"]).expect(0);
+        assert!(run.stderr.contains(shown), "{min} {run:?}");
+    }
+}

@@ -23,9 +23,15 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         (&["--where", "q2.answered=false", "--limit", "2"], "Cem Bob"),
         (&["--since", "2020-01-01T00:00:00+02:00", "--until", "9999-01-01T00:00:00Z"], "Cem Bob Ada"),
         (&["--since", "9999-01-01T00:00:00Z"], ""),
+        (&["--since", "2020-01-01", "--until", "9999-01-01"], "Cem Bob Ada"),
+        (&["--since", "90m"], "Cem Bob Ada"),
+        (&["--since", "2w", "--until", "1d"], ""),
+        (&["--since", "9999999d", "--until", "12h"], ""),
     ] {
         assert_eq!(names(arguments), expected, "{arguments:?}");
     }
+    let sent = list(&["--since", "2026-12-01", "-v"]).expect(0).stderr;
+    assert!(sent.contains("since=2026-12-01T00"), "{sent}");
     for (test, exit, said) in [
         ("q3", 2, "expected QUESTION=VALUE"),
         ("q3>=4", 2, "write q3.gte=4"),
@@ -43,6 +49,9 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         list(&["--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"]).expect(6).stderr;
     let said = "`--since`: 2026-02-01T00:00:00.000Z is after 2026-01-01T00:00:00.000Z";
     assert!(refused.contains(said), "{refused}");
+    for time in ["2026-13-01", "in 1d", "1x"] {
+        list(&["--since", time]).expect(2);
+    }
     let refused = list(&["--since", "yesterday"]).expect(2).stderr;
     let said =
         "expected a date, a time or a duration: 2026-11-20, 2026-11-20T09:00:00Z or 1d, found `yesterday`";

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap_mangen::Man;
-use forms::cli::commands::help::Topic;
+use forms::cli::commands::help::TOPICS;
 
 use super::Home;
 use crate::golden::assert_golden;
@@ -32,9 +32,9 @@ fn page(command: clap::Command, name: &str) -> (String, String) {
 fn manual_pages_are_those_of_the_commands() {
     let mut found = Vec::new();
     pages(&forms::cli::commands::help::hide_globals(forms::cli::command()), "forms", &mut found);
-    for topic in Topic::ALL {
-        let name = topic.name();
-        let about = clap::Command::new(name).about(topic.title()).long_about(topic.text());
+    for topic in TOPICS {
+        let name = topic.name;
+        let about = clap::Command::new(name).about(topic.title).long_about((topic.text)());
         let about = about.bin_name(format!("forms help {name}")).disable_help_flag(true);
         found.push(page(about, &format!("forms-{name}")));
     }

@@ -53,7 +53,9 @@ fn commands_show_their_own_options_and_the_root_those_of_all() {
     let root = home.ok(&["--help"]);
     let shows = |help: &str, name: &str| help.contains(&format!(" --{name}"));
     assert!(globals.len() > 9 && globals.iter().all(|name| shows(&root, name)), "{root}");
+    let (listed, _) = root.split_once("Global options:").unwrap();
     for (path, _) in all() {
+        assert!(listed.split_whitespace().any(|word| word == path[0]), "{path:?}: {listed}");
         for flag in ["-h", "--help"] {
             let arguments = path.iter().map(String::as_str).chain([flag]).collect::<Vec<_>>();
             let help = home.ok(&arguments);

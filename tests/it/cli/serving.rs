@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forms::cli::connection::running_servers::{running_in, running_in_folder};
+use forms::cli::connection::running_servers::running_in;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
@@ -130,7 +130,7 @@ fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
     symlink(&file, &link).unwrap();
     fs::create_dir(folder(&home).join("folder.json")).unwrap();
     let (found, folder) = (mpsc::channel(), folder(&home));
-    thread::spawn(move || found.0.send(running_in_folder(&folder)));
+    thread::spawn(move || found.0.send(running_in(&[folder])));
     let found = found.1.recv_timeout(Duration::from_secs(20)).expect("opening the pipe waits for a writer");
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
     assert!(pipe.exists() && link.exists());

@@ -9,16 +9,13 @@ use clap::Args;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::locate_violations;
-use crate::cli::input::document::violations::rejected;
+use crate::cli::input::document::violations::{locate_violations, rejected};
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
@@ -72,23 +69,10 @@ pub struct Create {
     stray: Option<String>,
 }
 
-impl Run for Create {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "create a form";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Create {
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
     /// by the server.
-    async fn execute(mut self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
                 Some(_) => format!("a question follows its flag: -Q {}", shell_quote(stray)),
@@ -99,13 +83,12 @@ impl Create {
         match (&self.file, &self.title) {
             (Some(file), _) => self.create_from_file(session, file).await,
             (None, Some(title)) => {
-                let form = self.form_from_flags(title);
-                self.create_without_file(session, &form, None).await
+                self.create_without_file(session, &self.form_from_flags(title), None).await
             }
             (None, None) if session.can_prompt() => self.ask(session).await,
             (None, None) => {
                 let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
-                Err(CliError::usage_with_help("there is no form to create, and no terminal to ask at", help))
+                Err(CliError::usage_with_help("cannot ask for the form without a terminal", help))
             }
         }
     }
@@ -145,18 +128,19 @@ impl Create {
                 format!("--title and --slug are for one form, and the file has {}", documents.len());
             return Err(CliError::usage(message));
         }
-        for document in &documents {
-            self.require_question(&definition(&self.with_flags(document)?)?)?;
+        let forms: Vec<_> =
+            documents.iter().map(|document| self.with_flags(document)).collect::<Result<_, _>>()?;
+        for form in &forms {
+            self.require_question(&definition(form)?)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {
             dry_run_all(session, &client, &documents).await?;
         }
         let mut batch = Batch::begin(session, documents.len());
-        for document in &documents {
+        for (document, form) in documents.iter().zip(&forms) {
             let refused = |error| self.refused(document, error);
-            let form = self.with_flags(document)?;
-            batch.record(&document.file, self.create(session, &client, &form, refused, None).await)?;
+            batch.record(&document.file, self.create(session, &client, form, refused, None).await)?;
         }
         batch.finish()
     }
@@ -194,14 +178,15 @@ impl Create {
 
     /// Locates the server's error in the file, unless it is about a flag.
     fn refused(&self, document: &Document, error: ClientError) -> CliError {
-        let ClientError::Problem(problem) = &error else { return locate_in_file(document, error) };
         let is_flag = |violation: &&Violation| {
             self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
         };
-        let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
-        match flags.is_empty() {
-            true => locate_in_file(document, error),
-            false => rejected(document.value(), &flags, (**problem).clone()),
+        match error {
+            ClientError::Problem(problem) if problem.errors.iter().any(|violation| is_flag(&violation)) => {
+                let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
+                rejected(document.value(), &flags, *problem)
+            }
+            error => locate_in_file(document, error),
         }
     }
 
@@ -216,13 +201,14 @@ impl Create {
         let client = self.client(session).await?;
         let refused = |error: ClientError| match error {
             ClientError::Problem(problem) if !problem.errors.is_empty() => {
-                rejected(form, &problem.errors, (*problem).clone())
+                rejected(form, &problem.errors.clone(), *problem)
             }
             error => error.into(),
         };
         self.create(session, &client, form, refused, draft).await
     }
 
+    /// Returns a client; only a dry run needs a store that exists.
     async fn client(&self, session: &Session) -> Result<Client, CliError> {
         if self.dry_run { session.client().await } else { session.connect().await }
     }
@@ -232,27 +218,26 @@ impl Create {
         session: &Session,
         client: &Client,
         form: &Value,
-        refused: impl Fn(ClientError) -> CliError,
+        refused: impl FnOnce(ClientError) -> CliError,
         draft: Option<Draft>,
     ) -> Result<(), CliError> {
-        let (output, form) = (&session.output, form.to_string());
+        let output = &session.output;
+        let created = client.create_form(&form.to_string(), self.dry_run).await.map_err(refused)?;
         if self.dry_run {
-            let tried = client.create_form(&form, true).await.map_err(refused)?;
-            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.object(&created, || "(dry run)\n".to_owned())?;
             output.status("the server would accept it; nothing was stored");
             return Ok(());
         }
-        let created = client.create_form(&form, false).await.map_err(refused)?;
         if let Some(draft) = draft {
             draft.discard();
         }
         let (id, prefix) = (created.id.to_string(), session.command_prefix());
         if self.publish {
-            let published =
-                client.update_form(&id, r#"{"status":"published"}"#, None, false).await.map_err(|error| {
-                    let notes = vec![format!("{id} was created and stays a draft")];
-                    CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
-                })?;
+            let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
+            let published = published.map_err(|error| {
+                let notes = vec![format!("{id} was created and stays a draft")];
+                CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
+            })?;
             output.object(&published, || format!("{id}\n"))?;
             output.success(&format!("created and published \"{}\"", published.title));
         } else {

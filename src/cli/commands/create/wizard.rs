@@ -9,7 +9,6 @@ use crate::cli::output::yaml;
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::Violation;
 
 /// Asks for a form and shows it as YAML. `flags` is the form to start from. Invalid input is asked for again, except for
 /// size limits, which the server checks. Everything entered is saved to `draft`.
@@ -25,7 +24,6 @@ pub(super) async fn ask(session: &Session, draft: &Draft, flags: Value) -> Resul
     Ok(wizard.form)
 }
 
-/// The state of the dialogue.
 struct Wizard<'a> {
     session: &'a Session,
     draft: &'a Draft,
@@ -79,19 +77,16 @@ impl Wizard<'_> {
     /// Whether the form is valid so far; prints what is wrong if not.
     fn is_valid(&self, form: &Value) -> bool {
         let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
-        let say =
-            |violation: &Violation| self.session.output.status(&format!("{}; try again", violation.message));
-        violations.iter().for_each(say);
+        for violation in &violations {
+            self.session.output.status(&format!("{}; try again", violation.message));
+        }
         violations.is_empty()
     }
 }
 
-/// Replaces the member `name` of `form`.
 fn with_member(form: &Value, name: &str, value: Value) -> Value {
     let Value::Object(members) = form else { return form.clone() };
-    let member = |(known, old): &(String, Value)| {
-        (known.clone(), if known == name { value.clone() } else { old.clone() })
-    };
+    let member = |(key, old): &(String, Value)| (key.clone(), if key == name { &value } else { old }.clone());
     Value::Object(members.iter().map(member).collect())
 }
 

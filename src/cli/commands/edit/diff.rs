@@ -9,7 +9,6 @@ use crate::domain::question::QuestionKind;
 /// Maximum width to which paths are aligned.
 const MAX_PATH: usize = 27;
 
-/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Added,
@@ -215,83 +214,4 @@ pub(super) fn losses(before: &Value, after: &Value) -> Vec<(String, AnswerLoss)>
         Some((id.to_owned(), loss))
     };
     question_entries(before).iter().filter_map(loss).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::diff;
-    use super::{AnswerLoss, lines, losses};
-    use crate::domain::json::parse;
-
-    const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","title":"A","max":5},
-        {"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}],"settings":{"closed":true,
-        "confirmation":{"message":"M"},"max_responses":1.10}}"#;
-
-    #[test]
-    fn each_field_that_differs_has_a_line() {
-        let before = parse(BEFORE).unwrap();
-        let cases: [(&str, &str, &[&str]); 12] = [
-            (r#""title":"T""#, r#""title":"U""#, &["  ~ title  \"T\" → \"U\""]),
-            (r#""slug":"s","#, "", &["  - slug  \"s\""]),
-            (r#""title":"T""#, r#""title":"T","description":"D""#, &["  + description  \"D\""]),
-            (
-                r#"{"message":"M"}"#,
-                r#"{"redirect_url":"U"}"#,
-                &[
-                    "  - settings.confirmation.message  \"M\"",
-                    "  + settings.confirmation.redirect_url  \"U\"",
-                ],
-            ),
-            (
-                r#""closed":true"#,
-                r#""language":"de""#,
-                &["  - settings.closed    true", "  + settings.language  \"de\""],
-            ),
-            ("1.10", "1.1", &["  ~ settings.max_responses  1.10 → 1.1"]),
-            (
-                r#"{"id":"b","type":"email","title":"B"}"#,
-                r#"{"id":"c","type":"url","title":"C"}"#,
-                &["  + questions.c  url \"C\" after page \"P\"", "  - questions.b  email \"B\""],
-            ),
-            (r#""max":5"#, r#""max":7,"required":false"#, &["  ~ questions.a.max  5 → 7"]),
-            (
-                r#"{"id":"a","type":"rating""#,
-                r#"{"id":"a","type":"number""#,
-                &["  ~ questions.a.type  \"rating\" → \"number\""],
-            ),
-            (r#"{"type":"page","title":"P"},"#, "", &["  - page \"P\""]),
-            (r#""questions":["#, r#""questions":[{"type":"url","title":"C"},"#, &["  + url \"C\"  first"]),
-            (
-                r#"{"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}"#,
-                r#"{"id":"b","type":"email","title":"B"},{"type":"page","title":"P"}"#,
-                &["  ↕ questions.b  place 3 → 2"],
-            ),
-        ];
-        for (old, new, expected) in cases {
-            assert!(BEFORE.contains(old), "{old}");
-            let after = parse(&BEFORE.replace(old, new)).unwrap();
-            assert_eq!(lines(&diff(&before, &after)), expected, "{new}");
-        }
-        assert_eq!(diff(&before, &before), []);
-    }
-
-    #[test]
-    fn a_change_that_was_made_is_reported_in_the_same_words() {
-        let before = parse(r#"{"title":"Old","slug":"s"}"#).unwrap();
-        let after = parse(r#"{"title":"New","description":"D"}"#).unwrap();
-        let reports: Vec<_> =
-            diff(&before, &after).iter().map(crate::cli::commands::edit::diff::Change::report).collect();
-        let expected =
-            [r#"updated: title "Old" → "New""#, r#"removed: slug "s""#, r#"added: description "D""#];
-        assert_eq!(reports, expected);
-    }
-
-    #[test]
-    fn questions_that_are_removed_or_retyped_lose_their_answers() {
-        let before = parse(BEFORE).unwrap();
-        let after = BEFORE.replace("rating", "number").replace(r#"{"id":"b""#, r#"{"id":"c""#);
-        let expected = [("a".to_owned(), AnswerLoss::Retyped), ("b".to_owned(), AnswerLoss::Removed)];
-        assert_eq!(losses(&before, &parse(&after).unwrap()), expected);
-        assert_eq!(losses(&before, &before), []);
-    }
 }

@@ -36,16 +36,11 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     let id = base.id();
     let resume_command = format!("edit {id}{}", if command.dry_run { " --dry-run" } else { "" });
     let text = format!("{comments}{initial}");
-    let mut draft = match command.file.as_deref() {
-        // Input from stdin is in no file: with an empty initial text the draft is kept.
-        Some(file) if file == Path::new("-") => {
-            let draft = Draft::create(session, &id, "", &resume_command)?;
-            draft.write(&text)?;
-            draft
-        }
-        _ => Draft::create(session, &id, &text, &resume_command)?,
-    };
-    if let Some(file) = command.file.as_ref().filter(|file| *file != Path::new("-")) {
+    // Input from stdin is in no file: with an empty initial text the draft is kept.
+    let is_stdin = command.file.as_deref() == Some(Path::new("-"));
+    let mut draft = Draft::create(session, &id, if is_stdin { "" } else { &text }, &resume_command)?;
+    draft.write(&text)?;
+    if let (Some(file), false) = (&command.file, is_stdin) {
         draft.set_origin(file);
     }
     let mut last = None;
@@ -58,20 +53,18 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
             draft.discard();
             return report(session, command, &base, None);
         }
-        let error = match send_text(session, command, &base, &draft.name(), &edited).await {
+        match send_text(session, command, &base, &draft.name(), &edited).await {
             Ok(form) => {
                 if form.is_none() || !command.dry_run {
                     draft.discard();
                 }
                 return report(session, command, &base, form.as_ref());
             }
-            Err(error) => error,
-        };
-        match problems(&error, &edited) {
-            // Closed without a change although problems were shown.
-            Some(_) if last.as_ref() == Some(&own) => return Err(error),
-            Some(problems) => comments = problems,
-            None => return Err(error),
+            Err(error) => match problems(&error, &edited) {
+                Some(problems) if last.as_ref() != Some(&own) => comments = problems,
+                // Editing cannot solve them, or the user closed the editor without a change.
+                _ => return Err(error),
+            },
         }
         draft.write(&format!("{comments}{own}"))?;
         last = Some(own);
@@ -113,25 +106,23 @@ async fn send_text(
         return Ok(None);
     }
     lines(&changes).iter().for_each(|line| session.output.status(line));
-    let is_lossy = command.warn_of_losses(session, base, document.value()).await?;
+    let is_lossy = command.warn_of_losses(session, base, document.value()).await;
     if is_lossy || command.file.is_some() {
         command.confirm(session, base).await?;
     }
-    match base.send(session, document.value(), command.dry_run).await {
-        Ok(form) => Ok(Some(form)),
-        Err(error) if is_conflict(&error) => {
-            show_conflict(session, base).await;
-            let prefix = session.command_prefix();
-            let help =
-                format!("{prefix} edit {} -f FILE compares FILE with the form as it is now", base.id());
-            Err(explain_conflict(error, help))
-        }
-        Err(CliError::Client { error, .. }) if has_places(&error) => Err(locate_in_file(&document, error)),
-        Err(error) => Err(explain_conflict(
-            error,
-            format!("see what it is now: {} show {}", session.command_prefix(), base.id()),
-        )),
-    }
+    let (prefix, id) = (session.command_prefix(), base.id());
+    let error = match base.send(session, document.value(), command.dry_run).await {
+        Ok(form) => return Ok(Some(form)),
+        Err(CliError::Client { error, .. }) => locate_in_file(&document, error),
+        Err(error) => error,
+    };
+    let help = if is_conflict(&error) {
+        show_conflict(session, base).await;
+        format!("{prefix} edit {id} -f FILE compares FILE with the form as it is now")
+    } else {
+        format!("see what it is now: {prefix} show {id}")
+    };
+    Err(explain_conflict(error, help))
 }
 
 /// Parses `text`, which must contain one form, edited from `base`.
@@ -167,10 +158,6 @@ fn is_conflict(error: &CliError) -> bool {
     matches!(error, CliError::Client { error: ClientError::Problem(problem), .. } if problem.status == 412)
 }
 
-fn has_places(error: &ClientError) -> bool {
-    error.problem().is_some_and(|problem| !problem.errors.is_empty())
-}
-
 fn header(session: &Session, form: &FormDetail) -> Result<String, CliError> {
     let (title, target) = (visible(&form.title), session.target_name()?);
     let what = format!("\"{title}\" ({}) on {}", form.id, visible(&target));
@@ -180,33 +167,26 @@ fn header(session: &Session, form: &FormDetail) -> Result<String, CliError> {
 
 /// Formats the problems of `edited` as comments; `None` if editing the text cannot solve them.
 fn problems(error: &CliError, edited: &str) -> Option<String> {
-    let single;
     let diagnostics = match error {
-        CliError::Rejected(report) => &report.diagnostics[..],
-        CliError::Client { error: ClientError::Problem(problem), .. }
-            if Exit::from_status(problem.status) == Exit::Rejected =>
-        {
-            single = [render_error::to_diagnostic(error)];
-            &single
+        CliError::Rejected(report) => report.diagnostics.clone(),
+        CliError::Client { error: ClientError::Problem(_), .. } if error.exit() == Exit::Rejected => {
+            vec![render_error::to_diagnostic(error)]
         }
         _ => return None,
     };
+    // Lines are counted with the comments that replace the old ones.
+    let old = edited.lines().take_while(|line| line.starts_with(COMMENT_PREFIX)).count();
     let above = diagnostics.len() + 1;
     let lines = diagnostics.iter().map(|diagnostic| {
-        let place = diagnostic.location.as_ref().map(|location| location.line_and_column().0);
-        let place = place.map(|line| format!("line {}: ", above + own_line(edited, line)));
-        let help = diagnostic.help.as_ref().map(|help| format!(" ({help})"));
-        let parts = [place.unwrap_or_default(), diagnostic.message.clone(), help.unwrap_or_default()];
-        format!("{COMMENT_PREFIX} {}\n", visible(&parts.concat()))
+        let line = diagnostic.location.as_ref().map(|location| location.line_and_column().0);
+        let line =
+            line.map(|line| format!("line {}: ", above + line.saturating_sub(old))).unwrap_or_default();
+        let help = diagnostic.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("{COMMENT_PREFIX} {}\n", visible(&format!("{line}{}{help}", diagnostic.message)))
     });
     let problems = count_noun(diagnostics.len(), "problem");
     let head = format!("{COMMENT_PREFIX} Not saved yet, {problems}. To give up, close the file as it is.\n");
     Some(lines.fold(head, |text, line| text + &line))
-}
-
-/// Converts a line number of `edited` to one without our comments.
-fn own_line(edited: &str, line: usize) -> usize {
-    line.saturating_sub(edited.lines().take_while(|line| line.starts_with(COMMENT_PREFIX)).count())
 }
 
 /// Removes our comments from the top of `edited`. Later lines belong to the user.

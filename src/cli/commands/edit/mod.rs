@@ -12,13 +12,10 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::describe_violations;
-use crate::cli::input::document::violations::{not_stored, rejected};
+use crate::cli::input::document::violations::{describe_violations, not_stored, rejected};
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
@@ -94,7 +91,6 @@ pub(super) struct EditBase {
 }
 
 impl EditBase {
-    /// Reads the form `name`.
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
         let (form, revision) = session.client().await?.get_revision(name).await?;
         let definition = yaml::authoring(&form)?;
@@ -105,37 +101,22 @@ impl EditBase {
         self.form.id.to_string()
     }
 
-    /// Sends the patch that turns the form into `wanted`, unless it was changed since it was read.
+    /// Sends the patch that turns the form into `new`, unless it was changed since it was read.
     pub(super) async fn send(
         &self,
         session: &Session,
-        wanted: &Value,
+        new: &Value,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, CliError> {
-        let patch =
-            patch(&self.definition, wanted).map_or_else(|| "{}".to_owned(), |patch| patch.to_string());
+        let patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
         let client = session.client().await?;
-        let sent = client.update_form(&self.id(), &patch, Some(&self.revision), dry_run).await;
-        sent.map_err(CliError::from)
-    }
-}
-
-impl Run for Edit {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "change a form";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+        Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
     }
 }
 
 impl Edit {
     /// Changes the form and reports what has changed.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,
@@ -149,7 +130,7 @@ impl Edit {
             }
             None => {
                 let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
-                Err(CliError::usage_with_help("there is no terminal to edit the form at", help))
+                Err(CliError::usage_with_help("cannot open the form in an editor without a terminal", help))
             }
         }
     }
@@ -162,16 +143,16 @@ impl Edit {
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
         let base = EditBase::read(session, &self.form).await?;
-        let wanted = apply(settings, &base.definition)?;
-        let changes = diff(&base.definition, &wanted);
+        let new = apply(settings, &base.definition)?;
+        let changes = diff(&base.definition, &new);
         if changes.is_empty() {
             return self.report(session, &base.form, None);
         }
-        if self.warn_of_losses(session, &base, &wanted).await? {
+        if self.warn_of_losses(session, &base, &new).await {
             self.confirm(session, &base).await?;
         }
-        let sent = base.send(session, &wanted, self.dry_run).await;
-        let form = sent.map_err(|error| refused(error, session, &base.id(), &wanted))?;
+        let sent = base.send(session, &new, self.dry_run).await;
+        let form = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
         let changes = diff(&base.definition, &yaml::authoring(&form)?);
         let reports = match self.dry_run {
             true => lines(&changes),
@@ -188,9 +169,8 @@ impl Edit {
         lines: Option<&[String]>,
     ) -> Result<(), CliError> {
         let output = &session.output;
-        output.object(form, || {
-            if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) }
-        })?;
+        let text = || if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) };
+        output.object(form, text)?;
         match (lines, self.dry_run) {
             (None, _) => output.status("no change"),
             (Some(lines), true) => {
@@ -203,25 +183,20 @@ impl Edit {
     }
 
     /// Warns of each question with answers that is removed or changes its type; returns whether there is one.
-    pub(super) async fn warn_of_losses(
-        &self,
-        session: &Session,
-        base: &EditBase,
-        wanted: &Value,
-    ) -> Result<bool, CliError> {
-        let losses = losses(&base.definition, wanted);
-        let mut any = false;
-        for (id, loss) in losses {
+    pub(super) async fn warn_of_losses(&self, session: &Session, base: &EditBase, new: &Value) -> bool {
+        let mut is_lossy = false;
+        for (id, loss) in losses(&base.definition, new) {
             let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
-            any = true;
-            session.output.warn(&match loss {
+            is_lossy = true;
+            let effect = match loss {
                 AnswerLoss::Removed => {
-                    format!("`{id}` has {answers}; answers to a removed question are kept, and listed in -o csv and -o jsonl alone")
+                    "; answers to a removed question are kept, and listed in -o csv and -o jsonl alone"
                 }
-                AnswerLoss::Retyped => format!("`{id}` has {answers} of the old type"),
-            });
+                AnswerLoss::Retyped => " of the old type",
+            };
+            session.output.warn(&format!("`{id}` has {answers}{effect}"));
         }
-        Ok(any)
+        is_lossy
     }
 
     /// Asks whether to send the change, if interactive and without `--yes`. The store is closed meanwhile.
@@ -257,27 +232,27 @@ async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option
 /// # Errors
 /// If a path does not exist; the violations of the others are reported too.
 fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
-    let (mut form, mut astray) = (form.clone(), Vec::new());
+    let (mut form, mut errors) = (form.clone(), Vec::new());
     for setting in settings {
         match setting.apply(&form) {
             Ok(changed) => form = changed,
-            Err(error) => astray.push(error),
+            Err(error) => errors.push(error),
         }
     }
     let violations = Definition::read(&form, &Limits::UNLIMITED).err().unwrap_or_default();
-    if astray.is_empty() || violations.is_empty() {
-        return CliError::combine(astray).map(|()| form);
+    if errors.is_empty() || violations.is_empty() {
+        return CliError::combine(errors).map(|()| form);
     }
-    let mut diagnostics: Vec<_> = astray.iter().map(render_error::to_diagnostic).collect();
+    let mut diagnostics: Vec<_> = errors.iter().map(render_error::to_diagnostic).collect();
     diagnostics.extend(describe_violations(&form, &violations));
     Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }
 
-/// Returns the error for `wanted`, which is not in a file.
-fn refused(error: CliError, session: &Session, form: &str, wanted: &Value) -> CliError {
+/// Returns the error for `new`, which is not in a file.
+fn refused(error: CliError, session: &Session, form: &str, new: &Value) -> CliError {
     match error {
         CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
-            rejected(wanted, &problem.errors, (*problem).clone())
+            rejected(new, &problem.errors, (*problem).clone())
         }
         error => {
             explain_conflict(error, format!("see what it is now: {} show {form}", session.command_prefix()))

@@ -2,13 +2,10 @@
 
 mod question_types;
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli;
-use crate::cli::commands::{Group, OVERVIEW, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
@@ -16,24 +13,19 @@ use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::validation::similar::similar;
 
-/// Returns the commands by group, two per line. clap has no groups (clap issue 1553).
-fn overview() -> String {
-    let mut text = String::new();
-    for rows in OVERVIEW.chunk_by(|(one, ..), (other, ..)| one == other) {
-        for (index, row) in rows.chunks(2).enumerate() {
-            let group = if index == 0 { format!("{:?}", row[0].0).to_uppercase() } else { String::new() };
-            let cells: Vec<_> = row
-                .iter()
-                .zip([(10, 25), (13, 0)])
-                .map(|((_, name, summary), (first, second))| {
-                    format!("{:<first$}{summary:<second$}", name.to_lowercase())
-                })
-                .collect();
-            let _infallible = writeln!(text, "{}", format!("{group:<9}{}", cells.concat()).trim_end());
-        }
-    }
-    text
-}
+/// The commands by group. clap has no groups (clap issue 1553).
+const COMMANDS: &str = "\
+WRITE    create    create a form            edit         change a form
+         show      show one form            validate     check files, offline
+RUN      publish   open a form for answers  unpublish    back to draft
+         close     take no more answers     list         list forms
+         delete    move it to the trash     restore      take it out of trash
+COLLECT  submit    send answers             responses    list, show, delete
+OPERATE  serve     run the server
+CONNECT  whoami    show server, key, workspace
+TOOLS    explain   explain an error code    completions  set up a shell
+         help      help on a command or topic
+";
 
 /// Text after the root's help.
 const ROOT_AFTER: &str = "\
@@ -57,7 +49,7 @@ pub fn with_common(command: clap::Command) -> clap::Command {
     let template = format!(
         "forms — build forms and collect answers, from a file, a script or a server\n\n\
          Usage: forms [OPTIONS] <COMMAND>\n\n{}\nGlobal options:\n{}{{after-help}}\n",
-        overview(),
+        COMMANDS,
         options(&command)
     );
     let after = format!("{ROOT_AFTER}\n\n{}", common_section());
@@ -113,17 +105,14 @@ pub fn hide_globals(command: clap::Command) -> clap::Command {
 }
 
 fn common_section() -> String {
-    let variables: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
-    // Keeps a number and its name on one line.
-    let exit = |exit: &Exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}");
-    let exits: Vec<_> = Exit::ALL.iter().map(exit).collect();
-    let block = |list: String| {
-        let lines = wrap(&list, 76).replace('\u{a0}', " ");
-        lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
-    };
-    let variables = block(format!("{}; see forms help environment", variables.join(", ")));
-    let exits = block(format!("{}; see forms help exit-codes", exits.join(", ")));
-    format!("Environment:\n{variables}\nExit codes:\n{}", exits.trim_end())
+    let variables = VARIABLES.map(|(name, _)| name).join(", ");
+    // A no-break space keeps a number and its name on one line.
+    let exits =
+        Exit::ALL.map(|exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}")).join(", ");
+    let indented = |list: &str| wrap(list, 76).replace('\u{a0}', " ").replace('\n', "\n  ");
+    let variables = indented(&format!("{variables}; see forms help environment"));
+    let exits = indented(&format!("{exits}; see forms help exit-codes"));
+    format!("Environment:\n  {variables}\n\nExit codes:\n  {exits}")
 }
 
 /// Show help on a command or a topic
@@ -140,20 +129,10 @@ pub struct Help {
     names: Vec<String>,
 }
 
-impl Run for Help {
-    const GROUP: Group = Group::Tools;
-    const SUMMARY: &'static str = "help on a command or topic";
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
 impl Help {
-    /// Prints the help.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         if let [name] = &self.names[..]
-            && let Some(topic) = Topic::ALL.iter().find(|topic| topic.name() == name)
+            && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
         {
             return topic.show(session);
         }
@@ -172,115 +151,100 @@ impl Help {
 
 fn unknown(name: &str, command: &clap::Command) -> CliError {
     let commands = command.get_subcommands().map(clap::Command::get_name);
-    let names = commands.chain(Topic::ALL.iter().map(|topic| topic.name()));
+    let names = commands.chain(TOPICS.iter().map(|topic| topic.name));
     let help = similar(name, names).map(|name| format!("a similar name exists: {name}"));
     CliError::Usage { message: format!("there is no command or topic `{name}`"), help }
 }
 
 /// A help page that is not about a command.
-#[derive(Debug, Clone, Copy)]
-pub enum Topic {
-    Environment,
-    ExitCodes,
-    Formatting,
-    Questions,
+pub struct Topic {
+    /// Name used with `forms help`.
+    pub name: &'static str,
+    pub title: &'static str,
+    pub text: fn() -> String,
+    /// The page as JSON: an object with one member.
+    value: fn() -> Value,
+    /// Columns of the page's table; empty if it has none.
+    columns: &'static [&'static str],
 }
 
+pub const TOPICS: [Topic; 4] = [
+    Topic {
+        name: "environment",
+        title: "Environment variables",
+        text: environment,
+        value: || {
+            let variable = |(name, meaning)| json!({"name": name, "meaning": meaning});
+            json!({"variables": VARIABLES.map(variable)})
+        },
+        columns: &["name", "meaning"],
+    },
+    Topic {
+        name: "exit-codes",
+        title: "Exit codes",
+        text: exit_codes,
+        value: || {
+            let exit =
+                |exit: Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
+            json!({"exit_codes": Exit::ALL.map(exit)})
+        },
+        columns: &["code", "name", "meaning"],
+    },
+    Topic {
+        name: "formatting",
+        title: "Output formats",
+        text: || FORMATTING.to_owned(),
+        value: || json!({"text": FORMATTING}),
+        columns: &[],
+    },
+    Topic {
+        name: "questions",
+        title: "Types of questions",
+        text: question_types::text,
+        value: || json!({"questions": question_types::all()}),
+        columns: &["type", "answer", "example", "settings"],
+    },
+];
+
 impl Topic {
-    /// All topics.
-    pub const ALL: [Self; 4] = [Self::Environment, Self::ExitCodes, Self::Formatting, Self::Questions];
-
-    /// Returns the name used with `forms help`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Environment => "environment",
-            Self::ExitCodes => "exit-codes",
-            Self::Formatting => "formatting",
-            Self::Questions => "questions",
-        }
-    }
-
-    /// Returns the title.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Environment => "Environment variables",
-            Self::ExitCodes => "Exit codes",
-            Self::Formatting => "Output formats",
-            Self::Questions => "Types of questions",
-        }
-    }
-
-    /// Returns the page as text.
-    pub fn text(self) -> String {
-        match self {
-            Self::Environment => environment(),
-            Self::ExitCodes => exit_codes(),
-            Self::Formatting => FORMATTING.to_owned(),
-            Self::Questions => question_types::text(),
-        }
-    }
-
-    /// Returns the columns of the page's table; empty if it has none.
-    fn columns(self) -> Vec<String> {
-        let columns: &[&str] = match self {
-            Self::Environment => &["name", "meaning"],
-            Self::ExitCodes => &["code", "name", "meaning"],
-            Self::Formatting => &[],
-            Self::Questions => &["type", "answer", "example", "settings"],
-        };
-        columns.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     /// Prints the page; as CSV, its table.
-    fn show(self, session: &Session) -> Result<(), CliError> {
-        let value = self.value();
+    fn show(&self, session: &Session) -> Result<(), CliError> {
+        let value = (self.value)();
         match value.as_object().and_then(|members| members.values().next()) {
             Some(Value::Array(rows)) if session.output.format == Format::Csv => {
                 let rows: Result<Vec<_>, _> = rows.iter().map(value_of).collect();
-                session.output.rows(&Table::of_objects(&rows?, &self.columns()))
+                let columns: Vec<_> = self.columns.iter().map(ToString::to_string).collect();
+                session.output.rows(&Table::of_objects(&rows?, &columns))
             }
-            _ => session.output.object(&value, || self.text()),
-        }
-    }
-
-    /// Returns the page as JSON.
-    fn value(self) -> Value {
-        match self {
-            Self::Environment => {
-                let variable = |(name, meaning): &(_, _)| json!({"name": name, "meaning": meaning});
-                json!({"variables": VARIABLES.iter().map(variable).collect::<Vec<_>>()})
-            }
-            Self::ExitCodes => {
-                let exit = |exit: &Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
-                json!({"exit_codes": Exit::ALL.iter().map(exit).collect::<Vec<_>>()})
-            }
-            Self::Formatting => json!({"text": FORMATTING}),
-            Self::Questions => json!({"questions": question_types::all().collect::<Vec<_>>()}),
+            _ => session.output.object(&value, self.text),
         }
     }
 }
 
 fn environment() -> String {
-    let mut text =
-        "Environment variables. A flag overrides a variable; an empty variable counts as not set.\n\n"
-            .to_owned();
-    for (name, meaning) in VARIABLES {
-        let _infallible = writeln!(text, "  {name:<19} {meaning}");
-    }
-    text + "
+    let lines: String = VARIABLES.iter().map(|(name, meaning)| format!("  {name:<19} {meaning}\n")).collect();
+    format!(
+        "Environment variables. A flag overrides a variable; an empty variable counts as not set.
+
+{lines}
 Address: --url, then FORMS_URL, then a running server of this user, then
 http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
 FORMS_API_KEY_FILE, then the key of that server. `forms whoami` shows what was
 found, and where.
 "
+    )
 }
 
 fn exit_codes() -> String {
-    let mut text = "Exit codes. Only 0 is success; only after 7 and 8 can a retry help.\n\n".to_owned();
-    for exit in Exit::ALL {
-        let _infallible = writeln!(text, "  {:>3}  {}", exit.code(), exit.meaning());
-    }
-    text + "\nWith -o json the number is also the member `exit` of the error.\n"
+    let line = |exit: &Exit| format!("  {:>3}  {}\n", exit.code(), exit.meaning());
+    format!(
+        "Exit codes. Only 0 is success; only after 7 and 8 can a retry help.
+
+{}
+With -o json the number is also the member `exit` of the error.
+",
+        Exit::ALL.iter().map(line).collect::<String>()
+    )
 }
 
 const FORMATTING: &str = "\

@@ -6,7 +6,6 @@ use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::question::QuestionKind;
 
-/// One question type.
 #[derive(Debug, Serialize)]
 pub(super) struct QuestionType {
     #[serde(rename = "type")]
@@ -18,23 +17,16 @@ pub(super) struct QuestionType {
     settings: Vec<&'static str>,
 }
 
-/// Returns all question types.
-pub(super) fn all() -> impl Iterator<Item = QuestionType> {
-    QuestionKind::NAMES.into_iter().filter_map(question_type)
+pub(super) fn all() -> Vec<QuestionType> {
+    let question_type = |name| {
+        let kind = QuestionKind::example(name)?;
+        let rules = kind.rules();
+        let settings = QuestionKind::settings(name);
+        Some(QuestionType { name, answer: rules.expects(), example: rules.example(), settings })
+    };
+    QuestionKind::NAMES.into_iter().filter_map(question_type).collect()
 }
 
-fn question_type(name: &'static str) -> Option<QuestionType> {
-    let kind = QuestionKind::example(name)?;
-    let rules = kind.rules();
-    Some(QuestionType {
-        name,
-        answer: rules.expects(),
-        example: rules.example(),
-        settings: QuestionKind::settings(name),
-    })
-}
-
-/// Returns the page as text.
 pub(super) fn text() -> String {
     let mut text = "Question types, with the expected answer and the settings of each.\n\n".to_owned();
     for QuestionType { name, answer, example, settings } in all() {

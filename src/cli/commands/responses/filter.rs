@@ -16,10 +16,10 @@ pub(super) type WhereClause = (String, String, String);
 pub(super) fn parse(text: &str) -> Result<WhereClause, String> {
     let (name, value) = text.split_once('=').ok_or("expected QUESTION=VALUE")?;
     let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
-    if let Some(operator) = question.chars().last().filter(|last| "<>!".contains(*last)) {
-        let word = [('<', "lte"), ('>', "gte"), ('!', "ne")].into_iter().find(|(sign, _)| *sign == operator);
-        let (question, word) = (question.trim_end_matches(operator), word.map_or("eq", |(_, word)| word));
-        return Err(format!("write {question}.{word}={value}"));
+    for (sign, operator) in [('<', "lte"), ('>', "gte"), ('!', "ne")] {
+        if question.ends_with(sign) {
+            return Err(format!("write {}.{operator}={value}", question.trim_end_matches(sign)));
+        }
     }
     if question.is_empty() || operator.is_empty() {
         return Err("expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE".to_owned());
@@ -44,14 +44,12 @@ pub(super) fn in_flags(
             let (name, clause) = parameter(violation, clauses);
             if let (true, Some((id, ..))) = (violation.code == Rule::UnknownQuestion, clause) {
                 let message = format!("--where: `{id}` is not a question of \"{title}\"");
-                return CliError::usage_with_help(
-                    message,
-                    answers::suggest_question(&answers::answerable_ids(questions), id),
-                );
+                let help = answers::suggest_question(&answers::answerable_ids(questions), id);
+                return CliError::usage_with_help(message, help);
             }
-            let operators = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
-            let operators = || operators().map(|names| format!("expected one of: {names}"));
-            help = help.or_else(|| instead(clause?, &answers::known_questions(questions))).or_else(operators);
+            let allowed = violation.allowed.join(", ");
+            let operators = (!allowed.is_empty()).then(|| format!("expected one of: {allowed}"));
+            help = help.or_else(|| suggest(clause?, &answers::known_questions(questions))).or(operators);
             messages.push(format!("`{name}`: {}", violation.message));
         }
         problem.detail = Some(messages.join("; "));
@@ -62,13 +60,13 @@ pub(super) fn in_flags(
 /// Returns the flag that set the parameter in `violation`, and its clause if it is a `--where`.
 fn parameter<'a>(violation: &Violation, clauses: &'a [WhereClause]) -> (String, Option<&'a WhereClause>) {
     let steps: Vec<_> = violation.pointer.split('/').skip(1).map(unescape).collect();
-    let is_meant = |(id, operator, _): &&WhereClause| match &steps[..] {
+    let is_match = |(id, operator, _): &&WhereClause| match &steps[..] {
         [_, question, rest @ ..] => question == id && rest.first().is_none_or(|name| name == operator),
         _ => false,
     };
     match steps.first().map(String::as_str) {
         Some("filter") => {
-            let clause = clauses.iter().find(is_meant);
+            let clause = clauses.iter().find(is_match);
             (clause.map_or("--where".to_owned(), |(id, operator, _)| flag(id, operator)), clause)
         }
         name => (format!("--{}", name.unwrap_or_default()), None),
@@ -83,22 +81,21 @@ fn flag(question: &str, operator: &str) -> String {
 }
 
 /// Suggests the clause that was probably meant: a missing answer, or a similar option.
-fn instead((id, operator, value): &WhereClause, questions: &[Question]) -> Option<String> {
+fn suggest((id, operator, value): &WhereClause, questions: &[Question]) -> Option<String> {
     if value.trim().is_empty() && operator != "answered" {
         return Some(format!("{}=false", flag(id, "answered")));
     }
     let question = questions.iter().find(|question| question.id.as_ref() == Some(id))?;
     let is_list = question.kind.answer_is_list();
-    let near = similar_option(question, value);
-    let meant = match (operator.as_str(), &near) {
-        ("eq", _) if is_list => "includes",
-        ("in", Some(_)) if is_list => "includes",
+    let option = similar_option(question, value);
+    let operator = match (operator.as_str(), &option) {
+        ("eq", _) | ("in", Some(_)) if is_list => "includes",
         // `in` would split it at the comma.
-        ("in", Some(near)) if near.contains(',') => "eq",
-        (operator, Some(near)) if near != value => operator,
+        ("in", Some(option)) if option.contains(',') => "eq",
+        (operator, Some(option)) if option != value => operator,
         _ => return None,
     };
-    let is_near = near.as_ref().is_some_and(|near| near != value);
-    let clause = format!("{}={}", flag(id, meant), near.as_ref().unwrap_or(value));
-    Some(if is_near { format!("a similar option exists: {clause}") } else { clause })
+    let option = option.as_ref().unwrap_or(value);
+    let clause = format!("{}={option}", flag(id, operator));
+    Some(if option == value { clause } else { format!("a similar option exists: {clause}") })
 }

@@ -64,7 +64,6 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Lists the submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
@@ -157,7 +156,6 @@ async fn removed(
     Ok(removed)
 }
 
-/// Returns the message for an empty list.
 fn none(query: &SubmissionQuery) -> &'static str {
     match query {
         query if query.is_empty() => "no responses yet",
@@ -185,29 +183,4 @@ fn has_others(answers: &Value, ids: &[String]) -> bool {
 /// Wraps all submissions in the API's body; without a cursor, since the list is complete.
 fn body(submissions: Vec<Value>) -> Value {
     Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
-}
-
-#[cfg(test)]
-mod clauses {
-    use super::moment;
-    use crate::clock::Timestamp;
-
-    #[test]
-    fn a_time_can_be_a_date_or_how_long_ago_it_was() {
-        let now = Timestamp::parse("2026-12-02T09:30:00.000Z").unwrap();
-        for (text, expected) in [
-            ("2026-12-01", "2026-12-01T00:00:00Z"),
-            ("1d", "2026-12-01T09:30:00.000Z"),
-            ("90m", "2026-12-02T08:00:00.000Z"),
-            ("12h", "2026-12-01T21:30:00.000Z"),
-            ("2w", "2026-11-18T09:30:00.000Z"),
-            ("9999999d", "1970-01-01T00:00:00.000Z"),
-            ("2026-12-01T09:00:00+01:00", "2026-12-01T09:00:00+01:00"),
-        ] {
-            assert_eq!(moment(text, now).unwrap(), expected);
-        }
-        for text in ["2026-13-01", "-1d", "1x", "yesterday"] {
-            assert!(moment(text, now).is_err(), "{text}");
-        }
-    }
 }

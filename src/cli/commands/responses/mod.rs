@@ -7,7 +7,6 @@ mod trash;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::{Columns, DELETED, SUBMISSION};
 use crate::cli::output::exit::CliError;
@@ -46,11 +45,9 @@ enum ResponsesCommand {
     Restore(Restore),
 }
 
-impl Run for Responses {
-    const GROUP: Group = Group::Collect;
-    const SUMMARY: &'static str = "list, show, delete";
-
-    fn columns(&self) -> Columns {
+impl Responses {
+    /// Returns the columns that `--columns` can choose.
+    pub(super) fn columns(&self) -> Columns {
         match &self.command {
             Some(ResponsesCommand::Restore(_)) => SUBMISSION,
             Some(ResponsesCommand::Delete(_)) => DELETED,
@@ -58,14 +55,7 @@ impl Run for Responses {
         }
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Responses {
-    /// Lists, shows, deletes or restores submissions.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
             (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
             (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,

@@ -29,7 +29,6 @@ pub(super) struct Show {
 }
 
 impl Show {
-    /// Shows the submission.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let submission = client.get_submission(&self.form, &self.submission).await?;
@@ -43,8 +42,8 @@ impl Show {
             return output.write(&summary(&submission, &listed));
         }
         let table = table(&submission, &answers::answerable_ids(&listed))?;
-        let wanted = columns::resolve_names(&output.columns, &table.headers)?;
-        output.rows(&table.select(&wanted))
+        let columns = columns::resolve_names(&output.columns, &table.headers)?;
+        output.rows(&table.select(&columns))
     }
 }
 
@@ -72,7 +71,6 @@ fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
     text + "answers:\n" + &member_lines(&submission.answers, questions)
 }
 
-/// Formats each member on a line, named by the title of its question.
 fn member_lines(object: &RawValue, questions: &[Value]) -> String {
     let Ok(Value::Object(members)) = json::parse(object.get()) else { return String::new() };
     let line = |(key, value): &(String, Value)| {

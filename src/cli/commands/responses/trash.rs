@@ -54,34 +54,36 @@ impl Delete {
             self.ask(session, &client).await?;
         }
         let mut batch = Batch::begin(session, self.submissions.len());
-        let mut done = Vec::new();
+        let mut deleted = Vec::new();
         for id in &self.submissions {
             let ended = self.delete(session, &client, id).await;
-            done.extend(ended.is_ok().then_some(&**id));
+            deleted.extend(ended.is_ok().then_some(&**id));
             batch.record(id, ended)?;
         }
-        self.say_done(session, &done);
+        self.report(session, &deleted);
         batch.finish()
     }
 
     /// Reports the deleted submissions in one line.
-    fn say_done(&self, session: &Session, done: &[&str]) {
-        let which = match done {
+    fn report(&self, session: &Session, deleted: &[&str]) {
+        let (which, pronoun) = match deleted {
             [] => return,
-            [_] => String::new(),
-            several => format!("{} ", count_noun(several.len(), "response")),
+            [_] => (String::new(), "it"),
+            several => (format!("{} ", count_noun(several.len(), "response")), "them"),
         };
+        let output = &session.output;
         match (self.dry_run, self.purge) {
-            (true, true) => session.output.status(&format!("{which}would be erased")),
-            (true, false) => session.output.status(&format!("{which}would be deleted")),
-            (false, true) => session.output.success(&format!("{which}erased")),
+            (true, true) => output.status(&format!("{which}would be erased")),
+            (true, false) => output.status(&format!("{which}would be deleted")),
+            (false, true) => output.success(&format!("{which}erased")),
             (false, false) => {
-                let (prefix, form) = (session.command_prefix(), visible(&self.form));
-                let (ids, verb) =
-                    (visible(&done.join(" ")), if done.len() == 1 { "takes it" } else { "takes them" });
-                session.output.success(&format!(
-                    "{which}moved to the trash; {prefix} responses restore {form} {ids} {verb} out"
-                ));
+                let restore = format!(
+                    "{} responses restore {} {}",
+                    session.command_prefix(),
+                    self.form,
+                    deleted.join(" ")
+                );
+                output.success(&format!("{which}moved to the trash; {restore} takes {pronoun} out"));
             }
         }
     }
@@ -141,7 +143,6 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    /// Restores the submissions.
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let mut batch = Batch::begin(session, self.submissions.len());
@@ -152,10 +153,8 @@ impl Restore {
     }
 
     async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
-        let restored = client
-            .restore_submission(&self.form, id)
-            .await
-            .map_err(|error| self.refused(error, id, &session.command_prefix()))?;
+        let restored = client.restore_submission(&self.form, id).await;
+        let restored = restored.map_err(|error| self.refused(error, id, &session.command_prefix()))?;
         session.output.object(&restored, || format!("{}\n", restored.id))?;
         session.output.success(&format!("{} is back", restored.id));
         Ok(())
@@ -163,10 +162,10 @@ impl Restore {
 
     fn refused(&self, error: ClientError, id: &str, prefix: &str) -> CliError {
         match error.problem().and_then(|problem| problem.code.known()) {
-            Some(Code::NotInTrash) => CliError::client_with_help(
-                error,
-                format!("{prefix} responses show {} {id}", shell_quote(&self.form)),
-            ),
+            Some(Code::NotInTrash) => {
+                let help = format!("{prefix} responses show {} {id}", shell_quote(&self.form));
+                CliError::client_with_help(error, help)
+            }
             _ => with_open_hint(error, &self.form, prefix),
         }
     }

@@ -7,10 +7,8 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
 use crate::cli::commands::show::outline::outline;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
-use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::yaml;
@@ -37,22 +35,8 @@ pub struct Show {
     form: String,
 }
 
-impl Run for Show {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "show one form";
-
-    fn columns(&self) -> Columns {
-        FORM
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Show {
-    /// Shows the form.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let form = session.client().await?.get_form(&self.form).await?;
         match session.output.format {
             Format::Yaml => session.output.data(&yaml::authoring_file(&form)?),

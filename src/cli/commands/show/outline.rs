@@ -109,10 +109,11 @@ fn is_list(value: &Value) -> bool {
 
 /// Returns `shown if …` and `required if …`. Conditions of an unknown question type are shown as JSON.
 fn conditions(question: &Value) -> Vec<String> {
-    let known = answers::known_questions(std::slice::from_ref(question)).pop();
+    let parsed = answers::known_questions(std::slice::from_ref(question)).pop();
     let words = |name: &str, begin: &str| {
         let written = question.get(name)?;
-        let condition = known.as_ref().and_then(|known| known.conditions().find(|(other, _)| *other == name));
+        let condition =
+            parsed.as_ref().and_then(|parsed| parsed.conditions().find(|(other, _)| *other == name));
         let words = condition.map_or_else(|| written.to_string(), |(_, condition)| condition.describe());
         Some(format!("{begin} if {}", visible(&words)))
     };

@@ -42,19 +42,18 @@ async fn ask_all(
         refused.clear();
         let before = sources.args.len();
         sources.args.extend(args);
-        let wrong: Vec<_> = violations(form, sources, session)
-            .into_iter()
-            .filter(|violation| violation.question == question.id)
-            .collect();
+        let mut wrong = violations(form, sources, session);
+        wrong.retain(|violation| violation.question == question.id);
         if wrong.is_empty() {
             arguments.extend(sources.args[before..].iter().filter_map(argument));
             continue;
         }
-        wrong
-            .iter()
-            .for_each(|violation| session.output.status(&format!("{}; try again", violation.message)));
-        let texts: Vec<_> = sources.args.drain(before..).filter_map(into_text).collect();
+        for violation in wrong {
+            session.output.status(&format!("{}; try again", violation.message));
+        }
+        let texts: Vec<_> = sources.args[before..].iter().filter_map(text).collect();
         refused = texts.join(", ");
+        sources.args.truncate(before);
     }
     Ok(())
 }
@@ -108,14 +107,14 @@ async fn ask(question: &Question, refused: &str) -> Result<Option<Vec<AnswerArg>
     Ok(Some(if question.kind.answer_is_list() { items.map(arg).collect() } else { vec![arg(&text)] }))
 }
 
-fn into_text(arg: AnswerArg) -> Option<String> {
-    let ArgValue::Text(text) = arg.value else { return None };
+fn text(arg: &AnswerArg) -> Option<&str> {
+    let ArgValue::Text(text) = &arg.value else { return None };
     Some(text)
 }
 
 /// Formats the answer as a command-line argument.
 fn argument(arg: &AnswerArg) -> Option<String> {
-    let ArgValue::Text(text) = &arg.value else { return None };
+    let text = text(arg)?;
     let escape = if text.starts_with('@') { "\\" } else { "" };
     Some(shell_quote(&format!("{}={escape}{text}", arg.key)))
 }

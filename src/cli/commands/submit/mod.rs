@@ -8,12 +8,10 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
-use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
@@ -57,22 +55,9 @@ pub struct Submit {
     dry_run: bool,
 }
 
-impl Run for Submit {
-    const GROUP: Group = Group::Collect;
-    const SUMMARY: &'static str = "send answers";
-
-    fn columns(&self) -> Columns {
-        SUBMISSION
-    }
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
 impl Submit {
     /// Sends the answers, after checking all of them.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut sources = self.read(session)?;
         let form = session.client().await?.get_form(&self.form).await?;
         let mut unsent =
@@ -95,20 +80,18 @@ impl Submit {
     ) -> Result<(), CliError> {
         let client = session.client().await?;
         let (output, prefix) = (&session.output, &session.command_prefix());
-        let fitting = answers::submission_body(form, sources, session.now(), prefix);
+        let body = answers::submission_body(form, sources, session.now(), prefix);
         // With a machine-readable format, warnings go into the error document.
-        if fitting.is_ok() || output.format == Format::Table {
+        if body.is_ok() || output.format == Format::Table {
             answers::dropped_warnings(form, sources).iter().for_each(|warning| output.warn(warning));
         }
-        let body = fitting?;
         let refused = |error| answers::explain_refusal(form, sources, error, prefix);
+        let made = client.create_submission(&self.form, &body?, self.dry_run).await.map_err(refused)?;
         if self.dry_run {
-            let tried = client.create_submission(&self.form, &body, true).await.map_err(refused)?;
-            output.object(&tried, || "(dry run)\n".to_owned())?;
+            output.object(&made, || "(dry run)\n".to_owned())?;
             output.status("the answers would be accepted; nothing was stored");
             return Ok(());
         }
-        let made = client.create_submission(&self.form, &body, false).await.map_err(refused)?;
         output.object(&made, || format!("{}\n", made.id))?;
         output.success(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {

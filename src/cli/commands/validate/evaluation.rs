@@ -42,28 +42,9 @@ pub(super) struct Evaluation {
 #[derive(Debug, Serialize)]
 struct Row {
     question: String,
-    state: State,
+    /// `asked`, `hidden`, `dropped` or `refused`.
+    state: &'static str,
     why: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Asked,
-    Hidden,
-    Dropped,
-    Refused,
-}
-
-impl State {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Asked => "asked",
-            Self::Hidden => "hidden",
-            Self::Dropped => "dropped",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 impl Evaluation {
@@ -89,24 +70,17 @@ impl Evaluation {
             };
             let (dropped, errors): (Vec<_>, Vec<_>) = errors.into_iter().partition(drops);
             let mut questions = rows(&version, &answers, &errors);
-            questions.extend(dropped.iter().map(|error| Row { state: State::Dropped, ..other(error) }));
+            questions.extend(dropped.iter().map(|error| Row { state: "dropped", ..other(error) }));
             let set = are_several.then_some(place + 1);
             let diagnostics = errors.iter().map(|error| {
                 let diagnostic = answers::answer_diagnostic(&version.questions, &answers, error.clone());
                 let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
                 Diagnostic { message: set + &diagnostic.message, ..diagnostic }
             });
-            let diagnostics = diagnostics.collect();
-            let diagnostics =
-                AnswerSources { args: args.to_vec(), record: Some(record) }.with_locations(diagnostics);
-            Ok(Self {
-                file: form.file.clone(),
-                set,
-                valid: errors.is_empty(),
-                questions,
-                errors,
-                diagnostics,
-            })
+            let sources = AnswerSources { args: args.to_vec(), record: Some(record) };
+            let diagnostics = sources.with_locations(diagnostics.collect());
+            let (file, valid) = (form.file.clone(), errors.is_empty());
+            Ok(Self { file, set, valid, questions, errors, diagnostics })
         };
         records.into_iter().enumerate().map(attempt).collect()
     }
@@ -124,11 +98,11 @@ fn rows(version: &Version, answers: &[(String, Value)], errors: &[Violation]) ->
         };
         let wrong: Vec<_> = errors.iter().filter(|error| error.question.as_ref() == Some(id)).collect();
         let (state, why) = match (&wrong[..], is_shown) {
-            ([], true) => (State::Asked, answered(question, answers).to_owned()),
-            ([], false) if page_is_shown => (State::Hidden, "its `show_if` does not hold".to_owned()),
-            ([], false) => (State::Hidden, "the `show_if` of its page does not hold".to_owned()),
+            ([], true) => ("asked", answered(question, answers).to_owned()),
+            ([], false) if page_is_shown => ("hidden", "its `show_if` does not hold".to_owned()),
+            ([], false) => ("hidden", "the `show_if` of its page does not hold".to_owned()),
             (wrong, _) => (
-                State::Refused,
+                "refused",
                 wrong.iter().map(|error| describe_violation(error)).collect::<Vec<_>>().join("; "),
             ),
         };
@@ -160,10 +134,9 @@ fn other(error: &Violation) -> Row {
     let question = answers::answer_key(error);
     let near = similar(&question, error.allowed.iter().map(String::as_str));
     let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
-    Row { why: describe_violation(error) + &near, question, state: State::Refused }
+    Row { why: describe_violation(error) + &near, question, state: "refused" }
 }
 
-/// Prints the evaluations.
 pub(super) fn show(output: &Output, evaluations: &[Evaluation]) -> Result<(), CliError> {
     if matches!(output.format, Format::Table | Format::Csv) {
         return output.rows(&table(evaluations).select(&output.columns));
@@ -190,13 +163,12 @@ pub(super) fn refusal(evaluations: &[Evaluation]) -> Option<Report> {
 fn table(evaluations: &[Evaluation]) -> Table {
     let names = if evaluations.len() > 1 { &COLUMNS[..] } else { &COLUMNS[1..] };
     let row = |set: Option<usize>, row: &Row| {
-        let texts = [&row.question, row.state.name(), &row.why].map(Cell::text);
+        let texts = [&row.question, row.state, &row.why].map(Cell::text);
         set.map(Cell::number).into_iter().chain(texts).collect()
     };
     let mut table = Table::new(names.iter().copied());
-    table.rows = evaluations
-        .iter()
-        .flat_map(|evaluation| evaluation.questions.iter().map(|each| row(evaluation.set, each)))
-        .collect();
+    for Evaluation { set, questions, .. } in evaluations {
+        table.rows.extend(questions.iter().map(|question| row(*set, question)));
+    }
     table
 }

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::validate::evaluation::Evaluation;
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::document::{self, Document, Record};
@@ -65,30 +64,22 @@ enum ProblemFormat {
     Text,
     /// Same as -o json
     Json,
-    /// As GitHub workflow commands
+    /// GitHub workflow commands
     Github,
 }
 
-impl Run for Validate {
-    const GROUP: Group = Group::Write;
-    const SUMMARY: &'static str = "check files, offline";
-
-    fn format(&self) -> Option<Format> {
+impl Validate {
+    pub(super) fn format(&self) -> Option<Format> {
         (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
     }
 
-    fn columns(&self) -> Columns {
+    /// Returns the columns that `--columns` can choose.
+    pub(super) fn columns(&self) -> Columns {
         Columns::Fixed(if self.has_answers() { &evaluation::COLUMNS } else { &["file", "valid"] })
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        self.execute(session)
-    }
-}
-
-impl Validate {
     /// Checks the files, or evaluates answers against the one form.
-    fn execute(self, session: &Session) -> Result<(), CliError> {
+    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
         // The flag is global, so clap cannot declare the conflict.
         if self.format.is_some() && session.global.output.is_some() {
             return Err(CliError::usage("--format and --output cannot be used together"));
