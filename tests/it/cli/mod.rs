@@ -16,6 +16,7 @@ mod golden_files;
 mod golden_messages;
 mod help;
 mod imported;
+mod keys;
 mod leaves;
 mod life;
 mod lists;

@@ -30,11 +30,6 @@ pub enum ConfirmBy {
     Typed(String),
 }
 
-/// Whether the user can be prompted: both streams are terminals, and prompting is not disabled.
-pub fn can_prompt(no_input: bool, environment: &Environment) -> bool {
-    prompt_obstacle(no_input, environment).is_none()
-}
-
 /// Returns why the user cannot be prompted; `None` if they can.
 pub fn prompt_obstacle(no_input: bool, environment: &Environment) -> Option<&'static str> {
     match () {
@@ -99,17 +94,16 @@ pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<S
 
 /// Asks for one of `items`; returns its index.
 pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
-    let (question, items) = (question.to_owned(), items.iter().map(|item| (*item).to_owned()));
-    let items: Vec<_> = items.collect();
+    let question = question.to_owned();
+    let items: Vec<_> = items.iter().map(|item| (*item).to_owned()).collect();
     run_prompt(move |term, keyboard| {
         term.hide_cursor()?;
         let chosen = select(term, keyboard, &question, &items)?;
         term.show_cursor()?;
-        if let Some(place) = chosen {
-            let selection = |text: &mut String| {
-                SimpleTheme.format_select_prompt_selection(text, &question, &items[place])
-            };
-            term.write_line(&themed(selection))?;
+        if let Some(index) = chosen {
+            term.write_line(&themed(|text| {
+                SimpleTheme.format_select_prompt_selection(text, &question, &items[index])
+            }))?;
         }
         Ok(chosen)
     })
@@ -123,27 +117,29 @@ fn select(
     question: &str,
     items: &[String],
 ) -> io::Result<Option<usize>> {
-    let mut place: usize = 0;
+    let mut current: usize = 0;
     loop {
         let (height, width) = term.size();
         // One row for the prompt, one for the cursor.
         let room = usize::from(height).saturating_sub(2).max(1);
         // Rows must not wrap: clearing counts each as one.
         let cut = |row: &str| truncate_str(row, usize::from(width.max(2)) - 1, "…").into_owned();
-        let start = (place + 1).saturating_sub(room);
+        let start = (current + 1).saturating_sub(room);
         let shown = items.iter().enumerate().skip(start).take(room);
         let prompt = cut(&themed(|text| SimpleTheme.format_select_prompt(text, question)));
-        let choices = shown.map(|(at, item)| {
-            cut(&themed(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
+        let choices = shown.map(|(index, item)| {
+            cut(&themed(|text| SimpleTheme.format_select_prompt_item(text, item, index == current)))
         });
         let rows: Vec<_> = iter::once(prompt).chain(choices).collect();
         term.write_line(&rows.join("\n"))?;
         let key = keyboard.key()?;
         term.clear_last_lines(rows.len())?;
         match key {
-            Key::ArrowDown | Key::Tab | Key::Char('j') => place = (place + 1) % items.len(),
-            Key::ArrowUp | Key::BackTab | Key::Char('k') => place = (place + items.len() - 1) % items.len(),
-            Key::Enter | Key::Char(' ') => return Ok(Some(place)),
+            Key::ArrowDown | Key::Tab | Key::Char('j') => current = (current + 1) % items.len(),
+            Key::ArrowUp | Key::BackTab | Key::Char('k') => {
+                current = (current + items.len() - 1) % items.len();
+            }
+            Key::Enter | Key::Char(' ') => return Ok(Some(current)),
             key if line::cancels(&key) => return Ok(None),
             _ => {}
         }
