@@ -3,6 +3,7 @@
 //! Each row of the conventions has its check; the tests name what a person or a script relies on.
 
 mod answers;
+mod arguments;
 mod client;
 mod columns;
 mod conventions;
