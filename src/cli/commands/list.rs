@@ -9,8 +9,8 @@ use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::render_error;
 use crate::cli::output::table::Cell;
 use crate::client::{ClientError, FormQuery, Received};
 use crate::clock::Timestamp;
@@ -131,7 +131,7 @@ impl List {
             None => error,
         })?;
         if let Some(shown) = shown {
-            let of = pages.total().map(|total| format!(" of {}", render_error::grouped(total)));
+            let of = pages.total().map(|total| format!(" of {}", grouped(total)));
             let of = of.unwrap_or_default();
             output.status(&format!("showing {shown}{of} — use --all or --limit N"));
         }

@@ -86,20 +86,21 @@ pub fn resolve(columns: Columns, output: &mut Output) -> Result<(), CliError> {
 /// # Errors
 /// If a name is unknown, with the first such name.
 pub fn resolve_names(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
-    let known = || known.iter().map(AsRef::as_ref);
-    let is_meant = |wanted: &str, known: &&str| {
-        known.eq_ignore_ascii_case(wanted) || header_text(known).eq_ignore_ascii_case(wanted)
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let resolve = |wanted: &String| {
+        let is_heading = |name: &&&str| {
+            name.eq_ignore_ascii_case(wanted) || header_text(name).eq_ignore_ascii_case(wanted)
+        };
+        let exact = known.iter().find(|name| *name == wanted);
+        let name = exact.or_else(|| known.iter().find(is_heading)).map(|name| (*name).to_owned());
+        name.ok_or_else(|| unknown_column(wanted, &known))
     };
-    let name = |wanted: &str| {
-        let exact = known().find(|known| *known == wanted);
-        exact.or_else(|| known().find(|known| is_meant(wanted, known))).map(str::to_owned)
-    };
-    let Some(unknown) = wanted.iter().find(|wanted| name(wanted).is_none()) else {
-        return Ok(wanted.iter().filter_map(|wanted| name(wanted)).collect());
-    };
-    let near =
-        similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`;\n"));
-    let all = wrap(&format!("columns are {}", known().collect::<Vec<_>>().join(", ")), 68);
-    let help = near.unwrap_or_default() + &all;
-    Err(CliError::usage_with_help(format!("there is no column `{unknown}`"), help))
+    wanted.iter().map(resolve).collect()
+}
+
+fn unknown_column(name: &str, known: &[&str]) -> CliError {
+    let near = similar(name, known.iter().copied())
+        .map(|name| format!("a column with a similar name exists: `{name}`;\n"));
+    let all = wrap(&format!("columns are {}", known.join(", ")), 68);
+    CliError::usage_with_help(format!("there is no column `{name}`"), near.unwrap_or_default() + &all)
 }

@@ -117,7 +117,7 @@ impl<T: Serialize> Listing<'_, T> {
             Format::Table => {
                 let table = self.table(items, wanted);
                 let hides_unused = wanted.is_empty() && self.output.truncates_rows();
-                self.output.table(&if hides_unused { table.without_unused(self.optional) } else { table })
+                self.output.rows(&if hides_unused { table.without_unused(self.optional) } else { table })
             }
             Format::Json => self.output.json(&body()?),
             Format::Yaml => self.output.data(&yaml::yaml(&body()?)?),

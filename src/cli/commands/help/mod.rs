@@ -115,8 +115,7 @@ pub fn hide_globals(command: clap::Command) -> clap::Command {
 fn common_section() -> String {
     let variables: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
     // Keeps a number and its name on one line.
-    let exit = |exit: &Exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}");
-    let exits: Vec<_> = Exit::ALL.iter().map(exit).collect();
+    let exits = Exit::ALL.map(|(exit, name, _)| format!("{} {name}", exit.code()).replace(' ', "\u{a0}"));
     let block = |list: String| {
         let lines = wrap(&list, 76).replace('\u{a0}', " ");
         lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
@@ -251,8 +250,10 @@ impl Topic {
                 json!({"variables": VARIABLES.iter().map(variable).collect::<Vec<_>>()})
             }
             Self::ExitCodes => {
-                let exit = |exit: &Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
-                json!({"exit_codes": Exit::ALL.iter().map(exit).collect::<Vec<_>>()})
+                let rows = Exit::ALL.map(
+                    |(exit, name, meaning)| json!({"code": exit.code(), "name": name, "meaning": meaning}),
+                );
+                json!({"exit_codes": rows})
             }
             Self::Formatting => json!({"text": FORMATTING}),
             Self::Questions => json!({"questions": question_types::all().collect::<Vec<_>>()}),
@@ -277,8 +278,8 @@ found, and where.
 
 fn exit_codes() -> String {
     let mut text = "Exit codes. Only 0 is success; only after 7 and 8 can a retry help.\n\n".to_owned();
-    for exit in Exit::ALL {
-        let _infallible = writeln!(text, "  {:>3}  {}", exit.code(), exit.meaning());
+    for (exit, _, meaning) in Exit::ALL {
+        let _infallible = writeln!(text, "  {:>3}  {meaning}", exit.code());
     }
     text + "\nWith -o json the number is also the member `exit` of the error.\n"
 }

@@ -12,12 +12,9 @@ use crate::cli::output::io_error::reason;
 pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> {
     let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
-    let got = if path == Path::new("-") {
-        io::stdin().lock().take(max + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
-    };
-    got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
+    open(path)
+        .and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
+        .map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
     if bytes.len() as u64 > max {
         let message = format!("{file} is larger than {} MiB", max >> 20);
         let diagnostic = Diagnostic::new("file_too_large", message);
@@ -25,6 +22,11 @@ pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> 
     }
     let text = decode(&file, bytes)?;
     Ok((file, text))
+}
+
+/// Opens the file at `path`, `-` for standard input.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
 }
 
 /// Decodes `bytes`, the content of `file`.
