@@ -109,12 +109,12 @@ impl List {
     async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
-        let list_limit = ListLimit::from_flags(self.limit, self.all);
+        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
         let (status, accepting_reason) =
             self.status.as_ref().map(StatusFilter::parameters).unwrap_or_default();
-        let count = list_limit.may_truncate(output.format);
-        let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
-        let mut pages = client.list_forms(&query, list_limit.page_size(output.format));
+        let query =
+            FormQuery { status, accepting_reason, trashed: self.trashed, count: list_limit.is_default };
+        let mut pages = client.list_forms(&query, list_limit.page_size());
         let now = session.now();
         // The other columns are only shown if chosen.
         let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };

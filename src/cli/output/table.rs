@@ -14,7 +14,7 @@ use crate::domain::json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     text: String,
-    shown: Option<String>,
+    display: Option<String>,
     /// Whether it is text rather than a number: only text can be mistaken for a formula by a spreadsheet.
     is_text: bool,
     /// ANSI colour code.
@@ -24,12 +24,12 @@ pub struct Cell {
 impl Cell {
     /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), shown: None, is_text: true, colour: None }
+        Self { text: text.into(), display: None, is_text: true, colour: None }
     }
 
     /// Creates a number cell.
     pub fn number(number: impl ToString) -> Self {
-        Self { text: number.to_string(), shown: None, is_text: false, colour: None }
+        Self { text: number.to_string(), display: None, is_text: false, colour: None }
     }
 
     /// Creates a time cell, displayed as the time passed since.
@@ -40,7 +40,7 @@ impl Cell {
     /// Sets the displayed text.
     #[must_use]
     pub fn with_display(self, text: impl Into<String>) -> Self {
-        Self { shown: Some(text.into()), ..self }
+        Self { display: Some(text.into()), ..self }
     }
 
     /// Sets the ANSI colour (32 is green).
@@ -51,7 +51,7 @@ impl Cell {
 
     /// Returns the displayed text, with control characters escaped.
     fn visible(&self) -> String {
-        visible(self.shown.as_ref().unwrap_or(&self.text))
+        visible(self.display.as_ref().unwrap_or(&self.text))
     }
 
     /// Creates a cell from JSON: text without quotes, nothing for `null`, lists and objects in readable form.
@@ -96,10 +96,10 @@ impl Table {
         Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
     }
 
-    /// Creates a table of objects: a column for each of `wanted`, or, if that is empty, for each member that occurs.
-    pub fn of_objects(values: &[Value], wanted: &[String]) -> Self {
-        let mut headers = wanted.to_vec();
-        for value in values.iter().filter(|_| wanted.is_empty()) {
+    /// Creates a table of objects: a column for each of `selected`, or, if that is empty, for each member that occurs.
+    pub fn of_objects(values: &[Value], selected: &[String]) -> Self {
+        let mut headers = selected.to_vec();
+        for value in values.iter().filter(|_| selected.is_empty()) {
             let Value::Object(members) = value else { continue };
             for (name, _) in members {
                 if !headers.contains(name) {
@@ -112,22 +112,20 @@ impl Table {
         Self { headers, rows }
     }
 
-    /// Keeps the columns `wanted`, in that order; all if it is empty. Unknown names are ignored.
+    /// Keeps the columns `selected`, in that order; all if it is empty. Unknown names are ignored.
     #[must_use]
-    pub fn select(self, wanted: &[String]) -> Self {
-        if wanted.is_empty() {
+    pub fn select(self, selected: &[String]) -> Self {
+        if selected.is_empty() {
             return self;
         }
         let index = |name: &String| self.headers.iter().position(|header| header == name);
-        self.columns_at(&wanted.iter().filter_map(index).collect::<Vec<_>>())
+        self.columns_at(&selected.iter().filter_map(index).collect::<Vec<_>>())
     }
 
     /// Removes the column `name` if it is empty in all rows.
     #[must_use]
     pub fn without_unused(self, name: &str) -> Self {
-        let is_used = |index: usize| self.rows.iter().any(|row| !row[index].text.is_empty());
-        let kept = |index: &usize| self.headers[*index] != name || is_used(*index);
-        self.columns_at(&(0..self.headers.len()).filter(kept).collect::<Vec<_>>())
+        self.filled_columns(|header| header == name)
     }
 
     /// Removes all empty columns if the table is wider than `width`.
@@ -136,8 +134,14 @@ impl Table {
         if self.rows.is_empty() || self.layout(width).len() == self.headers.len() {
             return self;
         }
-        let is_filled = |index: &usize| self.rows.iter().any(|row| !row[*index].text.is_empty());
-        self.columns_at(&(0..self.headers.len()).filter(is_filled).collect::<Vec<_>>())
+        self.filled_columns(|_| true)
+    }
+
+    /// Returns the columns that have a value in a row, or whose header is not `removable`.
+    fn filled_columns(&self, removable: impl Fn(&str) -> bool) -> Self {
+        let is_filled = |index: usize| self.rows.iter().any(|row| !row[index].text.is_empty());
+        let is_kept = |index: &usize| !removable(&self.headers[*index]) || is_filled(*index);
+        self.columns_at(&(0..self.headers.len()).filter(is_kept).collect::<Vec<_>>())
     }
 
     /// Returns the columns at these indices.

@@ -147,17 +147,7 @@ pub(super) fn walk(source: &str) -> Documents {
 struct Open {
     start: usize,
     anchor: usize,
-    content: Content,
-}
-
-enum Content {
-    List(Vec<Node>),
-    Map(Map),
-}
-
-#[derive(Default)]
-struct Map {
-    members: Vec<Member>,
+    children: Children,
     /// Span of each key's first occurrence.
     keys: HashMap<String, Span>,
     /// A key whose value follows.
@@ -182,26 +172,26 @@ impl Walk {
             Event::Scalar(text, style, anchor, _) => {
                 let is_plain = style == ScalarStyle::Plain;
                 let node = Node { span, is_plain, children: Rc::new(Children::None) };
-                self.add(node, anchor, Some(&text));
+                self.add(node, anchor, &text);
             }
-            Event::SequenceStart(_, anchor, _) => self.open(span, anchor, Content::List(Vec::new())),
-            Event::MappingStart(_, anchor, _) => self.open(span, anchor, Content::Map(Map::default())),
+            Event::SequenceStart(_, anchor, _) => self.open(span, anchor, Children::Items(Vec::new())),
+            Event::MappingStart(_, anchor, _) => self.open(span, anchor, Children::Members(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => self.close(span.end),
             Event::Alias(anchor) => {
                 if let Some(target) = self.anchors.get(&anchor) {
                     let node = Node { span, ..target.clone() };
-                    self.add(node, 0, None);
+                    self.add(node, 0, "");
                 }
             }
             _ => {}
         }
     }
 
-    fn open(&mut self, span: Span, anchor: usize, content: Content) {
+    fn open(&mut self, span: Span, anchor: usize, children: Children) {
         if self.open.len() == MAX_DEPTH {
             self.end_at(span.start);
         }
-        self.open.push(Open { start: span.start, anchor, content });
+        self.open.push(Open { start: span.start, anchor, children, keys: HashMap::new(), key: None });
     }
 
     /// Records that the value at `start` is nested too deep, and ends the walk.
@@ -211,33 +201,31 @@ impl Walk {
     }
 
     fn close(&mut self, end: usize) {
-        let Some(Open { start, anchor, content }) = self.open.pop() else { return };
-        let children = match content {
-            Content::List(items) => Children::Items(items),
-            Content::Map(map) => Children::Members(map.members),
-        };
+        let Some(Open { start, anchor, children, .. }) = self.open.pop() else { return };
         let node = Node { span: start..end.max(start), is_plain: false, children: Rc::new(children) };
-        self.add(node, anchor, None);
+        self.add(node, anchor, "");
     }
 
     /// Adds a finished value to its parent; `text` is the text of a scalar.
-    fn add(&mut self, node: Node, anchor: usize, text: Option<&str>) {
+    fn add(&mut self, node: Node, anchor: usize, text: &str) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
-        match self.open.last_mut().map(|open| &mut open.content) {
-            None => self.documents.roots.push(node),
-            Some(Content::List(items)) => items.push(node),
-            Some(Content::Map(map)) => match map.key.take() {
-                Some(key) => map.members.push(Member { key, value: node }),
-                None => self.documents.issues.extend(map.begin_member(text.unwrap_or_default(), node)),
-            },
+        let Some(parent) = self.open.last_mut() else {
+            self.documents.roots.push(node);
+            return;
+        };
+        match (&mut parent.children, parent.key.take()) {
+            (Children::Members(members), Some(key)) => members.push(Member { key, value: node }),
+            (Children::Members(_), None) => self.documents.issues.extend(parent.begin_member(text, node)),
+            (Children::Items(items), _) => items.push(node),
+            (Children::None, _) => {}
         }
     }
 }
 
-impl Map {
-    /// Takes a key; returns its issue, if it has one.
+impl Open {
+    /// Takes the key of the next member; returns its issue, if it has one.
     fn begin_member(&mut self, key: &str, node: Node) -> Option<YamlIssue> {
         let span = node.span;
         let issue = if key == "<<" && node.is_plain {
