@@ -26,9 +26,7 @@ pub enum ArgValue {
 }
 
 /// Parses the arguments; `read` returns the content of a file for a key. Only one of `files` and arguments may be `-`.
-///
-/// # Errors
-/// With all problems of the arguments.
+/// An error has all problems of the arguments.
 pub fn parse(
     arguments: &[String],
     files: &[&Path],

@@ -12,19 +12,19 @@ pub struct Choice {
     pub label: String,
 }
 
-/// Returns a hint for the answer to `question` with this `id`; `wrong` is the value that violates `rule`.
-pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) -> String {
-    let wrong = wrong.and_then(Value::as_str).filter(|_| rule == Rule::NotAnOption);
-    if let Some(near) = wrong.and_then(|text| similar_option(question, text)) {
+/// Returns a hint for the answer to `question` with this `id`; `invalid` is the value that violates `rule`.
+pub fn help(question: &Question, id: &str, rule: Rule, invalid: Option<&Value>) -> String {
+    let invalid = invalid.and_then(Value::as_str).filter(|_| rule == Rule::NotAnOption);
+    if let Some(near) = invalid.and_then(|text| similar_option(question, text)) {
         return format!("a similar option exists: {}", shell_quote(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
-    let other = wrong.filter(|_| rules.takes_other()).map(|text| other_arg(question, id, text));
+    let other = invalid.filter(|_| rules.takes_other()).map(|text| other_arg(question, id, text));
     let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
             let order = if question.kind.name() == "ranking" { ", the most preferred first" } else { "" };
-            format!("give it once for each{order}: {}{other}", repeated_args(question, id, wrong))
+            format!("give it once for each{order}: {}{other}", repeated_args(question, id, invalid))
         }
         example @ Value::Object(_) => {
             let line = shell_quote(&format!("{id}:={example}"));
@@ -36,10 +36,10 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
 
 /// Returns the option with a value or label similar to `text`.
 pub fn similar_option(question: &Question, text: &str) -> Option<String> {
-    let (written, choices) = (text.to_lowercase(), choices(question));
+    let (lowercase, choices) = (text.to_lowercase(), choices(question));
     let names = choices.iter().flat_map(|choice| [(&choice.value, choice), (&choice.label, choice)]);
     let names: Vec<_> = names.map(|(name, choice)| (name.to_lowercase(), choice)).collect();
-    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))?;
+    let near = similar(&lowercase, names.iter().map(|(name, _)| name.as_str()))?;
     names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
 }
 
@@ -62,12 +62,12 @@ pub fn resolve_pointer<'a>(answers: &'a Object, pointer: &str) -> (String, Optio
     (position, value)
 }
 
-/// Formats an argument for each of the comma-separated options in `wrong`, or else for the first options: two, or as many
+/// Formats an argument for each of the comma-separated options in `invalid`, or else for the first options: two, or as many
 /// as the question's limits allow.
-fn repeated_args(question: &Question, id: &str, wrong: Option<&str>) -> String {
+fn repeated_args(question: &Question, id: &str, invalid: Option<&str>) -> String {
     let choices = choices(question);
     let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
-    let typed: Vec<_> = wrong.unwrap_or_default().split(',').map(str::trim).collect();
+    let typed: Vec<_> = invalid.unwrap_or_default().split(',').map(str::trim).collect();
     let values: Vec<_> = if typed.iter().all(is_option) {
         typed
     } else {

@@ -61,9 +61,6 @@ impl AnswerSources {
 }
 
 /// Merges `args` into `answers`, converted by the types of `questions`.
-///
-/// # Errors
-/// If the arguments for one question cannot be combined into an answer.
 pub fn merge_args(answers: &mut Object, args: &[AnswerArg], questions: &[Question]) -> Result<(), CliError> {
     let answer = |(key, values): (&str, Vec<&ArgValue>)| {
         let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
@@ -71,7 +68,7 @@ pub fn merge_args(answers: &mut Object, args: &[AnswerArg], questions: &[Questio
         Ok((key.to_owned(), value))
     };
     for (key, value) in collect_all(group_by_key(args).into_iter().map(answer))? {
-        match answers.iter_mut().find(|(known, _)| *known == key) {
+        match answers.iter_mut().find(|(existing, _)| *existing == key) {
             Some((_, old)) => *old = value,
             None => answers.push((key, value)),
         }
@@ -108,8 +105,8 @@ pub fn submission_body(
     now: Timestamp,
     prefix: &str,
 ) -> Result<String, CliError> {
-    if let Some(why) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
-        return Err(not_accepting(form, why, prefix));
+    if let Some(reason) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
+        return Err(not_accepting(form, reason, prefix));
     }
     let all = parse_questions(&form.questions);
     let (questions, ids) = (known_questions(&all), answerable_ids(&all));
@@ -150,7 +147,7 @@ pub fn submission_body(
 fn group_by_key(args: &[AnswerArg]) -> Vec<(&str, Vec<&ArgValue>)> {
     let mut groups: Vec<(&str, Vec<&ArgValue>)> = Vec::new();
     for AnswerArg { key, value } in args {
-        match groups.iter_mut().find(|(known, _)| known == key) {
+        match groups.iter_mut().find(|(existing, _)| existing == key) {
             Some((_, values)) => values.push(value),
             None => groups.push((key, vec![value])),
         }

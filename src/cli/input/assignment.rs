@@ -35,9 +35,6 @@ impl Setting {
     }
 
     /// Returns `form` with the setting applied. Where the form expects text, the value is the text as typed.
-    ///
-    /// # Errors
-    /// If the path does not exist.
     pub fn apply(&self, form: &Value) -> Result<Value, CliError> {
         if self.text.is_empty() || (self.is_yaml && self.text == "null") {
             return self.with(form, None);
@@ -60,7 +57,9 @@ impl Setting {
     fn is_mistyped(&self, form: &Value) -> bool {
         let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
         let pointer = self.pointer(form);
-        violations.iter().any(|found| found.code == Rule::TypeMismatch && found.pointer == pointer)
+        violations
+            .iter()
+            .any(|violation| violation.code == Rule::TypeMismatch && violation.pointer == pointer)
     }
 
     fn pointer(&self, form: &Value) -> String {
@@ -122,7 +121,7 @@ fn set_member(object: &mut Value, names: &[&str], value: Option<Value>) -> Resul
     let Value::Object(members) = object else {
         return Err(CliError::usage(format!("there is no `{name}` in {}: set it as a whole", object.kind())));
     };
-    let index = members.iter().position(|(known, _)| known == name);
+    let index = members.iter().position(|(key, _)| key == name);
     match (index, value) {
         (None, None) => {}
         (Some(index), None) if rest.is_empty() => drop(members.remove(index)),

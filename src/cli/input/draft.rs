@@ -30,9 +30,6 @@ pub struct Draft {
 impl Draft {
     /// Creates a file with `text` in the temporary folder, named `forms-NAME-…`. `command` followed by the file resumes
     /// with a kept text.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn create(session: &Session, name: &str, text: &str, command: &str) -> Result<Self, CliError> {
         let folder = session.environment.get("TMPDIR").unwrap_or("/tmp");
         let path = write_new(Path::new(folder), &format!("forms-{name}-"), text)
@@ -66,9 +63,6 @@ impl Draft {
     }
 
     /// Reads the current text.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is not valid UTF-8.
     pub fn read(&self) -> Result<String, CliError> {
         let bytes = fs::read(self.path());
         let bytes = bytes.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))?;
@@ -76,9 +70,6 @@ impl Draft {
     }
 
     /// Replaces the text atomically.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<(), CliError> {
         let folder = self.path().parent().unwrap_or(Path::new("/tmp"));
         let written = write_new(folder, "forms-", text);

@@ -6,7 +6,7 @@ use parse_size::parse_size;
 
 /// Parses a number of items.
 pub fn count(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_unfit| format!("expected a number such as 10, got `{text}`"))
+    text.parse().map_err(|_error| format!("expected a number such as 10, got `{text}`"))
 }
 
 /// Parses `30s`, `2m`, `500ms`; a bare number is seconds.
@@ -20,5 +20,5 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// Parses `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
 pub fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|_unfit| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
+    parse_size(text).map_err(|_error| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
 }

@@ -111,10 +111,7 @@ impl CliError {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
 
-    /// Combines several usage errors into one, in order. Of other errors, the first is returned.
-    ///
-    /// # Errors
-    /// If there is any.
+    /// Fails with all usage errors in one, in order; if another error is first, with that one.
     pub fn combine(errors: Vec<Self>) -> Result<(), Self> {
         let join = |one: Self, other: Self| match (one, other) {
             (Self::Usage { message, help }, Self::Usage { message: next, help: more }) => {

@@ -6,19 +6,19 @@ use textwrap::{WordSeparator, WordSplitter};
 
 /// Escapes control characters, so that the text stays on one line and cannot control the terminal.
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
             _ if is_terminal_control(character) => {
-                let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(character));
+                let _infallible = write!(escaped, "\\u{{{:x}}}", u32::from(character));
             }
-            _ => shown.push(character),
+            _ => escaped.push(character),
         }
     }
-    shown
+    escaped
 }
 
 /// Wraps `text` at `width` columns, without breaking words.

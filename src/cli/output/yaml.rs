@@ -14,8 +14,8 @@ use crate::domain::json::{self, Value};
 /// replaced by our own text.
 pub fn yaml(value: &Value) -> Result<String, CliError> {
     let json = value.to_string();
-    let free = (0_u64..).map(|number| format!("own{number}x")).find(|word| !json.contains(&**word));
-    let placeholder = free.expect("a text does not contain every number");
+    let unused = (0_u64..).map(|number| format!("own{number}x")).find(|word| !json.contains(&**word));
+    let placeholder = unused.expect("a text does not contain every number");
     let mut converter = Converter { placeholder, verbatim: Vec::new() };
     let converted = converter.convert(value);
     let written = serde_yaml::to_string(&converted).map_err(|error| CliError::Failed {
@@ -24,7 +24,7 @@ pub fn yaml(value: &Value) -> Result<String, CliError> {
     })?;
     let mut pieces = written.split(&*converter.placeholder);
     let begin = pieces.next().unwrap_or_default().to_owned();
-    Ok(converter.verbatim.iter().zip(pieces).fold(begin, |text, (own, piece)| text + own + piece))
+    Ok(converter.verbatim.iter().zip(pieces).fold(begin, |text, (verbatim, piece)| text + verbatim + piece))
 }
 
 /// Serializes a form as the file it can be created from.

@@ -29,10 +29,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if path == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
 }
 
-/// Decodes `bytes`, the content of `file`.
-///
-/// # Errors
-/// If they are not valid UTF-8.
+/// Decodes `bytes`, the content of `file`, as UTF-8.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
         let message = format!("{file} is not valid UTF-8 after byte {}", error.utf8_error().valid_up_to());

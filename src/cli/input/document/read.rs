@@ -32,9 +32,6 @@ pub fn read(path: &Path) -> Result<Vec<Document>, CliError> {
 }
 
 /// Returns the name and text of the file at `path`, `-` for standard input.
-///
-/// # Errors
-/// If it cannot be read, or is too large for a form.
 pub fn text(path: &Path) -> Result<(String, String), CliError> {
     load(path, MAX_FILE)
 }

@@ -52,13 +52,13 @@ fn container(form: &Value, pointer: &str) -> Option<String> {
 
 /// Converts a violation of `form` to a diagnostic with help.
 fn of_violation(form: &Value, violation: &Violation) -> Diagnostic {
-    let help = help(&written(form, violation), violation);
+    let help = help(&invalid_text(form, violation), violation);
     Diagnostic::of(violation).help(help.map(|help| wrap(&help, LIST_WIDTH)))
 }
 
-/// Returns help for a violation: the name that the `written` one resembles, else the server's help, else all allowed
+/// Returns help for a violation: the name that `text` resembles, else the server's help, else all allowed
 /// names.
-pub fn help(written: &str, violation: &Violation) -> Option<String> {
+pub fn help(text: &str, violation: &Violation) -> Option<String> {
     let what = match violation.code.known() {
         Some(Rule::UnknownField) if is_in_condition(violation) => "an operator with a similar name exists",
         Some(Rule::UnknownField) => "a field with a similar name exists",
@@ -66,9 +66,9 @@ pub fn help(written: &str, violation: &Violation) -> Option<String> {
         Some(Rule::UnknownQuestionType) => "a type with a similar name exists",
         _ => "a similar name exists",
     };
-    let suggestion = match nearest(written, violation) {
+    let suggestion = match nearest(text, violation) {
         Some(name) => Some(format!("{what}: `{name}`")),
-        None => aliases::resolve(written, &violation.allowed).and_then(|_| aliases::help(written)),
+        None => aliases::resolve(text, &violation.allowed).and_then(|_| aliases::help(text)),
     };
     let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
     let allowed = || names().map(|names| format!("expected one of: {names}"));
@@ -122,14 +122,13 @@ fn is_in_condition(violation: &Violation) -> bool {
 
 /// Whether a missing member is explained by a misspelt one beside it.
 fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
-    let name = missing.last_step();
+    let member = missing.last_step();
     missing.code == Rule::MissingField
         && all.iter().any(|other| {
             let beside = parent(&other.pointer) == parent(&missing.pointer);
-            let written = other.last_step();
-            let resembles =
-                || nearest(&written, other).or_else(|| aliases::resolve(&written, &other.allowed));
-            other.code == Rule::UnknownField && beside && resembles() == Some(&*name)
+            let name = other.last_step();
+            let resembles = || nearest(&name, other).or_else(|| aliases::resolve(&name, &other.allowed));
+            other.code == Rule::UnknownField && beside && resembles() == Some(&*member)
         })
 }
 
@@ -139,16 +138,16 @@ fn parent(pointer: &str) -> Option<&str> {
 }
 
 /// Returns the name or text that violates the rule.
-fn written(form: &Value, violation: &Violation) -> String {
+fn invalid_text(form: &Value, violation: &Violation) -> String {
     match form.pointer(&violation.pointer) {
         Some(Value::String(text)) if !is_of_name(violation) => text.clone(),
         _ => violation.last_step(),
     }
 }
 
-/// Returns the allowed name most similar to the `written` one.
-fn nearest<'a>(written: &str, violation: &'a Violation) -> Option<&'a str> {
-    similar(written, violation.allowed.iter().map(String::as_str))
+/// Returns the allowed name most similar to `text`.
+fn nearest<'a>(text: &str, violation: &'a Violation) -> Option<&'a str> {
+    similar(text, violation.allowed.iter().map(String::as_str))
 }
 
 /// Creates the error for a `form` that is not in a file.
