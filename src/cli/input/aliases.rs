@@ -13,14 +13,9 @@ const ALIASES: [(&str, &str, &str); 9] = [
     ("textarea", "long_text", ""),
 ];
 
-/// Returns the one of `names` that the foreign name `word` corresponds to.
-pub fn resolve<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
-    let (_, own, _) = ALIASES.iter().find(|(alias, ..)| *alias == word)?;
-    names.iter().map(String::as_str).find(|name| name == own)
-}
-
-/// Returns the hint for the foreign name `word`.
-pub fn help(word: &str) -> Option<String> {
+/// Returns the one of `names` that the foreign name `word` corresponds to, and a hint.
+pub fn resolve<'a>(word: &str, names: &'a [String]) -> Option<(&'a str, String)> {
     let (_, own, remark) = ALIASES.iter().find(|(alias, ..)| *alias == word)?;
-    Some(format!("here `{word}` is `{own}`{remark}"))
+    let name = names.iter().find(|name| name == own)?;
+    Some((name, format!("here `{word}` is `{own}`{remark}")))
 }

@@ -53,7 +53,6 @@ impl Setting {
         Ok(if prefers_text { as_text } else { as_yaml })
     }
 
-    /// Whether the member has a value of the wrong type.
     fn is_mistyped(&self, form: &Value) -> bool {
         let violations = Definition::read(form, &Limits::UNLIMITED).err().unwrap_or_default();
         let pointer = self.pointer(form);
@@ -84,7 +83,6 @@ impl Setting {
     }
 }
 
-/// Returns the index of the question `id`.
 fn question_index(form: &Value, id: &str) -> Option<usize> {
     let questions = form.get("questions")?.as_array()?;
     questions.iter().position(|question| question.get("id") == Some(&id.into()))

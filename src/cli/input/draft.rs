@@ -20,7 +20,6 @@ pub struct Draft {
     path: Option<TempPath>,
     /// The command that resumes with the file, up to the file's name.
     command: String,
-    /// The initial text.
     initial: String,
     /// The user's own file that `initial` came from.
     origin: Option<String>,
@@ -52,17 +51,14 @@ impl Draft {
         self.origin = Some(file.display().to_string());
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Returns the path as text.
     pub fn name(&self) -> String {
         self.path().display().to_string()
     }
 
-    /// Reads the current text.
     pub fn read(&self) -> Result<String, CliError> {
         let bytes = fs::read(self.path());
         let bytes = bytes.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))?;

@@ -76,7 +76,6 @@ impl Diagnostic {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// Sets the help.
     #[must_use]
     pub fn help(mut self, help: Option<String>) -> Self {
         self.help = help;
@@ -186,7 +185,6 @@ impl Report {
         Self { diagnostics, summary: Some(summary), problem }
     }
 
-    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         Exit::from_status(self.problem.status)
     }

@@ -50,7 +50,6 @@ impl Exit {
         (Self::Interrupted, "interrupted", "interrupted by Ctrl-C"),
     ];
 
-    /// Returns the number.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -101,12 +100,10 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// Creates a usage error.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: None }
     }
 
-    /// Creates a usage error with help.
     pub fn usage_with_help(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
@@ -134,7 +131,6 @@ impl CliError {
         Self::Io { what: what.into(), source }
     }
 
-    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,

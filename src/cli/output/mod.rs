@@ -113,12 +113,10 @@ impl Output {
         }
     }
 
-    /// Whether stderr is a terminal.
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr.is_terminal
     }
 
-    /// Writes text to stdout.
     pub fn write(&self, text: &str) -> Result<(), CliError> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

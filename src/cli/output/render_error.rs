@@ -41,7 +41,6 @@ pub const CODES: [(&str, &str); 11] = [
     ),
 ];
 
-/// Converts an error to a diagnostic.
 pub fn to_diagnostic(error: &CliError) -> Diagnostic {
     match error {
         CliError::Usage { message, help } => local_diagnostic("usage", message).help(help.clone()),

@@ -22,12 +22,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), display: None, is_text: true, colour: None }
     }
 
-    /// Creates a number cell.
     pub fn number(number: impl ToString) -> Self {
         Self { text: number.to_string(), display: None, is_text: false, colour: None }
     }
@@ -37,7 +35,6 @@ impl Cell {
         Self::number(time).with_display(ago(time, now))
     }
 
-    /// Sets the displayed text.
     #[must_use]
     pub fn with_display(self, text: impl Into<String>) -> Self {
         Self { display: Some(text.into()), ..self }
@@ -221,7 +218,6 @@ impl Table {
         csv_line(&headers, raw) + &self.csv_rows(raw)
     }
 
-    /// Formats the rows as CSV.
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
     }

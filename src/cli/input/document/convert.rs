@@ -30,7 +30,6 @@ pub(super) enum TextMode {
 }
 
 impl TextMode {
-    /// Returns the mode within the member `name`.
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,

@@ -68,7 +68,7 @@ pub fn help(text: &str, violation: &Violation) -> Option<String> {
     };
     let suggestion = match nearest(text, violation) {
         Some(name) => Some(format!("{what}: `{name}`")),
-        None => aliases::resolve(text, &violation.allowed).and_then(|_| aliases::help(text)),
+        None => aliases::resolve(text, &violation.allowed).map(|(_, hint)| hint),
     };
     let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
     let allowed = || names().map(|names| format!("expected one of: {names}"));
@@ -123,16 +123,16 @@ fn is_in_condition(violation: &Violation) -> bool {
 /// Whether a missing member is explained by a misspelt one beside it.
 fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
     let member = missing.last_step();
-    missing.code == Rule::MissingField
-        && all.iter().any(|other| {
-            let beside = parent(&other.pointer) == parent(&missing.pointer);
-            let name = other.last_step();
-            let resembles = || nearest(&name, other).or_else(|| aliases::resolve(&name, &other.allowed));
-            other.code == Rule::UnknownField && beside && resembles() == Some(&*member)
-        })
+    let is_misspelling = |other: &Violation| {
+        let name = other.last_step();
+        let alias = || aliases::resolve(&name, &other.allowed).map(|(name, _)| name);
+        other.code == Rule::UnknownField
+            && parent(&other.pointer) == parent(&missing.pointer)
+            && nearest(&name, other).or_else(alias) == Some(&*member)
+    };
+    missing.code == Rule::MissingField && all.iter().any(is_misspelling)
 }
 
-/// Returns the pointer to the parent.
 fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|(parent, _)| parent)
 }

@@ -10,7 +10,6 @@ use crate::cli::input::prompt::keys::Keyboard;
 /// Ctrl-D.
 const END_OF_INPUT: Key = Key::Char('\u{4}');
 
-/// Whether `key` cancels a prompt.
 pub(super) fn cancels(key: &Key) -> bool {
     matches!(key, Key::CtrlC | Key::Escape) || *key == END_OF_INPUT
 }
@@ -67,7 +66,6 @@ impl Line {
         (!self.after.is_empty()).then(|| self.after.remove(0))
     }
 
-    /// Removes the word before the cursor.
     fn drop_word(&mut self) {
         let words = self.before.trim_end();
         let start = words.rfind(char::is_whitespace).map_or(0, |space| space + 1);
