@@ -30,8 +30,8 @@ fn with_block(text: &str, name: &str, block: &str) -> String {
 }
 
 fn exit_codes() -> String {
-    let rows = Exit::ALL.iter().map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning()));
-    format!("| Exit code | Meaning |\n|---|---|\n{}", rows.collect::<String>())
+    let rows = Exit::ALL.map(|(exit, _, meaning)| format!("| {} | {meaning} |\n", exit.code()));
+    format!("| Exit code | Meaning |\n|---|---|\n{}", rows.concat())
 }
 
 fn codes() -> String {

@@ -3,8 +3,8 @@
 
 mod api; // the API over HTTP
 mod cli; // the command line as a process
-mod config; // the settings of a server
 mod concurrency; // bounds of work that runs at a time
+mod config; // the settings of a server
 mod docs; // what the README and docs/ say
 mod domain; // the rules, through their public surface
 mod engine; // rows that survive

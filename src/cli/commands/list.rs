@@ -7,8 +7,8 @@ use crate::api::FormEntry;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::render_error;
 use crate::cli::output::table::Cell;
 use crate::client::{ClientError, FormQuery, Received};
 use crate::clock::Timestamp;
@@ -76,13 +76,13 @@ impl List {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
-        let list_limit = ListLimit::from_flags(self.limit, self.all);
+        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
         let is_reason = |status: &&str| REASONS.iter().any(|reason| reason.name() == *status);
         let accepting_reason = self.status.as_deref().filter(is_reason);
         let status = self.status.as_deref().filter(|status| !is_reason(status));
-        let count = list_limit.may_truncate(output.format);
-        let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
-        let mut pages = client.list_forms(&query, list_limit.page_size(output.format));
+        let query =
+            FormQuery { status, accepting_reason, trashed: self.trashed, count: list_limit.is_default };
+        let mut pages = client.list_forms(&query, list_limit.page_size());
         let now = session.now();
         // The other columns are only shown if chosen.
         let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
@@ -99,7 +99,7 @@ impl List {
             None => error,
         })?;
         if let Some(shown) = shown {
-            let of = pages.total().map(|total| format!(" of {}", render_error::grouped(total)));
+            let of = pages.total().map(|total| format!(" of {}", grouped(total)));
             let of = of.unwrap_or_default();
             output.status(&format!("showing {shown}{of} — use --all or --limit N"));
         }

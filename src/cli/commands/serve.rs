@@ -266,7 +266,7 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
         tracing::info!(url, data = %data.display(), "ready");
     }
     // A reader that closed stdout does not need the address.
-    if let Err(error @ CliError::Io { .. }) = session.output.write_line(url) {
+    if let Err(error @ CliError::Io { .. }) = session.output.write(&format!("{url}\n")) {
         session.output.report_error(&error);
     }
     announcement

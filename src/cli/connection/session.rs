@@ -213,7 +213,7 @@ impl Session {
 
     /// Whether the user can be prompted.
     pub fn can_prompt(&self) -> bool {
-        prompt::can_prompt(self.global.no_input, &self.environment)
+        prompt::prompt_obstacle(self.global.no_input, &self.environment).is_none()
     }
 
     /// Runs a program that uses the terminal.

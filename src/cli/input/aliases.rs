@@ -1,6 +1,6 @@
 //! Names that other tools use for fields and question types, for "did you mean" hints.
 
-/// Foreign name, name here, and an additional remark.
+/// Foreign name, own name, and an additional remark.
 const ALIASES: [(&str, &str, &str); 9] = [
     ("label", "title", ""),
     ("choices", "options", ""),
@@ -13,14 +13,9 @@ const ALIASES: [(&str, &str, &str); 9] = [
     ("textarea", "long_text", ""),
 ];
 
-/// Returns which of `names` is meant by the foreign name `word`.
-pub fn resolve<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
-    let (_, here, _) = ALIASES.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
-    names.iter().map(String::as_str).find(|name| name == here)
-}
-
-/// Returns the hint for the foreign name `word`.
-pub fn help(word: &str) -> Option<String> {
-    let (_, here, besides) = ALIASES.iter().find(|(elsewhere, ..)| *elsewhere == word)?;
-    Some(format!("here `{word}` is `{here}`{besides}"))
+/// Returns the one of `names` that the foreign name `word` corresponds to, and a hint.
+pub fn resolve<'a>(word: &str, names: &'a [String]) -> Option<(&'a str, String)> {
+    let (_, own, remark) = ALIASES.iter().find(|(alias, ..)| *alias == word)?;
+    let name = names.iter().find(|name| name == own)?;
+    Some((name, format!("here `{word}` is `{own}`{remark}")))
 }

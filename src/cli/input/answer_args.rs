@@ -1,11 +1,11 @@
 //! Parsing of answers given as arguments: `q1=hello`, `q1:=JSON` and `q1=@file`.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::cli::input::document;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::io_error;
+use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{self, Value};
 
@@ -26,9 +26,7 @@ pub enum ArgValue {
 }
 
 /// Parses the arguments; `read` returns the content of a file for a key. Only one of `files` and arguments may be `-`.
-///
-/// # Errors
-/// With all problems of the arguments.
+/// An error has all problems of the arguments.
 pub fn parse(
     arguments: &[String],
     files: &[&Path],
@@ -63,14 +61,14 @@ pub fn parse(
 
 /// Collects the values, or combines all errors.
 pub fn collect_all<T>(results: impl Iterator<Item = Result<T, CliError>>) -> Result<Vec<T>, CliError> {
-    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    let (mut values, mut errors) = (Vec::new(), Vec::new());
     for result in results {
         match result {
-            Ok(value) => fine.push(value),
-            Err(error) => wrong.push(error),
+            Ok(value) => values.push(value),
+            Err(error) => errors.push(error),
         }
     }
-    CliError::combine(wrong).map(|()| fine)
+    CliError::combine(errors).map(|()| values)
 }
 
 /// Maximum size of a file with an answer, in bytes; servers accept no more by default.
@@ -78,71 +76,16 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// Reads the answer to `key` from the file at `path`, `-` for standard input, without its final line feed.
 pub fn read_file(key: &str, path: &Path) -> Result<String, CliError> {
-    let mut text = String::new();
-    let got = if path == Path::new("-") {
-        io::stdin().lock().take(MAX_FILE + 1).read_to_string(&mut text)
-    } else {
-        File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text))
-    };
     let shown = path.display();
-    got.map_err(|error| {
+    let read = document::open(path).and_then(|file| io::read_to_string(file.take(MAX_FILE + 1)));
+    let text = read.map_err(|error| {
         let text = shell_quote(&format!("{key}=\\@{shown}"));
         let help = format!("to send a text that begins with @: {text}");
-        CliError::usage_with_help(format!("cannot read {shown}: {}", io_error::reason(&error)), help)
+        CliError::usage_with_help(format!("cannot read {shown}: {}", reason(&error)), help)
     })?;
     if text.len() as u64 > MAX_FILE {
         return Err(CliError::usage(format!("{shown} is larger than 1 MiB")));
     }
-    Ok(text
-        .strip_suffix('\n')
-        .map(|line| line.strip_suffix('\r').unwrap_or(line))
-        .unwrap_or(&text)
-        .to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::json;
-    use super::{AnswerArg, ArgValue, CliError, parse};
-
-    fn one(argument: &str) -> Result<AnswerArg, CliError> {
-        let read = |_: &str, path: &Path| Ok(format!("in {}", path.display()));
-        parse(&[argument.to_owned()], &[], read).map(|mut args| args.remove(0))
-    }
-
-    #[test]
-    fn the_value_is_all_after_the_first_equals_sign() {
-        for (argument, key, text) in [
-            ("q1=hello", "q1", "hello"),
-            ("q1=", "q1", ""),
-            ("q1==x", "q1", "=x"),
-            ("q1=a=b", "q1", "a=b"),
-            ("q1=a:=b", "q1", "a:=b"),
-            ("q1=\\@x", "q1", "@x"),
-            ("q1=\\x", "q1", "\\x"),
-            ("q1=01234", "q1", "01234"),
-            ("q1=@bio.txt", "q1", "in bio.txt"),
-            ("q1=@-", "q1", "in -"),
-        ] {
-            assert_eq!(
-                one(argument).unwrap(),
-                AnswerArg { key: key.to_owned(), value: ArgValue::Text(text.to_owned()) }
-            );
-        }
-    }
-
-    #[test]
-    fn behind_a_colon_and_an_equals_sign_stands_json() {
-        for (argument, json) in
-            [("q1:=4.50", "4.50"), ("q1:={\"a\":[1]}", "{\"a\":[1]}"), ("q1:=\"@x\"", "\"@x\"")]
-        {
-            let value = ArgValue::Json(json::parse(json).unwrap());
-            assert_eq!(one(argument).unwrap(), AnswerArg { key: "q1".to_owned(), value });
-        }
-        for argument in ["q1", "q1:=", "q1:=red", "q1:={\"a\":1,\"a\":2}", "q1:=@file"] {
-            assert!(matches!(one(argument), Err(CliError::Usage { .. })), "{argument}");
-        }
-    }
+    let line = text.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(line.unwrap_or(&text).to_owned())
 }

@@ -4,7 +4,7 @@ use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
 use crate::domain::validation::similar::similar;
-use crate::domain::validation::violation::Rule;
+use crate::domain::validation::violation::{Rule, unescape};
 
 /// An option of a question.
 pub struct Choice {
@@ -12,22 +12,19 @@ pub struct Choice {
     pub label: String,
 }
 
-/// Returns a hint for the answer to `question` with this `id`; `wrong` is the value that violates `rule`.
-pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) -> String {
-    let wrong = match wrong {
-        Some(Value::String(text)) if rule == Rule::NotAnOption => Some(text.as_str()),
-        _ => None,
-    };
-    if let Some(near) = wrong.and_then(|text| similar_option(question, text)) {
+/// Returns a hint for the answer to `question` with this `id`; `invalid` is the value that violates `rule`.
+pub fn help(question: &Question, id: &str, rule: Rule, invalid: Option<&Value>) -> String {
+    let invalid = invalid.and_then(Value::as_str).filter(|_| rule == Rule::NotAnOption);
+    if let Some(near) = invalid.and_then(|text| similar_option(question, text)) {
         return format!("a similar option exists: {}", shell_quote(&format!("{id}={near}")));
     }
     let rules = question.kind.rules();
-    let other = wrong.filter(|_| rules.takes_other()).map(|text| other_arg(question, id, text));
+    let other = invalid.filter(|_| rules.takes_other()).map(|text| other_arg(question, id, text));
     let other = other.unwrap_or_default();
     match rules.example() {
         Value::Array(_) => {
             let order = if question.kind.name() == "ranking" { ", the most preferred first" } else { "" };
-            format!("give it once for each{order}: {}{other}", repeated_args(question, id, wrong))
+            format!("give it once for each{order}: {}{other}", repeated_args(question, id, invalid))
         }
         example @ Value::Object(_) => {
             let line = shell_quote(&format!("{id}:={example}"));
@@ -39,57 +36,51 @@ pub fn help(question: &Question, id: &str, rule: Rule, wrong: Option<&Value>) ->
 
 /// Returns the option with a value or label similar to `text`.
 pub fn similar_option(question: &Question, text: &str) -> Option<String> {
-    let (written, choices) = (text.to_lowercase(), choices(question));
-    let names: Vec<_> = choices
-        .iter()
-        .flat_map(|choice| [(choice.value.to_lowercase(), choice), (choice.label.to_lowercase(), choice)])
-        .collect();
-    let near = similar(&written, names.iter().map(|(name, _)| name.as_str()))?;
+    let (lowercase, choices) = (text.to_lowercase(), choices(question));
+    let names = choices.iter().flat_map(|choice| [(&choice.value, choice), (&choice.label, choice)]);
+    let names: Vec<_> = names.map(|(name, choice)| (name.to_lowercase(), choice)).collect();
+    let near = similar(&lowercase, names.iter().map(|(name, _)| name.as_str()))?;
     names.iter().find(|(name, _)| name == near).map(|(_, choice)| choice.value.clone())
 }
 
 /// Resolves `pointer` within its answer, below `/answers`. Returns the position in words, counted from one, and the value
 /// there.
 pub fn resolve_pointer<'a>(answers: &'a Object, pointer: &str) -> (String, Option<&'a Value>) {
-    let mut steps = pointer.split('/').skip(2).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let mut steps = pointer.split('/').skip(2).map(unescape);
     let id = steps.next().unwrap_or_default();
     let mut value = answers.iter().find(|(key, _)| *key == id).map(|(_, value)| value);
-    let mut place = String::new();
+    let mut position = String::new();
     for step in steps {
         if let (Some(Value::Array(items)), Ok(index)) = (value, step.parse::<usize>()) {
-            place += &format!(", item {}", index + 1);
+            position += &format!(", item {}", index + 1);
             value = items.get(index);
         } else {
-            place += &format!(" at {step}");
+            position += &format!(" at {step}");
             value = value.and_then(|value| value.get(&step));
         }
     }
-    (place, value)
+    (position, value)
 }
 
-/// Formats an argument for each of the comma-separated options in `wrong`, or else for the first options: two, or as many
+/// Formats an argument for each of the comma-separated options in `invalid`, or else for the first options: two, or as many
 /// as the question's limits allow.
-fn repeated_args(question: &Question, id: &str, wrong: Option<&str>) -> String {
+fn repeated_args(question: &Question, id: &str, invalid: Option<&str>) -> String {
     let choices = choices(question);
     let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
-    let meant: Vec<_> = wrong.unwrap_or_default().split(',').map(str::trim).collect();
-    let values: Vec<_> = match meant.iter().all(is_option) {
-        true => meant,
-        false => {
-            let count = item_limit(question, "maxItems").map_or(2, |most| most.min(2));
-            let count = count.max(item_limit(question, "minItems").unwrap_or(0));
-            choices.iter().map(|choice| choice.value.as_str()).take(count).collect()
-        }
+    let typed: Vec<_> = invalid.unwrap_or_default().split(',').map(str::trim).collect();
+    let values: Vec<_> = if typed.iter().all(is_option) {
+        typed
+    } else {
+        let count = item_limit(question, "maxItems").map_or(2, |most| most.min(2));
+        let count = count.max(item_limit(question, "minItems").unwrap_or(0));
+        choices.iter().map(|choice| choice.value.as_str()).take(count).collect()
     };
     values.iter().map(|value| shell_quote(&format!("{id}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the named limit on the number of items in the question's schema.
 fn item_limit(question: &Question, name: &str) -> Option<usize> {
-    match question.kind.rules().schema().get(name) {
-        Some(Value::Number(count)) => count.integer()?.try_into().ok(),
-        _ => None,
-    }
+    question.kind.rules().schema().get(name)?.as_number()?.integer()?.try_into().ok()
 }
 
 fn other_arg(question: &Question, id: &str, text: &str) -> String {
@@ -101,18 +92,10 @@ fn other_arg(question: &Question, id: &str, text: &str) -> String {
 /// Returns the options of `question`; empty if it has none.
 pub fn choices(question: &Question) -> Vec<Choice> {
     let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
-    options.iter().filter_map(Choice::of).collect()
-}
-
-impl Choice {
-    fn of(option: &Value) -> Option<Self> {
-        let text = |name| match option.get(name) {
-            Some(Value::String(text)) => Some(text.clone()),
-            _ => None,
-        };
-        match option {
-            Value::String(value) => Some(Self { value: value.clone(), label: value.clone() }),
-            _ => text("value").map(|value| Self { label: text("label").unwrap_or(value.clone()), value }),
-        }
-    }
+    let choice = |option: &Value| {
+        let text = |name| option.get(name).and_then(Value::as_str).map(str::to_owned);
+        let value = option.as_str().map(str::to_owned).or_else(|| text("value"))?;
+        Some(Choice { label: text("label").unwrap_or_else(|| value.clone()), value })
+    };
+    options.iter().filter_map(choice).collect()
 }

@@ -1,5 +1,7 @@
 //! Answers of a submission: converted by question type, and checked before they are sent.
 
+use std::collections::BTreeSet;
+
 use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail, Problem};
@@ -40,12 +42,13 @@ impl AnswerSources {
 
     /// Adds locations in the file to diagnostics about answers that were not given as arguments.
     pub fn with_locations(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let Some(record) = &self.record else { return diagnostics };
         for diagnostic in &mut diagnostics {
-            let violation = diagnostic.violation.as_ref().filter(|violation| {
-                let key = violation.pointer.split('/').nth(2).unwrap_or_default();
-                !self.args.iter().any(|arg| arg.key == key)
-            });
-            diagnostic.location = violation.and_then(|violation| self.record.as_ref()?.location(violation));
+            let is_arg = |violation: &&Violation| {
+                self.args.iter().any(|arg| violation.pointer.split('/').nth(2) == Some(&arg.key))
+            };
+            let violation = diagnostic.violation.as_ref().filter(|violation| !is_arg(violation));
+            diagnostic.location = violation.and_then(|violation| record.location(violation));
             if diagnostic.location.is_some()
                 && diagnostic.code.as_deref() != Some(Rule::UnknownQuestion.name())
             {
@@ -58,17 +61,14 @@ impl AnswerSources {
 }
 
 /// Merges `args` into `answers`, converted by the types of `questions`.
-///
-/// # Errors
-/// If the arguments for one question cannot be combined into an answer.
 pub fn merge_args(answers: &mut Object, args: &[AnswerArg], questions: &[Question]) -> Result<(), CliError> {
-    let read = |(key, values): (&str, Vec<&ArgValue>)| {
+    let answer = |(key, values): (&str, Vec<&ArgValue>)| {
         let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
         let value = convert(key, question.map(|question| &question.kind), &values)?;
         Ok((key.to_owned(), value))
     };
-    for (key, value) in collect_all(group_by_key(args).into_iter().map(read))? {
-        match answers.iter_mut().find(|(known, _)| *known == key) {
+    for (key, value) in collect_all(group_by_key(args).into_iter().map(answer))? {
+        match answers.iter_mut().find(|(existing, _)| *existing == key) {
             Some((_, old)) => *old = value,
             None => answers.push((key, value)),
         }
@@ -81,19 +81,17 @@ pub fn dropped_warnings(form: &FormDetail, sources: &AnswerSources) -> Vec<Strin
     if form.settings.unknown_answers() == UnknownAnswers::Reject {
         return Vec::new();
     }
-    let listed = parse_questions(&form.questions);
-    let is_here = |key: &str| listed.iter().any(|question| question.get("id") == Some(&key.into()));
+    let questions = parse_questions(&form.questions);
+    let ids = answerable_ids(&questions);
+    let is_known = |key: &str| questions.iter().any(|question| question.get("id") == Some(&key.into()));
     let in_file = sources.record.iter().flat_map(|record| &record.answers).map(|(key, _)| key);
-    let mut keys: Vec<_> = in_file.chain(sources.args.iter().map(|arg| &arg.key)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let (unknown, ids) = (keys.into_iter().filter(|key| !is_here(key)), answerable_ids(&listed));
+    let keys: BTreeSet<_> = in_file.chain(sources.args.iter().map(|arg| &arg.key)).collect();
     let warning = |key: &String| {
-        let near = similar(key, ids.iter().map(String::as_str));
-        let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
+        let near = similar_id(key, &ids).map(|id| format!("; a similar id exists: `{id}`"));
+        let near = near.unwrap_or_default();
         format!("`{key}` is not a question of \"{}\" and is left out{near}", form.title)
     };
-    unknown.map(warning).collect()
+    keys.into_iter().filter(|key| !is_known(key)).map(warning).collect()
 }
 
 /// Returns the request body for the answers, if `form` accepts them at the time `now`. Sizes are checked by the server. An
@@ -107,64 +105,54 @@ pub fn submission_body(
     now: Timestamp,
     prefix: &str,
 ) -> Result<String, CliError> {
-    if let Some(why) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
-        return Err(not_accepting(form, why, prefix));
+    if let Some(reason) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
+        return Err(not_accepting(form, reason, prefix));
     }
-    let listed = parse_questions(&form.questions);
-    let (questions, ids) = (known_questions(&listed), answerable_ids(&listed));
+    let all = parse_questions(&form.questions);
+    let (questions, ids) = (known_questions(&all), answerable_ids(&all));
     let mut diagnostics = Vec::new();
     let mut answers = sources.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
     merge_args(&mut answers, &sources.args, &questions)?;
-    let is_here = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
-    let (mut answers, mut unknown_ones): (Object, Object) =
-        answers.into_iter().partition(|(key, _)| is_here(key) || ids.contains(key));
+    let is_known = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
+    let (mut answers, mut unknown): (Object, Object) =
+        answers.into_iter().partition(|(key, _)| is_known(key) || ids.contains(key));
     if form.settings.unknown_answers() == UnknownAnswers::Reject {
-        diagnostics.extend(unknown_ones.iter().map(|(key, _)| unknown_question(form, &ids, key)));
-    } // With a question type that this version does not know, only the server can check: visibility may depend on it.
-    let violations = if questions.len() == listed.len() {
-        check(form, questions.clone(), &answers, now)
-    } else {
-        Vec::new()
-    };
+        diagnostics.extend(unknown.iter().map(|(key, _)| unknown_question(form, &ids, key)));
+    }
+    let mut violations = Vec::new();
+    // With a question type that this version does not know, only the server can check: visibility may depend on it.
+    if questions.len() == all.len() {
+        let version = Version::new(form.version, form.created_at, questions.clone());
+        violations = version.check(&answers, &Limits::UNLIMITED, now).err().unwrap_or_default();
+    }
     for violation in violations {
-        let near_miss = |diagnostic: &Diagnostic| {
-            let meant = diagnostic
-                .violation
-                .as_ref()
-                .and_then(|unknown| similar_id(&answer_key(unknown), &unknown.allowed));
-            meant.is_some() && meant == violation.question.as_deref()
+        let is_misspelt = |diagnostic: &Diagnostic| {
+            let unknown = diagnostic.violation.as_ref();
+            let near = unknown.and_then(|unknown| similar_id(&answer_key(unknown), &unknown.allowed));
+            near.is_some() && near == violation.question.as_deref()
         };
-        if violation.code == Rule::Required && diagnostics.iter().any(near_miss) {
-            continue;
+        if violation.code != Rule::Required || !diagnostics.iter().any(is_misspelt) {
+            diagnostics.push(answer_diagnostic(&questions, &answers, violation));
         }
-        diagnostics.push(answer_diagnostic(&questions, &answers, violation));
     }
-    if !diagnostics.is_empty() {
-        let problem = Problem::new(Code::ValidationFailed);
-        return Err(
-            Report::with_outcome(sources.with_locations(diagnostics), "nothing was sent", problem).into()
-        );
+    if diagnostics.is_empty() {
+        answers.append(&mut unknown);
+        return Ok(sources.body(answers));
     }
-    answers.append(&mut unknown_ones);
-    Ok(sources.body(answers))
-}
-
-/// Returns all violations of the form's rules.
-fn check(form: &FormDetail, questions: Vec<Question>, answers: &Object, now: Timestamp) -> Vec<Violation> {
-    let version = Version::new(form.version, form.created_at, questions);
-    version.check(answers, &Limits::UNLIMITED, now).err().unwrap_or_default()
+    let problem = Problem::new(Code::ValidationFailed);
+    Err(Report::with_outcome(sources.with_locations(diagnostics), "nothing was sent", problem).into())
 }
 
 /// Groups the arguments by key, in order of first appearance.
 fn group_by_key(args: &[AnswerArg]) -> Vec<(&str, Vec<&ArgValue>)> {
-    let mut together: Vec<(&str, Vec<&ArgValue>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<&ArgValue>)> = Vec::new();
     for AnswerArg { key, value } in args {
-        match together.iter_mut().find(|(known, _)| known == key) {
+        match groups.iter_mut().find(|(existing, _)| existing == key) {
             Some((_, values)) => values.push(value),
-            None => together.push((key, vec![value])),
+            None => groups.push((key, vec![value])),
         }
     }
-    together
+    groups
 }
 
 /// Converts the server's refusal to the same shape as local errors.
@@ -196,39 +184,37 @@ pub fn parse_questions(list: &RawValue) -> Vec<Value> {
 
 /// Returns the ids of the answerable questions: only those have `required`.
 pub fn answerable_ids(questions: &[Value]) -> Vec<String> {
-    let id = |question: &Value| match (question.get("id"), question.get("required")) {
-        (Some(Value::String(id)), Some(_)) => Some(id.clone()),
-        _ => None,
-    };
-    questions.iter().filter_map(id).collect()
+    let answerable = questions.iter().filter(|question| question.get("required").is_some());
+    answerable.filter_map(|question| Some(question.get("id")?.as_str()?.to_owned())).collect()
 }
 
 /// Returns the questions of types that this version knows; the server checks the others.
 pub fn known_questions(questions: &[Value]) -> Vec<Question> {
     let mut budget = Budget::new(&Limits::UNLIMITED);
-    let read = |(place, question): (usize, &Value)| {
-        QuestionDraft::read(question, "", place, &mut budget, &mut Vec::new())?.into_question()
+    let read = |(index, question): (usize, &Value)| {
+        QuestionDraft::read(question, "", index, &mut budget, &mut Vec::new())?.into_question()
     };
     questions.iter().enumerate().filter_map(read).collect()
 }
 
 /// Converts `values` to the answer for a question of this kind; `None` if this version does not know the kind.
 fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&ArgValue]) -> Result<Value, CliError> {
-    let several = kind.is_some_and(QuestionKind::answer_is_list);
+    let is_list = kind.is_some_and(QuestionKind::answer_is_list);
     match values {
         [ArgValue::Json(value)] => Ok(value.clone()),
-        [ArgValue::Text(text)] if !several => {
+        [ArgValue::Text(text)] if !is_list => {
             Ok(kind.map_or_else(|| text.as_str().into(), |kind| kind.rules().parse_text(text)))
         }
-        values if several => {
-            let text = |value: &&ArgValue| match value {
-                ArgValue::Text(text) => Ok(text.as_str().into()),
-                ArgValue::Json(_) => Err(CliError::usage(format!(
+        values if is_list => {
+            let item = |value: &&ArgValue| match value {
+                // `KEY=` is an empty list, just as it is an empty text.
+                ArgValue::Text(text) if text.is_empty() => None,
+                ArgValue::Text(text) => Some(Ok(text.as_str().into())),
+                ArgValue::Json(_) => Some(Err(CliError::usage(format!(
                     "`{key}` is given as JSON and again; put everything into the JSON"
-                ))),
-            }; // `KEY=` is an empty list, just as it is an empty text.
-            let is_filled = |value: &&&ArgValue| **value != &ArgValue::Text(String::new());
-            Ok(Value::Array(values.iter().filter(is_filled).map(text).collect::<Result<_, _>>()?))
+                )))),
+            };
+            Ok(Value::Array(values.iter().filter_map(item).collect::<Result<_, _>>()?))
         }
         _ => Err(CliError::usage(format!("`{key}` given more than once"))),
     }
@@ -243,12 +229,12 @@ fn unknown_question(form: &FormDetail, ids: &[String], key: &str) -> Diagnostic 
 
 /// Suggests the question in `ids` that `key` was probably meant to be.
 pub fn suggest_question(ids: &[String], key: &str) -> String {
-    const FEW: usize = 10;
-    let few = || {
-        let rest = if ids.len() > FEW { ", …" } else { "" };
-        format!("its questions are {}{rest}", ids[..ids.len().min(FEW)].join(", "))
-    };
-    similar_id(key, ids).map_or_else(few, |id| format!("a question with a similar id exists: `{id}`"))
+    const MAX_LISTED: usize = 10;
+    if let Some(id) = similar_id(key, ids) {
+        return format!("a question with a similar id exists: `{id}`");
+    }
+    let rest = if ids.len() > MAX_LISTED { ", …" } else { "" };
+    format!("its questions are {}{rest}", ids[..ids.len().min(MAX_LISTED)].join(", "))
 }
 
 fn similar_id<'a>(key: &str, ids: &'a [String]) -> Option<&'a str> {
@@ -257,31 +243,27 @@ fn similar_id<'a>(key: &str, ids: &'a [String]) -> Option<&'a str> {
 
 /// Builds the diagnostic for a violation, naming the question and how to write its answer as an argument.
 pub fn answer_diagnostic(questions: &[Question], answers: &Object, mut violation: Violation) -> Diagnostic {
-    let (place, value) = answer_hints::resolve_pointer(answers, &violation.pointer);
-    let asked = questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
-    let help = match (violation.code.known(), asked.zip(violation.question.as_deref())) {
-        (Some(Rule::UnknownQuestion), _) => {
-            Some(suggest_question(&question_ids(questions), &answer_key(&violation)))
+    let (position, value) = answer_hints::resolve_pointer(answers, &violation.pointer);
+    let question =
+        questions.iter().find(|question| question.id.is_some() && question.id == violation.question);
+    let help = match (violation.code.known(), question, &violation.help) {
+        (Some(Rule::UnknownQuestion), ..) => {
+            let answerable = questions.iter().filter(|question| question.kind.rules().takes_answer());
+            let ids: Vec<_> = answerable.filter_map(|question| question.id.clone()).collect();
+            Some(suggest_question(&ids, &answer_key(&violation)))
         }
-        (Some(code), Some((question, id)))
-            if code != Rule::QuestionNotVisible && violation.help.is_none() =>
-        {
-            Some(answer_hints::help(question, id, code, value))
+        (Some(rule), Some(question), None) if rule != Rule::QuestionNotVisible => {
+            let id = question.id.as_deref().unwrap_or_default();
+            Some(answer_hints::help(question, id, rule, value))
         }
-        _ => violation.help.clone(),
+        (.., help) => help.clone(),
     };
-    let says_which =
-        place.is_empty() && matches!(violation.code.known(), Some(Rule::Required | Rule::QuestionNotVisible));
-    if let (Some(question), false) = (asked, says_which) {
-        violation.message = format!("\"{}\"{place}: {}", question.title, violation.message);
+    let names_question = position.is_empty()
+        && matches!(violation.code.known(), Some(Rule::Required | Rule::QuestionNotVisible));
+    if let (Some(question), false) = (question, names_question) {
+        violation.message = format!("\"{}\"{position}: {}", question.title, violation.message);
     }
     Diagnostic::of(&violation).help(help)
-}
-
-/// Returns the ids of the answerable questions.
-fn question_ids(questions: &[Question]) -> Vec<String> {
-    let asked = questions.iter().filter(|question| question.kind.rules().takes_answer());
-    asked.filter_map(|question| question.id.clone()).collect()
 }
 
 /// Returns the key of the answer in a violation's pointer.

@@ -20,7 +20,6 @@ pub struct Draft {
     path: Option<TempPath>,
     /// The command that resumes with the file, up to the file's name.
     command: String,
-    /// The initial text.
     initial: String,
     /// The user's own file that `initial` came from.
     origin: Option<String>,
@@ -30,9 +29,6 @@ pub struct Draft {
 impl Draft {
     /// Creates a file with `text` in the temporary folder, named `forms-NAME-…`. `command` followed by the file resumes
     /// with a kept text.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn create(session: &Session, name: &str, text: &str, command: &str) -> Result<Self, CliError> {
         let folder = session.environment.get("TMPDIR").unwrap_or("/tmp");
         let path = write_new(Path::new(folder), &format!("forms-{name}-"), text)
@@ -55,20 +51,14 @@ impl Draft {
         self.origin = Some(file.display().to_string());
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Returns the path as text.
     pub fn name(&self) -> String {
         self.path().display().to_string()
     }
 
-    /// Reads the current text.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is not valid UTF-8.
     pub fn read(&self) -> Result<String, CliError> {
         let bytes = fs::read(self.path());
         let bytes = bytes.map_err(|error| CliError::io(format!("cannot read {}", self.name()), error))?;
@@ -76,9 +66,6 @@ impl Draft {
     }
 
     /// Replaces the text atomically.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<(), CliError> {
         let folder = self.path().parent().unwrap_or(Path::new("/tmp"));
         let written = write_new(folder, "forms-", text);

@@ -13,9 +13,6 @@ use crate::cli::input::prompt::TerminalRestore;
 use crate::cli::output::exit::CliError;
 
 /// Opens `draft` in the editor and returns the edited text. The editor uses the terminal even if stdout is redirected.
-///
-/// # Errors
-/// If the editor cannot be started or fails, or the file cannot be read.
 pub async fn edit(session: &Session, draft: &Draft) -> Result<String, CliError> {
     let environment = &session.environment;
     let editor = environment.get("VISUAL").or_else(|| environment.get("EDITOR")).unwrap_or("vi").to_owned();
@@ -28,8 +25,8 @@ pub async fn edit(session: &Session, draft: &Draft) -> Result<String, CliError> 
         .arg(draft.path())
         .stdout(Stdio::from(terminal));
     let _restore = TerminalRestore::on_drop();
-    let ended = session.lend_terminal(tokio::task::spawn_blocking(move || command.status())).await;
-    match ended {
+    let status = session.lend_terminal(tokio::task::spawn_blocking(move || command.status())).await;
+    match status {
         Ok(Ok(status)) => judge(&editor, status)?,
         Ok(Err(error)) => return Err(CliError::io("cannot start the editor", error)),
         Err(_) => return Err(CliError::Interrupted),

@@ -14,7 +14,7 @@ pub enum Columns {
     None,
     /// These columns.
     Fixed(&'static [&'static str]),
-    /// Columns known only when the list is built.
+    /// Columns available only when the list is built.
     Dynamic,
 }
 
@@ -62,8 +62,8 @@ pub const DELETED: Columns = Columns::Fixed(&["id", "deleted"]);
 /// If the command has no such column, or the format has no columns.
 pub fn resolve(columns: Columns, output: &mut Output) -> Result<(), CliError> {
     if output.columns.is_empty() {
-        if let (Format::Csv, Columns::Fixed(known)) = (output.format, columns) {
-            output.columns = known.iter().map(|name| (*name).to_owned()).collect();
+        if let (Format::Csv, Columns::Fixed(names)) = (output.format, columns) {
+            output.columns = names.iter().map(|name| (*name).to_owned()).collect();
         }
         return Ok(());
     }
@@ -73,33 +73,34 @@ pub fn resolve(columns: Columns, output: &mut Output) -> Result<(), CliError> {
             Err(CliError::usage_with_help("--columns can only be used with tables and CSV", help))
         }
         (_, Columns::None) => Err(CliError::usage("--columns cannot be used with this command")),
-        (_, Columns::Fixed(known)) => {
-            output.columns = resolve_names(&output.columns, known)?;
+        (_, Columns::Fixed(names)) => {
+            output.columns = resolve_names(&output.columns, names)?;
             Ok(())
         }
         (_, Columns::Dynamic) => Ok(()),
     }
 }
 
-/// Resolves each of `wanted` to one of `known`. Headings such as `RESPONSES` are accepted, ignoring case.
+/// Resolves each of `selected` to one of `available`. Headings such as `RESPONSES` are accepted, ignoring case.
 ///
 /// # Errors
 /// If a name is unknown, with the first such name.
-pub fn resolve_names(wanted: &[String], known: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
-    let known = || known.iter().map(AsRef::as_ref);
-    let is_meant = |wanted: &str, known: &&str| {
-        known.eq_ignore_ascii_case(wanted) || header_text(known).eq_ignore_ascii_case(wanted)
+pub fn resolve_names(selected: &[String], available: &[impl AsRef<str>]) -> Result<Vec<String>, CliError> {
+    let available: Vec<&str> = available.iter().map(AsRef::as_ref).collect();
+    let resolve = |selected: &String| {
+        let is_heading = |name: &&&str| {
+            name.eq_ignore_ascii_case(selected) || header_text(name).eq_ignore_ascii_case(selected)
+        };
+        let exact = available.iter().find(|name| *name == selected);
+        let name = exact.or_else(|| available.iter().find(is_heading)).map(|name| (*name).to_owned());
+        name.ok_or_else(|| unknown_column(selected, &available))
     };
-    let name = |wanted: &str| {
-        let exact = known().find(|known| *known == wanted);
-        exact.or_else(|| known().find(|known| is_meant(wanted, known))).map(str::to_owned)
-    };
-    let Some(unknown) = wanted.iter().find(|wanted| name(wanted).is_none()) else {
-        return Ok(wanted.iter().filter_map(|wanted| name(wanted)).collect());
-    };
-    let near =
-        similar(unknown, known()).map(|name| format!("a column with a similar name exists: `{name}`;\n"));
-    let all = wrap(&format!("columns are {}", known().collect::<Vec<_>>().join(", ")), 68);
-    let help = near.unwrap_or_default() + &all;
-    Err(CliError::usage_with_help(format!("there is no column `{unknown}`"), help))
+    selected.iter().map(resolve).collect()
+}
+
+fn unknown_column(name: &str, available: &[&str]) -> CliError {
+    let near = similar(name, available.iter().copied())
+        .map(|name| format!("a column with a similar name exists: `{name}`;\n"));
+    let all = wrap(&format!("columns are {}", available.join(", ")), 68);
+    CliError::usage_with_help(format!("there is no column `{name}`"), near.unwrap_or_default() + &all)
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::api::{Code, Problem};
 use crate::cli::output::exit::Exit;
@@ -43,7 +43,7 @@ pub struct Location {
     pub file: String,
     pub source: Arc<str>,
     /// Range of bytes in `source`.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     pub label: Option<&'static str>,
     /// An earlier location that explains this one, with its label.
     pub earlier: Option<(Range<usize>, &'static str)>,
@@ -76,7 +76,6 @@ impl Diagnostic {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// Sets the help.
     #[must_use]
     pub fn help(mut self, help: Option<String>) -> Self {
         self.help = help;
@@ -116,11 +115,11 @@ impl Diagnostic {
         let rendered = renderer.term_width(width.clamp(SNIPPET_WIDTH.0, SNIPPET_WIDTH.1)).render(&[group]);
         if self.location.is_some() {
             return rendered;
-        } // Without a snippet the renderer still prints an empty line of its frame.
-        let lines = rendered.lines().enumerate().filter(|(place, _)| *place != 1);
-        let indented =
-            lines.map(|(place, line)| if place == 0 { line.to_owned() } else { format!(" {line}") });
-        indented.collect::<Vec<_>>().join("\n")
+        }
+        // Without a snippet the renderer still prints an empty line of its frame.
+        let mut lines = rendered.lines();
+        let message = lines.next().unwrap_or_default().to_owned();
+        lines.skip(1).fold(message, |text, line| format!("{text}\n {line}"))
     }
 
     /// Converts the diagnostic to an entry of `errors` in a problem document, with line and column (both from 1, in
@@ -130,13 +129,14 @@ impl Diagnostic {
             Some(violation) => serde_json::to_value(violation).unwrap_or_default(),
             None => json!({"code": self.code, "message": self.message}),
         };
-        if let (Some(location), Some(entry)) = (&self.location, entry.as_object_mut()) {
+        if let Some(location) = &self.location {
             let (line, column) = location.line_and_column();
-            entry.extend([("file".to_owned(), json!(location.file)), ("line".to_owned(), json!(line))]);
-            entry.insert("column".to_owned(), json!(column));
+            entry["file"] = json!(location.file);
+            entry["line"] = json!(line);
+            entry["column"] = json!(column);
         }
-        if let (Some(hint), Some(entry)) = (self.hint(), entry.as_object_mut()) {
-            entry.insert("hint".to_owned(), json!(hint));
+        if let Some(hint) = self.hint() {
+            entry["hint"] = json!(hint);
         }
         entry
     }
@@ -144,17 +144,16 @@ impl Diagnostic {
 
 impl Location {
     fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
-        let primary = AnnotationKind::Primary.span(self.place.clone()).label(self.label);
-        let earlier = self.earlier.iter().map(|(place, label)| {
-            // The earlier location is context only: the caret marks what to change.
-            AnnotationKind::Context.span(place.clone()).label(*label)
-        });
+        let primary = AnnotationKind::Primary.span(self.span.clone()).label(self.label);
+        // The earlier location is context only: the caret marks what to change.
+        let earlier = self.earlier.iter();
+        let earlier = earlier.map(|(span, label)| AnnotationKind::Context.span(span.clone()).label(*label));
         Snippet::source(&*self.source).path(&*self.file).annotation(primary).annotations(earlier)
     }
 
     /// Returns line and column, from 1; columns are characters.
     pub fn line_and_column(&self) -> (usize, usize) {
-        let before = self.source.get(..self.place.start).unwrap_or(&self.source);
+        let before = self.source.get(..self.span.start).unwrap_or(&self.source);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
@@ -163,14 +162,15 @@ impl Location {
 impl Report {
     /// Creates the report of a file, from top to bottom, with the number of problems.
     pub fn of_file(file: &str, mut diagnostics: Vec<Diagnostic>) -> Self {
-        let place =
-            |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(|location| location.place.clone());
-        diagnostics.sort_by_key(|diagnostic| place(diagnostic).map_or(usize::MAX, |place| place.start)); // A problem in an anchor is reported once, not per alias.
+        let span = |diagnostic: &Diagnostic| Some(diagnostic.location.as_ref()?.span.clone());
+        diagnostics.sort_by_key(|diagnostic| span(diagnostic).map_or(usize::MAX, |span| span.start));
+        // A problem in an anchor is reported once, not per alias.
         diagnostics.dedup_by(|one, other| {
-            place(one).is_some() && place(one) == place(other) && one.message == other.message
+            one.location.is_some() && span(one) == span(other) && one.message == other.message
         });
+        // Validation stops beyond the limit.
         let summary = match diagnostics.len() {
-            count @ ..=MAX_VIOLATIONS => format!("{file}: {} found", count_noun(count, "problem")), // Validation stops beyond the limit.
+            count @ ..=MAX_VIOLATIONS => format!("{file}: {} found", count_noun(count, "problem")),
             _ => format!(
                 "{file}: more than {MAX_VIOLATIONS} problems found, the first {MAX_VIOLATIONS} are shown"
             ),
@@ -185,7 +185,6 @@ impl Report {
         Self { diagnostics, summary: Some(summary), problem }
     }
 
-    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         Exit::from_status(self.problem.status)
     }
@@ -205,36 +204,11 @@ impl Report {
 
     /// Converts the report to a problem document with `exit`, `hint`, and line and column of each error.
     pub fn to_json(&self) -> Value {
-        let errors: Vec<_> = self.diagnostics.iter().map(Diagnostic::to_json).collect();
-        let mut members = members(&self.problem);
-        members.extend([
-            ("title".to_owned(), json!(self.summary)),
-            ("errors".to_owned(), json!(errors)),
-            ("exit".to_owned(), json!(self.exit().code())),
-            ("hint".to_owned(), json!(self.diagnostics.iter().find_map(Diagnostic::hint))),
-        ]);
-        Value::Object(members)
-    }
-}
-
-/// Converts one diagnostic to a problem document, based on the server's if there is one.
-pub fn to_json(diagnostic: &Diagnostic, problem: Option<&Problem>, exit: Exit) -> Value {
-    let mut members = match problem {
-        Some(problem) => members(problem),
-        None => Map::from_iter([
-            ("type".to_owned(), json!("about:blank")),
-            ("title".to_owned(), json!(diagnostic.message)),
-            ("code".to_owned(), json!(diagnostic.code.as_deref().or(diagnostic.local_code))),
-        ]),
-    };
-    members.insert("exit".to_owned(), json!(exit.code()));
-    members.insert("hint".to_owned(), json!(diagnostic.hint()));
-    Value::Object(members)
-}
-
-fn members(problem: &Problem) -> Map<String, Value> {
-    match serde_json::to_value(problem) {
-        Ok(Value::Object(members)) => members,
-        _ => Map::new(),
+        let mut document = serde_json::to_value(&self.problem).unwrap_or_default();
+        document["title"] = json!(self.summary);
+        document["errors"] = self.diagnostics.iter().map(Diagnostic::to_json).collect();
+        document["exit"] = json!(self.exit().code());
+        document["hint"] = json!(self.diagnostics.iter().find_map(Diagnostic::hint));
+        document
     }
 }

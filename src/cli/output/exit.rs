@@ -27,60 +27,31 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All exit codes, in numerical order.
-    pub const ALL: [Self; 11] = [
-        Self::Done,
-        Self::No,
-        Self::Usage,
-        Self::NotFound,
-        Self::NotAllowed,
-        Self::WrongState,
-        Self::Rejected,
-        Self::Unavailable,
-        Self::Partial,
-        Self::Bug,
-        Self::Interrupted,
+    /// Each exit code with its name and its meaning, in numerical order.
+    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+        (Self::Done, "done", "done; also if the list is empty, or there was nothing to do"),
+        (Self::No, "no", "declined: a confirmation was answered with no"),
+        (Self::Usage, "usage", "usage: a flag, a missing file, a confirmation that cannot be asked for"),
+        (Self::NotFound, "not found", "not found: no such form or submission"),
+        (Self::NotAllowed, "not allowed", "not allowed: no API key, a wrong one, or a missing scope"),
+        (
+            Self::WrongState,
+            "wrong state",
+            "wrong state: a draft, a slug that is taken, a change by others, a store in use",
+        ),
+        (Self::Rejected, "rejected", "rejected: the file or the answers are not valid"),
+        (
+            Self::Unavailable,
+            "unavailable",
+            "unavailable: the server does not respond, or cannot serve the request now",
+        ),
+        (Self::Partial, "partial", "partial: some of several items failed"),
+        (Self::Bug, "failed", "input or output failed, or this is a bug"),
+        (Self::Interrupted, "interrupted", "interrupted by Ctrl-C"),
     ];
 
-    /// Returns the number.
     pub fn code(self) -> u8 {
         self as u8
-    }
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::No => "no",
-            Self::Usage => "usage",
-            Self::NotFound => "not found",
-            Self::NotAllowed => "not allowed",
-            Self::WrongState => "wrong state",
-            Self::Rejected => "rejected",
-            Self::Unavailable => "unavailable",
-            Self::Partial => "partial",
-            Self::Bug => "failed",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
-    /// Returns the meaning, for `forms help exit-codes`.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Done => "done; also if the list is empty, or there was nothing to do",
-            Self::No => "declined: a confirmation was answered with no",
-            Self::Usage => "usage: a flag, a missing file, a confirmation that cannot be asked for",
-            Self::NotFound => "not found: no such form or submission",
-            Self::NotAllowed => "not allowed: no API key, a wrong one, or a missing scope",
-            Self::WrongState => {
-                "wrong state: a draft, a slug that is taken, a change by others, a store in use"
-            }
-            Self::Rejected => "rejected: the file or the answers are not valid",
-            Self::Unavailable => "unavailable: the server does not respond, or cannot serve the request now",
-            Self::Partial => "partial: some of several items failed",
-            Self::Bug => "input or output failed, or this is a bug",
-            Self::Interrupted => "interrupted by Ctrl-C",
-        }
     }
 
     /// Returns the exit code for an HTTP status of a problem.
@@ -129,20 +100,15 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// Creates a usage error.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: None }
     }
 
-    /// Creates a usage error with help.
     pub fn usage_with_help(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), help: Some(help.into()) }
     }
 
-    /// Combines several usage errors into one, in order. Of other errors, the first is returned.
-    ///
-    /// # Errors
-    /// If there is any.
+    /// Fails with all usage errors in one, in order; if another error is first, with that one.
     pub fn combine(errors: Vec<Self>) -> Result<(), Self> {
         let join = |one: Self, other: Self| match (one, other) {
             (Self::Usage { message, help }, Self::Usage { message: next, help: more }) => {
@@ -165,7 +131,6 @@ impl CliError {
         Self::Io { what: what.into(), source }
     }
 
-    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,

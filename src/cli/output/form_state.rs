@@ -32,9 +32,9 @@ pub fn describe(form: &FormDetail) -> String {
 }
 
 /// Returns the error for a form that does not accept answers, with its author's message if there is one.
-pub fn not_accepting(form: &FormDetail, why: AcceptingReason, prefix: &str) -> CliError {
+pub fn not_accepting(form: &FormDetail, reason: AcceptingReason, prefix: &str) -> CliError {
     let plain = || format!("\"{}\" ({}) {}", form.title, form.id, describe(form));
-    let problem = Problem::new(why.into()).detail(why.message(&form.settings).unwrap_or_else(plain));
+    let problem = Problem::new(reason.into()).detail(reason.message(&form.settings).unwrap_or_else(plain));
     with_open_hint(ClientError::Problem(Box::new(problem)), &display_name(form), prefix)
 }
 

@@ -36,29 +36,3 @@ fn data(text: &str) -> String {
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::command;
-    use crate::cli::output::diagnostics::{Diagnostic, Location};
-
-    #[test]
-    fn nothing_in_a_problem_can_end_its_command() {
-        let location = Location {
-            file: "a,b:c%.yaml".to_owned(),
-            source: Arc::from("x\n é: 1\n"),
-            place: 5..6,
-            label: None,
-            earlier: None,
-        };
-        let diagnostic =
-            Diagnostic::new("unknown_field", "100%\r\n::error::x").help(Some("one\ntwo".to_owned()));
-        assert_eq!(
-            command(&Diagnostic { location: Some(location), ..diagnostic }),
-            "::error file=a%2Cb%3Ac%25.yaml,line=2,col=3,title=unknown_field::100%25%0D%0A::error::x%0Ahelp: one two\n"
-        );
-        assert_eq!(command(&Diagnostic::plain("cannot read x")), "::error ::cannot read x\n");
-    }
-}

@@ -1,17 +1,16 @@
 //! JSON values as text for people.
 
-use crate::cli::output::render_error::grouped;
 use crate::domain::json::Value;
 
 /// Formats `value`: `red, "dark blue"` for a list, `red, blue "Dark blue"` for options with labels, `1 = bad, 5 = good`
 /// for the labels of a scale.
 pub fn humanize(value: &Value) -> String {
-    let joined = |items: Vec<String>| items.join(", ");
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => joined(items.iter().map(humanize_item).collect()),
+        Value::Array(items) => items.iter().map(humanize_item).collect::<Vec<_>>().join(", "),
         Value::Object(members) => {
-            joined(members.iter().map(|(name, value)| format!("{name} = {}", humanize(value))).collect())
+            let member = |(name, value): &(String, Value)| format!("{name} = {}", humanize(value));
+            members.iter().map(member).collect::<Vec<_>>().join(", ")
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
@@ -34,30 +33,9 @@ pub fn count_noun(count: impl TryInto<u64>, noun: &str) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{count_noun, humanize};
-    use crate::domain::json::parse;
-
-    #[test]
-    fn a_value_is_said_without_the_marks_of_json() {
-        for (json, expected) in [
-            ("1.10", "1.10"),
-            ("true", "true"),
-            (r#""a, b""#, "a, b"),
-            (r#"["late","a, b","dark blue",2]"#, r#"late, "a, b", "dark blue", 2"#),
-            (r#"["red",{"value":"blue","label":"Dark blue"}]"#, r#"red, blue "Dark blue""#),
-            (r#"{"1":"bad","5":"good"}"#, "1 = bad, 5 = good"),
-            (r#"[{"other":"purple"}]"#, "other = purple"),
-            ("[]", ""),
-        ] {
-            assert_eq!(humanize(&parse(json).unwrap()), expected);
-        }
-    }
-
-    #[test]
-    fn one_of_a_thing_is_singular() {
-        let texts = [0_usize, 1, 2, 1204].map(|count| count_noun(count, "problem"));
-        assert_eq!(texts, ["0 problems", "1 problem", "2 problems", "1 204 problems"]);
-    }
+/// Formats a number with digits in groups of three: `1 204`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(" ")
 }

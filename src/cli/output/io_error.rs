@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::cli::output::text::lower_first;
+
 /// Returns the reason without the file's name, which the message has already.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -10,22 +12,17 @@ pub fn reason(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NotADirectory => "part of the path is not a directory".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        _ => {
-            let text = without_number(&error.to_string());
-            let mut characters = text.chars();
-            let first = characters.next().into_iter().flat_map(char::to_lowercase);
-            first.chain(characters).collect()
-        }
+        _ => lower_first(&without_number(&error.to_string())),
     }
 }
 
 /// Removes the operating system's `(os error 2)`.
 pub fn without_number(text: &str) -> String {
     match text.split_once(" (os error ") {
-        Some((before, after)) => format!(
-            "{before}{}",
-            after.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')')
-        ),
+        Some((before, after)) => {
+            let after = after.trim_start_matches(|character: char| character.is_ascii_digit());
+            format!("{before}{}", after.trim_start_matches(')'))
+        }
         None => text.to_owned(),
     }
 }

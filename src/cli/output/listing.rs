@@ -14,41 +14,25 @@ use crate::domain::json::Value;
 const DEFAULT_ROWS: usize = 50;
 
 /// Number of items to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListLimit {
-    All,
-    AtMost(usize),
-    /// Fifty rows in a table, with a note if there are more; everything in other formats.
-    Default,
+#[derive(Debug, Clone, Copy)]
+pub struct ListLimit {
+    /// Maximum number of items.
+    pub max: usize,
+    /// Whether the default limit applies: fifty rows in a table, with a note if there are more.
+    pub is_default: bool,
 }
 
 impl ListLimit {
     /// Creates the limit from `--limit` and `--all`.
-    pub fn from_flags(limit: Option<usize>, all: bool) -> Self {
-        match limit {
-            Some(limit) => Self::AtMost(limit),
-            None if all => Self::All,
-            None => Self::Default,
-        }
-    }
-
-    /// Returns the maximum number of items.
-    pub fn max_items(self, format: Format) -> usize {
-        match (self, format) {
-            (Self::AtMost(limit), _) => limit,
-            (Self::Default, Format::Table) => DEFAULT_ROWS,
-            (Self::Default | Self::All, _) => usize::MAX,
-        }
-    }
-
-    /// Whether the default limit may cut the list, so that the total is shown.
-    pub fn may_truncate(self, format: Format) -> bool {
-        self == Self::Default && format == Format::Table
+    pub fn from_flags(limit: Option<usize>, all: bool, format: Format) -> Self {
+        let is_default = limit.is_none() && !all && format == Format::Table;
+        let max = limit.unwrap_or(if is_default { DEFAULT_ROWS } else { usize::MAX });
+        Self { max, is_default }
     }
 
     /// Returns the best page size.
-    pub fn page_size(self, format: Format) -> usize {
-        self.max_items(format).clamp(1, MAX_PAGE)
+    pub fn page_size(self) -> usize {
+        self.max.clamp(1, MAX_PAGE)
     }
 }
 
@@ -71,29 +55,29 @@ pub struct Listing<'a, T> {
 impl<T: Serialize> Listing<'_, T> {
     /// Shows the list. Returns the number of rows if the default limit cut it.
     pub async fn show(&self, pages: &mut Pages<'_, T>) -> Result<Option<usize>, CliError> {
-        let wanted = columns::resolve_names(&self.output.columns, &self.headers)?;
-        let mut left = self.list_limit.max_items(self.output.format);
-        let mut taken: Vec<T> = Vec::new();
-        let mut cut = false;
+        let selected = columns::resolve_names(&self.output.columns, &self.headers)?;
+        let mut remaining = self.list_limit.max;
+        let mut items: Vec<T> = Vec::new();
+        let mut is_truncated = false;
         if self.output.format == Format::Csv {
-            self.output.data(&self.table(&[], &wanted).csv(self.raw))?;
+            self.output.data(&self.table(&[], &selected).csv(self.raw))?;
         }
         // One page is always requested, even with a limit of 0: the query must be checked.
         while let Some(mut page) = pages.next().await? {
-            cut = page.len() > left || (page.len() == left && pages.has_more());
-            page.truncate(left);
-            left -= page.len();
+            is_truncated = page.len() > remaining || (page.len() == remaining && pages.has_more());
+            page.truncate(remaining);
+            remaining -= page.len();
             match self.output.format {
                 Format::Jsonl => self.lines(&page)?,
-                Format::Csv => self.output.data(&self.table(&page, &wanted).csv_rows(self.raw))?,
-                Format::Table | Format::Json | Format::Yaml => taken.extend(page),
+                Format::Csv => self.output.data(&self.table(&page, &selected).csv_rows(self.raw))?,
+                Format::Table | Format::Json | Format::Yaml => items.extend(page),
             }
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
         }
-        self.write_collected(&taken, &wanted)?;
-        Ok((cut && self.list_limit == ListLimit::Default).then_some(taken.len()))
+        self.write_collected(&items, &selected)?;
+        Ok((is_truncated && self.list_limit.is_default).then_some(items.len()))
     }
 
     fn lines(&self, page: &[T]) -> Result<(), CliError> {
@@ -102,22 +86,22 @@ impl<T: Serialize> Listing<'_, T> {
     }
 
     /// Writes the formats that need all items at once.
-    fn write_collected(&self, items: &[T], wanted: &[String]) -> Result<(), CliError> {
+    fn write_collected(&self, items: &[T], selected: &[String]) -> Result<(), CliError> {
         let body = || {
             let values: Result<Vec<_>, _> = items.iter().map(value_of).collect();
             values.map(self.body)
         };
         match self.output.format {
             Format::Table if items.is_empty() => {
-                if self.output.stderr_is_terminal() && self.list_limit != ListLimit::AtMost(0) {
+                if self.output.stderr_is_terminal() && self.list_limit.max > 0 {
                     self.output.status(&self.none);
                 }
                 Ok(())
             }
             Format::Table => {
-                let table = self.table(items, wanted);
-                let hides_unused = wanted.is_empty() && self.output.truncates_rows();
-                self.output.table(&if hides_unused { table.without_unused(self.optional) } else { table })
+                let table = self.table(items, selected);
+                let hides_unused = selected.is_empty() && self.output.truncates_rows();
+                self.output.rows(&if hides_unused { table.without_unused(self.optional) } else { table })
             }
             Format::Json => self.output.json(&body()?),
             Format::Yaml => self.output.data(&yaml::yaml(&body()?)?),
@@ -125,8 +109,8 @@ impl<T: Serialize> Listing<'_, T> {
         }
     }
 
-    fn table(&self, items: &[T], wanted: &[String]) -> Table {
+    fn table(&self, items: &[T], selected: &[String]) -> Table {
         let table = Table { headers: self.headers.clone(), rows: items.iter().map(self.row).collect() };
-        table.select(wanted)
+        table.select(selected)
     }
 }

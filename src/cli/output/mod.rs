@@ -24,9 +24,10 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
-use crate::cli::output::diagnostics::{Diagnostic, Report};
+use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::table::Table;
+use crate::cli::output::text::wrap_message;
 use crate::domain::json::Value;
 
 pub use crate::cli::output::json::{json_line, value_of};
@@ -98,25 +99,24 @@ impl Output {
             |is_terminal| Stream { is_terminal, colour: uses_colour(colour, environment, is_terminal) };
         let stderr = stream(io::stderr().is_terminal());
         let (_, columns) = console::Term::stderr().size();
-        let width = if stderr.is_terminal { usize::from(columns) } else { 100 };
-        let stdout = stream(io::stdout().is_terminal());
-        let format = format.unwrap_or(Format::Table);
-        let (batch, partial, warnings) = (RefCell::new(None), RefCell::new(None), RefCell::new(Vec::new()));
-        let columns = Vec::new();
-        Self { format, quiet: false, verbose: 0, columns, stdout, stderr, width, batch, partial, warnings }
+        Self {
+            format: format.unwrap_or(Format::Table),
+            quiet: false,
+            verbose: 0,
+            columns: Vec::new(),
+            stdout: stream(io::stdout().is_terminal()),
+            stderr,
+            width: if stderr.is_terminal { usize::from(columns) } else { 100 },
+            batch: RefCell::default(),
+            partial: RefCell::default(),
+            warnings: RefCell::default(),
+        }
     }
 
-    /// Whether stderr is a terminal.
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr.is_terminal
     }
 
-    /// Writes a line to stdout.
-    pub fn write_line(&self, text: &str) -> Result<(), CliError> {
-        self.write(&format!("{text}\n"))
-    }
-
-    /// Writes text to stdout.
     pub fn write(&self, text: &str) -> Result<(), CliError> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -133,10 +133,10 @@ impl Output {
 
     /// Writes one JSON document: indented on a terminal, else on one line.
     pub fn json<T: Serialize>(&self, object: &T) -> Result<(), CliError> {
-        match self.stdout {
-            Stream { is_terminal: true, colour } => self.write(&json::indented(&value_of(object)?, colour)),
-            Stream { is_terminal: false, .. } => self.write(&json_line(object)?),
-        }
+        self.write(&match self.stdout.is_terminal {
+            true => json::indented(&value_of(object)?, self.stdout.colour),
+            false => json_line(object)?,
+        })
     }
 
     /// Starts collecting the results of several items, which [`Output::finish`] writes as one document.
@@ -187,31 +187,27 @@ impl Output {
         Ok(())
     }
 
-    /// Writes rows as CSV or as a table.
+    /// Writes rows: as CSV, in columns on a terminal, or tab-separated in a pipe.
     pub fn rows(&self, table: &Table) -> Result<(), CliError> {
-        if self.format == Format::Csv { self.data(&table.csv(false)) } else { self.table(table) }
-    }
-
-    /// Writes a table: columns on a terminal, tabs in a pipe.
-    pub fn table(&self, table: &Table) -> Result<(), CliError> {
-        if self.stdout.is_terminal {
-            let (_, columns) = console::Term::stdout().size();
-            let of = table.headers.len();
-            // Chosen columns are kept even if empty.
-            let table =
-                if self.columns.is_empty() { table.clone().without_empty(columns) } else { table.clone() };
-            self.write(&table.columns(columns, self.stdout.colour))?;
-            let shown = table.visible_columns(columns).len();
-            if shown < of {
-                let hidden = of - shown;
-                self.status(&format!(
-                    "{hidden} of {of} columns do not fit: select some with --columns, or use -o csv"
-                ));
-            }
-            Ok(())
-        } else {
-            self.write(&table.tabs())
+        if self.format == Format::Csv {
+            return self.data(&table.csv(false));
         }
+        if !self.stdout.is_terminal {
+            return self.write(&table.tabs());
+        }
+        let (_, width) = console::Term::stdout().size();
+        let of = table.headers.len();
+        // Chosen columns are kept even if empty.
+        let table = if self.columns.is_empty() { table.clone().without_empty(width) } else { table.clone() };
+        let (text, shown) = table.columns(width, self.stdout.colour);
+        self.write(&text)?;
+        if shown < of {
+            let hidden = of - shown;
+            self.status(&format!(
+                "{hidden} of {of} columns do not fit: select some with --columns, or use -o csv"
+            ));
+        }
+        Ok(())
     }
 
     /// Whether rows may be truncated at the end of a line.
@@ -263,11 +259,11 @@ impl Output {
     pub fn help(&self, plain: &str, styled: &str, is_error: bool) -> Result<(), CliError> {
         let stream = if is_error { self.stderr } else { self.stdout };
         let text = if stream.colour { styled } else { plain };
-        if is_error {
-            self.write_stderr(text.trim_end());
-            return Ok(());
+        if !is_error {
+            return self.write(text);
         }
-        self.write(text)
+        self.write_stderr(text.trim_end());
+        Ok(())
     }
 
     /// Prints the error; in machine-readable formats with the errors of all items.
@@ -280,8 +276,8 @@ impl Output {
                 if !failures.is_empty() {
                     document["failures"] = failures.into();
                 }
-                if let Some(found) = self.partial.take() {
-                    document["found"] = found;
+                if let Some(result) = self.partial.take() {
+                    document["found"] = result;
                 }
                 let warnings = self.warnings.take();
                 if !warnings.is_empty() {
@@ -290,7 +286,7 @@ impl Output {
                 let text = document.to_string();
                 self.write_stderr(&if self.stderr.is_terminal { visible(&text) } else { text });
             }
-            CliError::Rejected(report) => self.print_report(report),
+            CliError::Rejected(report) => self.write_stderr(&report.render(self.stderr.colour, self.width)),
             // The terminal shows ^C already.
             CliError::Interrupted => {}
             _ => self.print_diagnostic(&render_error::to_diagnostic(error)),
@@ -310,24 +306,15 @@ impl Output {
             _ => {
                 let diagnostic =
                     Diagnostic { help: help.map(str::to_owned), ..render_error::to_diagnostic(error) };
-                let names_it = diagnostic.message.contains(&format!("`{item}`"));
-                self.print_diagnostic(&if names_it { diagnostic } else { diagnostic.about(item) });
+                let is_named = diagnostic.message.contains(&format!("`{item}`"));
+                self.print_diagnostic(&if is_named { diagnostic } else { diagnostic.about(item) });
             }
         }
     }
 
-    /// Prints all problems of a file.
-    pub fn print_report(&self, report: &Report) {
-        self.write_stderr(&report.render(self.stderr.colour, self.width));
-    }
-
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
-        self.write_stderr(&self.wrap(&diagnostic.render(self.stderr.colour, self.width)));
-    }
-
-    /// Wraps the message to the width of the terminal; unchanged if stderr is not one.
-    fn wrap(&self, text: &str) -> String {
-        if self.stderr.is_terminal { text::wrap_message(text, self.width) } else { text.to_owned() }
+        let text = diagnostic.render(self.stderr.colour, self.width);
+        self.write_stderr(&if self.stderr.is_terminal { wrap_message(&text, self.width) } else { text });
     }
 
     /// A failure to write to stderr cannot be reported.
@@ -347,31 +334,5 @@ fn uses_colour(flag: Colour, environment: &Environment, is_terminal: bool) -> bo
         Colour::Auto if is_set("NO_COLOR") => false,
         Colour::Auto if is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE") => true,
         Colour::Auto => is_terminal && environment.get("TERM") != Some("dumb"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Colour, uses_colour};
-    use crate::cli::environment::Environment;
-
-    #[test]
-    fn colour_follows_the_flag_then_the_environment_then_the_stream() {
-        for (flag, variables, is_terminal, expected) in [
-            (Colour::Auto, &[][..], true, true),
-            (Colour::Auto, &[], false, false),
-            (Colour::Auto, &[("TERM", "dumb")], true, false),
-            (Colour::Auto, &[("NO_COLOR", "1")], true, false),
-            (Colour::Auto, &[("NO_COLOR", "")], true, true),
-            (Colour::Auto, &[("FORCE_COLOR", "1")], false, true),
-            (Colour::Auto, &[("FORCE_COLOR", "0")], false, false),
-            (Colour::Auto, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")], false, true),
-            (Colour::Auto, &[("NO_COLOR", "1"), ("FORCE_COLOR", "1")], true, false),
-            (Colour::Always, &[("NO_COLOR", "1")], false, true),
-            (Colour::Never, &[("FORCE_COLOR", "1")], true, false),
-        ] {
-            let environment = Environment::of(variables);
-            assert_eq!(uses_colour(flag, &environment, is_terminal), expected, "{flag:?} {variables:?}");
-        }
     }
 }

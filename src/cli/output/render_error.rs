@@ -1,14 +1,13 @@
 //! Error messages of the command line, with help.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::time::Duration;
-
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{Code, Problem};
-use crate::cli::output::diagnostics::{Diagnostic, to_json};
+use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
+use crate::cli::output::text::lower_first;
 use crate::cli::output::visible;
 use crate::client::ClientError;
 
@@ -42,7 +41,6 @@ pub const CODES: [(&str, &str); 11] = [
     ),
 ];
 
-/// Converts an error to a diagnostic.
 pub fn to_diagnostic(error: &CliError) -> Diagnostic {
     match error {
         CliError::Usage { message, help } => local_diagnostic("usage", message).help(help.clone()),
@@ -85,21 +83,23 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
     }
 }
 
-/// Converts an error to a problem document.
-pub fn problem_document(failure: &CliError) -> Value {
-    match failure {
-        CliError::Rejected(report) => report.to_json(),
-        CliError::Client { error, .. } => to_json(&to_diagnostic(failure), error.problem(), failure.exit()),
-        CliError::Usage { .. }
-        | CliError::InUse { .. }
-        | CliError::AddressInUse { .. }
-        | CliError::Io { .. }
-        | CliError::Failed { .. }
-        | CliError::Partial { .. }
-        | CliError::Declined
-        | CliError::ClosedPipe
-        | CliError::Interrupted => to_json(&to_diagnostic(failure), None, failure.exit()),
+/// Converts an error to a problem document, based on the server's if there is one.
+pub fn problem_document(error: &CliError) -> Value {
+    if let CliError::Rejected(report) = error {
+        return report.to_json();
     }
+    let diagnostic = to_diagnostic(error);
+    let problem = if let CliError::Client { error, .. } = error { error.problem() } else { None };
+    let mut document = match problem {
+        Some(problem) => serde_json::to_value(problem).unwrap_or_default(),
+        None => {
+            let code = diagnostic.code.as_deref().or(diagnostic.local_code);
+            json!({"type": "about:blank", "title": diagnostic.message, "code": code})
+        }
+    };
+    document["exit"] = json!(error.exit().code());
+    document["hint"] = json!(diagnostic.hint());
+    document
 }
 
 /// Creates a diagnostic with one of the command line's own codes, which only JSON output shows.
@@ -114,40 +114,38 @@ fn client_diagnostic(error: &ClientError) -> Diagnostic {
             let tried = if *tries == 1 {
                 String::new()
             } else {
-                format!(", tried {tries} times in {}", seconds(*after))
+                format!(", tried {tries} times in {:.1} s", after.as_secs_f64())
             };
             let nothing = if *was_sent { "no response from" } else { "no server responds at" };
             local_diagnostic("unreachable", &format!("{nothing} {url} ({why}{tried})"))
         }
         ClientError::MaybeApplied { error, .. } => {
-            let mut diagnostic = client_diagnostic(error);
             let note =
                 "the response was lost: the request may have been carried out; check before you repeat it";
+            let mut diagnostic = client_diagnostic(error);
             diagnostic.notes.push(note.to_owned());
             diagnostic
         }
         ClientError::WithoutProblem { url, status, reason } => {
-            let answered = format!("{url} responded {status} {reason}");
-            local_diagnostic(
-                "unexpected_answer",
-                format!("{}, without a problem document", answered.trim_end()).as_str(),
-            )
-            .help(Some(IS_IT_FORMS.to_owned()))
+            let responded = format!("{url} responded {status} {reason}");
+            unexpected_answer(&format!("{}, without a problem document", responded.trim_end()))
         }
-        ClientError::Unexpected { url, what } => local_diagnostic(
-            "unexpected_answer",
-            &format!("{url} does not respond like a forms server: {what}"),
-        )
-        .help(Some(IS_IT_FORMS.to_owned())),
+        ClientError::Unexpected { url, what } => {
+            unexpected_answer(&format!("{url} does not respond like a forms server: {what}"))
+        }
     }
 }
 
-const IS_IT_FORMS: &str = "is it a forms server? forms whoami shows where the address came from";
+fn unexpected_answer(message: &str) -> Diagnostic {
+    let help = "is it a forms server? forms whoami shows where the address came from";
+    local_diagnostic("unexpected_answer", message).help(Some(help.to_owned()))
+}
 
 fn problem_diagnostic(problem: &Problem) -> Diagnostic {
     // The detail may be text by the form's author: it is not changed.
     let message = problem.detail.clone().unwrap_or_else(|| lower_first(&problem.title));
-    let mut diagnostic = Diagnostic::new(&problem.code.to_string(), visible(&message)); // For a filter, the errors are in the detail already.
+    let mut diagnostic = Diagnostic::new(&problem.code.to_string(), visible(&message));
+    // For a filter, the errors are in the detail already.
     if problem.code != Code::InvalidQuery {
         diagnostic.notes.extend(problem.errors.iter().map(|violation| visible(&violation.message)));
     }
@@ -155,59 +153,7 @@ fn problem_diagnostic(problem: &Problem) -> Diagnostic {
         && let Some(id) = &problem.request_id
     {
         diagnostic.notes.push(format!("request id: {}", visible(id)));
-    } // An unknown code can only be explained by its server.
+    }
+    // An unknown code can only be explained by its server.
     diagnostic.help(problem.code.known().map(|code| format!("forms explain {code}")))
-}
-
-/// Lower-cases the first letter: our messages start in lower case, the API's titles do not.
-fn lower_first(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        // Abbreviations such as `API` and `E-mail` keep their capitals.
-        Some(first) if !characters.as_str().starts_with(|next: char| next.is_uppercase() || next == '-') => {
-            first.to_lowercase().chain(characters).collect()
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// Formats a number with digits in groups of three: `1 204`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    groups.join(" ")
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{:.1} s", duration.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::to_diagnostic;
-    use crate::cli::output::exit::CliError;
-    use crate::client::ClientError;
-
-    #[test]
-    fn how_often_and_how_long_a_server_was_tried_is_told_unless_it_was_once() {
-        for (tries, tried) in [(1, ""), (3, ", tried 3 times in 2.1 s")] {
-            let error = ClientError::Unreachable {
-                url: "http://127.0.0.1:8787".to_owned(),
-                why: "connection refused".to_owned(),
-                tries,
-                after: Duration::from_millis(2_130),
-                was_sent: false,
-            };
-            let notes = vec!["address from: --url".to_owned()];
-            let help = Some("start one: forms serve --data ./store".to_owned());
-            let diagnostic = to_diagnostic(&CliError::Client { error, notes, help });
-            let expected = format!(
-                "error: no server responds at http://127.0.0.1:8787 (connection refused{tried})\n  \
-                 = note: address from: --url\n  = help: start one: forms serve --data ./store"
-            );
-            assert_eq!(diagnostic.render(false, 100), expected);
-        }
-    }
 }

@@ -22,22 +22,3 @@ pub fn shell_quote(argument: &str) -> String {
         _ => quote(argument).into_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::shell_quote;
-
-    #[test]
-    fn an_argument_is_pasted_as_one_word_on_one_line() {
-        for (argument, expected) in [
-            ("q1=a", "q1=a"),
-            ("q1=it's", "q1=\"it's\""),
-            ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'"),
-            ("a b=", "'a b='"),
-            ("a=", "a="),
-            ("q1:={}!", "q1:='{}!'"),
-        ] {
-            assert_eq!(shell_quote(argument), expected);
-        }
-    }
-}

@@ -6,19 +6,19 @@ use textwrap::{WordSeparator, WordSplitter};
 
 /// Escapes control characters, so that the text stays on one line and cannot control the terminal.
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
             _ if is_terminal_control(character) => {
-                let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(character));
+                let _infallible = write!(escaped, "\\u{{{:x}}}", u32::from(character));
             }
-            _ => shown.push(character),
+            _ => escaped.push(character),
         }
     }
-    shown
+    escaped
 }
 
 /// Wraps `text` at `width` columns, without breaking words.
@@ -32,12 +32,7 @@ pub fn wrap(text: &str, width: usize) -> String {
 
 /// Escapes control characters except line feeds.
 pub fn visible_lines(text: &str) -> String {
-    text.split_inclusive('\n')
-        .map(|line| match line.strip_suffix('\n') {
-            Some(line) => format!("{}\n", visible(line)),
-            None => visible(line),
-        })
-        .collect()
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether the character is a control character, a line separator, or changes text direction.
@@ -49,31 +44,18 @@ pub fn is_terminal_control(character: char) -> bool {
 /// Wraps the first line, which is the message, at `width`. The other lines are unchanged: they are source lines, or
 /// commands to copy.
 pub fn wrap_message(text: &str, width: usize) -> String {
-    match text.split_once('\n') {
-        Some((message, rest)) => format!("{}\n{rest}", wrap(message, width)),
-        None => wrap(text, width),
-    }
+    let (message, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+    wrap(message, width) + rest
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{visible, wrap_message};
-
-    #[test]
-    fn text_from_elsewhere_cannot_steer_the_terminal() {
-        assert_eq!(
-            visible("a\u{1b}]0;x\u{7}\u{9b}\u{202e}b\tc\nd"),
-            "a\\u{1b}]0;x\\u{7}\\u{9b}\\u{202e}b\\tc\\nd"
-        );
-        assert_eq!(visible("größer 😀"), "größer 😀");
-    }
-
-    #[test]
-    fn a_message_is_broken_between_words_and_a_command_stays_whole() {
-        let text = "error: nothing is known of the thing\n  = help: a command to be copied";
-        let expected = "error: nothing is known\nof the thing\n  = help: a command to be copied";
-        assert_eq!(wrap_message(text, 24), expected);
-        let coloured = "\u{1b}[1merror\u{1b}[0m: short enough";
-        assert_eq!(wrap_message(coloured, 20), coloured);
+/// Lower-cases the first letter: our messages start in lower case, the API's titles do not.
+pub fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        // Abbreviations such as `API` and `E-mail` keep their capitals.
+        Some(first) if !characters.as_str().starts_with(|next: char| next.is_uppercase() || next == '-') => {
+            first.to_lowercase().chain(characters).collect()
+        }
+        _ => text.to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 //! Each row of the conventions has its check; the tests name what a person or a script relies on.
 
 mod answers;
+mod arguments;
 mod client;
 mod columns;
 mod conventions;
@@ -12,15 +13,18 @@ mod edit;
 mod editor;
 mod errors;
 mod filters;
+mod form_files;
 mod golden_files;
 mod golden_messages;
 mod help;
 mod imported;
+mod keys;
 mod leaves;
 mod life;
 mod lists;
 mod newer;
 mod prompts;
+mod rendering;
 mod round_trip;
 mod scene;
 mod screens;

@@ -115,7 +115,11 @@ impl Session {
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
-        self.terminal.write_all(keys.as_bytes()).unwrap();
+        self.press_bytes(keys.as_bytes());
+    }
+
+    pub(crate) fn press_bytes(&mut self, keys: &[u8]) {
+        self.terminal.write_all(keys).unwrap();
     }
 
     /// Sends the command a signal.

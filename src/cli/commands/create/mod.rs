@@ -122,7 +122,7 @@ impl Create {
 
     async fn create_from_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
-        let documents = document::read(file, &Limits::UNLIMITED)?;
+        let documents = document::read(file)?;
         if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {
             let message =
                 format!("--title and --slug are for one form, and the file has {}", documents.len());
@@ -172,7 +172,7 @@ impl Create {
 
     /// Returns the form of `document` with the fields given as flags.
     fn with_flags(&self, document: &Document) -> Result<Value, CliError> {
-        let form = document.value().clone();
+        let form = document.value.clone();
         self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
     }
 
@@ -184,7 +184,7 @@ impl Create {
         match error {
             ClientError::Problem(problem) if problem.errors.iter().any(|violation| is_flag(&violation)) => {
                 let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
-                rejected(document.value(), &flags, *problem)
+                rejected(&document.value, &flags, *problem)
             }
             error => locate_in_file(document, error),
         }
@@ -270,7 +270,7 @@ fn definition(form: &Value) -> Result<Definition, CliError> {
 async fn dry_run_all(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
     let mut batch = Batch::begin(session, documents.len());
     for document in documents {
-        let tried = match client.create_form(&document.body(), true).await {
+        let tried = match client.create_form(&document.value.to_string(), true).await {
             Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
                 return Err(error.into());
             }

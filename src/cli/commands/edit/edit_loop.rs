@@ -101,17 +101,17 @@ async fn send_text(
     text: &str,
 ) -> Result<Option<Received<FormDetail>>, CliError> {
     let document = parse_single(file, text, &base.definition)?;
-    let changes = diff(&base.definition, document.value());
+    let changes = diff(&base.definition, &document.value);
     if changes.is_empty() {
         return Ok(None);
     }
     lines(&changes).iter().for_each(|line| session.output.status(line));
-    let is_lossy = command.warn_of_losses(session, base, document.value()).await;
+    let is_lossy = command.warn_of_losses(session, base, &document.value).await;
     if is_lossy || command.file.is_some() {
         command.confirm(session, base).await?;
     }
     let (prefix, id) = (session.command_prefix(), base.id());
-    let error = match base.send(session, document.value(), command.dry_run).await {
+    let error = match base.send(session, &document.value, command.dry_run).await {
         Ok(form) => return Ok(Some(form)),
         Err(CliError::Client { error, .. }) => locate_in_file(&document, error),
         Err(error) => error,
@@ -127,7 +127,7 @@ async fn send_text(
 
 /// Parses `text`, which must contain one form, edited from `base`.
 fn parse_single(file: &str, text: &str, base: &Value) -> Result<Document, CliError> {
-    let mut documents = document::read_edited(file, text, base)?;
+    let mut documents = document::read_text(file, text, Some(base))?;
     match (documents.pop(), documents.len()) {
         (Some(document), 0) => Ok(document),
         (_, others) => {

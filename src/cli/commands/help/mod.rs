@@ -108,7 +108,7 @@ fn common_section() -> String {
     let variables = VARIABLES.map(|(name, _)| name).join(", ");
     // A no-break space keeps a number and its name on one line.
     let exits =
-        Exit::ALL.map(|exit| format!("{} {}", exit.code(), exit.name()).replace(' ', "\u{a0}")).join(", ");
+        Exit::ALL.map(|(exit, name, _)| format!("{} {name}", exit.code()).replace(' ', "\u{a0}")).join(", ");
     let indented = |list: &str| wrap(list, 76).replace('\u{a0}', " ").replace('\n', "\n  ");
     let variables = indented(&format!("{variables}; see forms help environment"));
     let exits = indented(&format!("{exits}; see forms help exit-codes"));
@@ -184,8 +184,7 @@ pub const TOPICS: [Topic; 4] = [
         title: "Exit codes",
         text: exit_codes,
         value: || {
-            let exit =
-                |exit: Exit| json!({"code": exit.code(), "name": exit.name(), "meaning": exit.meaning()});
+            let exit = |(exit, name, meaning): (Exit, &str, &str)| json!({"code": exit.code(), "name": name, "meaning": meaning});
             json!({"exit_codes": Exit::ALL.map(exit)})
         },
         columns: &["code", "name", "meaning"],
@@ -236,14 +235,14 @@ found, and where.
 }
 
 fn exit_codes() -> String {
-    let line = |exit: &Exit| format!("  {:>3}  {}\n", exit.code(), exit.meaning());
+    let line = |(exit, _, meaning): (Exit, _, &str)| format!("  {:>3}  {meaning}\n", exit.code());
     format!(
         "Exit codes. Only 0 is success; only after 7 and 8 can a retry help.
 
 {}
 With -o json the number is also the member `exit` of the error.
 ",
-        Exit::ALL.iter().map(line).collect::<String>()
+        Exit::ALL.into_iter().map(line).collect::<String>()
     )
 }
 

@@ -13,8 +13,8 @@ use crate::cli::input::values::count;
 use crate::cli::output::Format;
 use crate::cli::output::columns;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::render_error::grouped;
 use crate::cli::output::table::Cell;
 use crate::client::{Pages, Received, SubmissionQuery};
 use crate::clock::Timestamp;
@@ -70,7 +70,7 @@ impl List {
         let form = client.get_form(&self.form).await?;
         let listed = answers::parse_questions(&form.questions);
         let mut ids = answers::answerable_ids(&listed);
-        let list_limit = ListLimit::from_flags(self.limit, self.all);
+        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
         let Self { since, until, clauses, trashed, raw, .. } = self;
         let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
         let (since, until) = (moment(since)?, moment(until)?);
@@ -81,13 +81,12 @@ impl List {
             |ids: &[String]| columns::resolve_names(&output.columns, &headers(ids, trashed)).is_ok();
         if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
         {
-            let pages = client.list_submissions(&self.form, &query, list_limit.page_size(output.format))?;
-            let removed =
-                removed(pages, list_limit.max_items(output.format), &ids).await.map_err(in_flags)?;
+            let pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
+            let removed = removed(pages, list_limit.max, &ids).await.map_err(in_flags)?;
             ids.extend(removed);
         }
         let headers = headers(&ids, trashed);
-        let mut pages = client.list_submissions(&self.form, &query, list_limit.page_size(output.format))?;
+        let mut pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
         let others = Slot::new(false);
         let row = |submission: &Received<SubmissionDetail>| {
             let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);

@@ -17,7 +17,6 @@ use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::github;
 use crate::cli::output::{Format, visible};
-use crate::domain::validation::limits::Limits;
 
 /// Check form files, and answers to them, offline
 #[derive(Debug, Args)]
@@ -175,7 +174,7 @@ fn answer(argument: &Path) -> Option<String> {
 
 fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.warn_of_terminal(path);
-    let documents = document::read(path, &Limits::UNLIMITED)?;
+    let documents = document::read(path)?;
     let warnings = documents.iter().flat_map(Document::default_limit_warnings);
     warnings.for_each(|warning| session.output.warn(&warning));
     Ok(documents)

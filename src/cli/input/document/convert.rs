@@ -19,17 +19,6 @@ const TEXTS: [&str; 9] = [
     "closed_message",
 ];
 
-/// Converts `raw`, whose source is at `node`, to JSON; adds values without a JSON counterpart to `diagnostics`.
-pub(super) fn convert(
-    reader: &FileReader<'_>,
-    raw: &Raw,
-    node: Option<&Node>,
-    text: TextMode,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Value {
-    Converter { reader, diagnostics }.value(raw, node, text, 0)
-}
-
 /// Which members are always text.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum TextMode {
@@ -41,7 +30,6 @@ pub(super) enum TextMode {
 }
 
 impl TextMode {
-    /// Returns the mode within the member `name`.
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
@@ -51,31 +39,34 @@ impl TextMode {
     }
 }
 
-struct Converter<'a> {
-    reader: &'a FileReader<'a>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+/// Converts parsed values to JSON; adds those without a JSON counterpart to `diagnostics`.
+pub(super) struct Converter<'a> {
+    pub(super) reader: &'a FileReader<'a>,
+    pub(super) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Converter<'_> {
-    fn value(&mut self, raw: &Raw, node: Option<&Node>, text: TextMode, depth: usize) -> Value {
+    /// Converts `raw`, whose source is at `node`.
+    pub(super) fn value(&mut self, raw: &Raw, node: Option<&Node>, text: TextMode, depth: usize) -> Value {
         // Aliases can make a value deeper than the nesting of the file.
         if depth > json::MAX_DEPTH {
             self.refuse(node, "malformed_file", format!("more than {} levels of nesting", json::MAX_DEPTH));
             return Value::Null;
         }
+        if text == TextMode::Everywhere
+            && matches!(raw, Raw::Null | Raw::Bool(_) | Raw::Number(_))
+            && let Some(source) = self.source_text(node)
+        {
+            return source.into();
+        }
         match raw {
-            Raw::Null | Raw::Bool(_) | Raw::Number(_)
-                if text == TextMode::Everywhere && self.written(node).is_some() =>
-            {
-                Value::String(self.written(node).unwrap_or_default().to_owned())
-            }
             Raw::Null => Value::Null,
             Raw::Bool(value) => Value::Bool(*value),
             Raw::Number(number) => self.number(number, node),
-            Raw::String(written) => Value::String(written.clone()),
+            Raw::String(text) => Value::String(text.clone()),
             Raw::List(items) => {
-                let item = |(place, item): (usize, &Raw)| {
-                    self.value(item, node.and_then(|node| node.item(place)), text, depth + 1)
+                let item = |(index, item): (usize, &Raw)| {
+                    self.value(item, node.and_then(|node| node.item(index)), text, depth + 1)
                 };
                 Value::Array(items.iter().enumerate().map(item).collect())
             }
@@ -92,9 +83,9 @@ impl Converter<'_> {
         depth: usize,
     ) -> Object {
         let mut object = Object::new();
-        for (place, (key, value)) in members.iter().enumerate() {
-            let member = node.and_then(|node| node.member(place));
-            if member.is_some_and(|member| member.is_refused) {
+        for (index, (key, value)) in members.iter().enumerate() {
+            let member = node.and_then(|node| node.member(index));
+            if member.is_some_and(|member| member.key.is_refused) {
                 continue;
             }
             let Some(name) = key_text(key) else {
@@ -108,26 +99,24 @@ impl Converter<'_> {
     }
 
     /// Returns the source text of a plain scalar.
-    fn written(&self, node: Option<&Node>) -> Option<&str> {
-        let node = node.filter(|node| node.plain && !self.reader.is_json)?;
-        self.reader.text(&node.place).filter(|text| !text.is_empty() && !text.starts_with('*'))
+    fn source_text(&self, node: Option<&Node>) -> Option<&str> {
+        let node = node.filter(|node| node.is_plain && !self.reader.is_json)?;
+        let text = self.reader.source.get(node.span.clone())?;
+        (!text.is_empty() && !text.starts_with('*')).then_some(text)
     }
 
     /// Keeps the source text of a number if it is valid JSON.
     fn number(&mut self, text: &str, node: Option<&Node>) -> Value {
         let read = |text: &str| json::parse(text).ok().filter(|value| matches!(value, Value::Number(_)));
-        match self.written(node).and_then(read).or_else(|| read(text)) {
-            Some(value) => value,
-            None => {
-                self.refuse(node, "unsupported_yaml", format!("`{text}` is not a valid JSON number"));
-                Value::Null
-            }
-        }
+        self.source_text(node).and_then(read).or_else(|| read(text)).unwrap_or_else(|| {
+            self.refuse(node, "unsupported_yaml", format!("`{text}` is not a valid JSON number"));
+            Value::Null
+        })
     }
 
     fn refuse(&mut self, node: Option<&Node>, code: &str, message: String) {
         self.diagnostics.push(match node {
-            Some(node) => self.reader.diagnostic(code, message, node.place.clone(), None),
+            Some(node) => self.reader.diagnostic(code, message, &node.span, None),
             None => Diagnostic::new(code, message),
         });
     }

@@ -12,12 +12,9 @@ use crate::cli::output::io_error::reason;
 pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> {
     let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
-    let got = if path == Path::new("-") {
-        io::stdin().lock().take(max + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
-    };
-    got.map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
+    open(path)
+        .and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
+        .map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
     if bytes.len() as u64 > max {
         let message = format!("{file} is larger than {} MiB", max >> 20);
         let diagnostic = Diagnostic::new("file_too_large", message);
@@ -27,10 +24,12 @@ pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> 
     Ok((file, text))
 }
 
-/// Decodes `bytes`, the content of `file`.
-///
-/// # Errors
-/// If they are not valid UTF-8.
+/// Opens the file at `path`, `-` for standard input.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
+}
+
+/// Decodes `bytes`, the content of `file`, as UTF-8.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
         let message = format!("{file} is not valid UTF-8 after byte {}", error.utf8_error().valid_up_to());

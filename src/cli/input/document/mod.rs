@@ -21,11 +21,11 @@ use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
-pub use load::decode;
-pub use read::{read, read_edited, read_text, read_value, text};
+pub use load::{decode, open};
+pub use read::{read, read_text, read_value, text};
 pub use record::{Record, record, records};
 
-use spans::Node;
+use spans::{Node, Span};
 
 /// Codes of file problems that the API does not have, with their meanings for `forms explain`.
 pub const FILE_CODES: [(&str, &str); 4] = [
@@ -49,32 +49,23 @@ pub const FILE_CODES: [(&str, &str); 4] = [
 pub struct Document {
     /// The file's name, as given.
     pub file: String,
+    /// The definition, without members that only files have.
+    pub value: Value,
     source: Arc<str>,
-    value: Value,
     root: Option<Node>,
     format_version: Option<Value>,
 }
 
 impl Document {
-    /// Returns the definition as JSON, as the API accepts it.
-    pub fn body(&self) -> String {
-        self.value.to_string()
-    }
-
     /// Returns the definition, if it is valid.
     pub fn definition(&self) -> Option<Definition> {
         Definition::read(&self.value, &Limits::UNLIMITED).ok()
     }
 
-    /// Returns the definition, without members that only files have.
-    pub fn value(&self) -> &Value {
-        &self.value
-    }
-
-    /// Returns all problems of the definition. Unknown types and fields that the edited form, `base`, has too are allowed:
-    /// the server may be newer.
-    fn check(&self, limits: &Limits, base: Option<&Value>) -> Vec<Diagnostic> {
-        let mut violations = Definition::read(&self.value, limits).err().unwrap_or_default();
+    /// Returns all problems of the definition but those of size. Unknown types and fields that the edited form, `base`, has
+    /// too are allowed: the server may be newer.
+    fn check(&self, base: Option<&Value>) -> Vec<Diagnostic> {
+        let mut violations = Definition::read(&self.value, &Limits::UNLIMITED).err().unwrap_or_default();
         violations.retain(|violation| base.is_none_or(|base| !is_unchanged(base, &self.value, violation)));
         if self.format_version.as_ref().is_some_and(|version| *version != Value::Number(1.into())) {
             let message = "unknown file format `version`, expected 1";
@@ -86,65 +77,66 @@ impl Document {
     /// Returns a warning for each size above a server's default limits, with the flag of `serve` that raises it.
     pub fn default_limit_warnings(&self) -> Vec<String> {
         let violations = Definition::read(&self.value, &Limits::default()).err().unwrap_or_default();
-        let line = |violation: Violation| {
+        let warning = |violation: Violation| {
             let flag = match violation.pointer.rsplit('/').next() {
                 Some("title") => " with --max-title",
                 Some("questions") => " with --max-questions",
                 Some("options" | "rows" | "columns") => " with --max-options",
                 _ => "",
             };
-            let start = self.place(&violation.pointer, false).map_or(0, |place| place.start);
-            let number = self.source.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
+            let span = self.span(&violation.pointer, false).unwrap_or_default();
+            let (line, _) = self.location(span, None, None).line_and_column();
             let (file, message) = (&self.file, violation.message);
-            format!("{file}:{number}: {message}, unless the server was started{flag} to allow more")
+            format!("{file}:{line}: {message}, unless the server was started{flag} to allow more")
         };
-        violations.into_iter().map(line).collect()
+        violations.into_iter().map(warning).collect()
     }
 
     /// Reports that an `earlier` form of the file has the same slug.
     fn duplicate_slug(&self, earlier: &[Self]) -> Option<Diagnostic> {
-        let slug = self.value.get("slug").filter(|slug| matches!(slug, Value::String(_)))?;
-        let first = earlier.iter().find(|other| other.value.get("slug") == Some(slug))?;
-        let first = first.place("/slug", false).map(|place| (place, "first used here"));
-        let place = self.place("/slug", false);
-        let location = place.map(|place| self.location(place, Some("used again here"), first));
-        let message = format!("two forms of the file have the slug {slug}").replace('"', "`");
+        let slug = self.value.get("slug")?.as_str()?;
+        let has_slug = |other: &&Self| other.value.get("slug").and_then(Value::as_str) == Some(slug);
+        let first = earlier.iter().find(has_slug)?.span("/slug", false);
+        let first = first.map(|span| (span, "first used here"));
+        let span = self.span("/slug", false);
+        let location = span.map(|span| self.location(span, Some("used again here"), first));
+        let message = format!("two forms of the file have the slug `{slug}`");
         Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
     }
 
     /// Returns where the value at `pointer` is in the source: its first line, or its key if it spans several lines.
-    pub fn place(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {
+    pub fn span(&self, pointer: &str, at_key: bool) -> Option<Range<usize>> {
         let (node, key) = self.root.as_ref()?.find(pointer);
-        let text = self.source.get(node.place.clone())?.trim_end();
-        let place = match key {
+        let text = self.source.get(node.span.clone())?.trim_end();
+        let span = match key {
             Some(key) if at_key || text.is_empty() || text.contains('\n') => key.clone(),
-            _ => node.place.clone(),
+            _ => node.span.clone(),
         };
-        let line = self.source.get(place.clone())?.lines().next().unwrap_or_default().trim_end();
-        Some(place.start..place.start + line.len())
+        let line = self.source.get(span.clone())?.lines().next().unwrap_or_default().trim_end();
+        Some(span.start..span.start + line.len())
     }
 
     /// Creates a location in this file.
-    pub fn location(
+    fn location(
         &self,
-        place: Range<usize>,
+        span: Span,
         label: Option<&'static str>,
-        earlier: Option<(Range<usize>, &'static str)>,
+        earlier: Option<(Span, &'static str)>,
     ) -> Location {
-        Location { file: self.file.clone(), source: Arc::clone(&self.source), place, label, earlier }
+        Location { file: self.file.clone(), source: Arc::clone(&self.source), span, label, earlier }
     }
 }
 
 /// Whether `base` has the same unknown type or field, or lacks the same member, as `violation` reports in `form`.
 /// Questions are matched by id.
 fn is_unchanged(base: &Value, form: &Value, violation: &Violation) -> bool {
-    let rules = [Rule::UnknownField, Rule::UnknownQuestionType, Rule::MissingField];
-    if !rules.iter().any(|rule| violation.code == *rule) {
+    let rule = violation.code.known();
+    if !matches!(rule, Some(Rule::UnknownField | Rule::UnknownQuestionType | Rule::MissingField)) {
         return false;
     }
     let mut steps = violation.pointer.splitn(4, '/').skip(2);
-    let (Some(place), Some(member)) = (steps.next(), steps.next()) else { return false };
-    let Some(question) = form.pointer(&format!("/questions/{place}")) else { return false };
+    let (Some(index), Some(member)) = (steps.next(), steps.next()) else { return false };
+    let Some(question) = form.pointer(&format!("/questions/{index}")) else { return false };
     let questions = base.get("questions").and_then(Value::as_array).unwrap_or_default();
     let mut old = questions.iter().filter(|old| old.get("id") == question.get("id"));
     let member = format!("/{member}");

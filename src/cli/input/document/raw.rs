@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 /// A value of a YAML or JSON file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(super) enum Raw {
     Null,
     Bool(bool),
@@ -24,8 +24,18 @@ impl<'de> Deserialize<'de> for Raw {
 
 struct AnyValue;
 
+macro_rules! visit_integers {
+    ($($visit:ident: $integer:ty),*) => {
+        $(fn $visit<E>(self, value: $integer) -> Result<Raw, E> {
+            Ok(Raw::Number(value.to_string()))
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for AnyValue {
     type Value = Raw;
+
+    visit_integers!(visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
@@ -35,28 +45,13 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(Raw::Null)
     }
 
+    /// Visits an empty document.
     fn visit_none<E>(self) -> Result<Raw, E> {
         Ok(Raw::Null)
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
         Ok(Raw::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.to_string()))
-    }
-
-    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
-        Ok(Raw::Number(value.to_string()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
-        Ok(Raw::Number(value.to_string()))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {

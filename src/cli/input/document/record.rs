@@ -2,12 +2,14 @@
 //!
 //! A record is `{"answers": {…}}`, as the API accepts it, or the inner map alone.
 
+use std::mem;
 use std::path::Path;
 
 use crate::cli::input::document::Document;
 use crate::cli::input::document::convert::TextMode;
 use crate::cli::input::document::load::load;
 use crate::cli::input::document::read::FileReader;
+use crate::cli::input::document::spans::Node;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};
@@ -56,8 +58,9 @@ pub fn records(path: &Path) -> Result<Vec<Record>, CliError> {
     }
     let (file, text) = load(path, MAX_FILE)?;
     let reader = FileReader::of(&file, &text);
-    let (documents, mut diagnostics) =
-        if are_lines(&text) { parse_lines(&reader, &text) } else { parse_document(&reader) };
+    let (values, mut diagnostics) =
+        if are_lines(&text) { parse_lines(&reader, &text) } else { reader.values(TextMode::Nowhere) };
+    let documents: Vec<_> = values.into_iter().map(|(value, root)| reader.document(value, root)).collect();
     diagnostics.extend(documents.iter().filter_map(not_an_object));
     if documents.is_empty() && diagnostics.is_empty() {
         diagnostics.push(Diagnostic::new("malformed_file", format!("{file} contains no answers")));
@@ -76,20 +79,15 @@ fn are_lines(text: &str) -> bool {
     first && lines.next().is_some()
 }
 
-fn parse_document(reader: &FileReader<'_>) -> (Vec<Document>, Vec<Diagnostic>) {
-    let (values, diagnostics) = reader.values(TextMode::Nowhere);
-    (values.into_iter().map(|(value, root)| reader.document(value, root)).collect(), diagnostics)
-}
-
-fn parse_lines(reader: &FileReader<'_>, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
-    let (mut documents, mut diagnostics) = (Vec::new(), Vec::new());
-    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+fn parse_lines(reader: &FileReader<'_>, text: &str) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
+    let (mut values, mut diagnostics) = (Vec::new(), Vec::new());
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match json::parse(line) {
-            Ok(value) => documents.push(reader.document(value, None)),
-            Err(error) => diagnostics.push(reader.malformed(error.what, place + 1, error.column)),
+            Ok(value) => values.push((value, None)),
+            Err(error) => diagnostics.push(reader.malformed(error.what, index + 1, error.column)),
         }
     }
-    (documents, diagnostics)
+    (values, diagnostics)
 }
 
 fn is_object(value: &Value) -> bool {
@@ -97,24 +95,24 @@ fn is_object(value: &Value) -> bool {
 }
 
 fn not_an_object(document: &Document) -> Option<Diagnostic> {
-    let what = document.value.kind();
-    (!is_object(&document.value)).then(|| {
-        let message = format!("answers are an object such as {{\"q1\": \"hello\"}}, not {what}");
-        let location = document.place("", false).map(|place| document.location(place, None, None));
-        Diagnostic { location, ..Diagnostic::new(Rule::TypeMismatch.name(), message) }
-    })
+    if is_object(&document.value) {
+        return None;
+    }
+    let message =
+        format!("answers are an object such as {{\"q1\": \"hello\"}}, not {}", document.value.kind());
+    let location = document.span("", false).map(|span| document.location(span, None, None));
+    Some(Diagnostic { location, ..Diagnostic::new(Rule::TypeMismatch.name(), message) })
 }
 
 impl Record {
     /// Converts `document`, an object, to a record.
     fn from_document(mut document: Document) -> Self {
-        let mut members = match std::mem::replace(&mut document.value, Value::Null) {
-            Value::Object(members) => members,
-            _ => Object::new(),
+        let Value::Object(mut members) = mem::replace(&mut document.value, Value::Null) else {
+            return Self::default();
         };
         let document = Some(document);
         let wrapped = members.iter().position(|(key, value)| key == "answers" && is_object(value));
-        match wrapped.map(|place| members.remove(place)) {
+        match wrapped.map(|index| members.remove(index)) {
             Some((_, Value::Object(answers))) => {
                 Self { answers, others: members, is_wrapped: true, document }
             }
@@ -140,17 +138,15 @@ impl Record {
             true => &*violation.pointer,
             false => violation.pointer.strip_prefix("/answers")?,
         };
-        let at_key = matches!(
-            violation.code.known(),
-            Some(
-                Rule::UnknownQuestion
-                    | Rule::UnknownField
-                    | Rule::QuestionNotVisible
-                    | Rule::NotAnswerable
-                    | Rule::UnknownRow
-            )
-        );
+        let rules = [
+            Rule::UnknownQuestion,
+            Rule::UnknownField,
+            Rule::UnknownRow,
+            Rule::QuestionNotVisible,
+            Rule::NotAnswerable,
+        ];
+        let at_key = rules.iter().any(|rule| violation.code == *rule);
         let document = self.document.as_ref().filter(|_| is_here)?;
-        Some(document.location(document.place(pointer, at_key)?, None, None))
+        Some(document.location(document.span(pointer, at_key)?, None, None))
     }
 }

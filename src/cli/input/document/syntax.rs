@@ -1,11 +1,5 @@
 //! Explains YAML syntax errors. The parser's own messages name internal states of its grammar.
 
-/// Explanation of an error, and help.
-pub(super) struct SyntaxHelp {
-    pub(super) message: String,
-    pub(super) help: Option<&'static str>,
-}
-
 const QUOTE: &str = "put the text in quotes";
 
 /// Parts of the parser's messages, with their explanations and help.
@@ -32,12 +26,18 @@ const MEANINGS: [(&str, &str, Option<&str>); 12] = [
     ("invalid UTF-8", "not valid UTF-8", None),
 ];
 
-/// Explains the parser's message `text`; `next` is the character at which it stopped.
-pub(super) fn explain(text: &str, next: Option<char>) -> SyntaxHelp {
-    if let (true, Some(next)) = (text.contains("cannot start any token"), next) {
-        return SyntaxHelp { message: format!("text cannot begin with `{next}`"), help: Some(QUOTE) };
+/// Returns an explanation and help for the parser's message `text`; `next` is the character at which it stopped.
+pub(super) fn explain(text: &str, next: Option<char>) -> (String, Option<&'static str>) {
+    match next {
+        Some('\t') => ("a tab is not allowed here: YAML is indented with spaces".to_owned(), None),
+        Some(next) if text.contains("cannot start any token") => {
+            (format!("text cannot begin with `{next}`"), Some(QUOTE))
+        }
+        _ => {
+            let row = MEANINGS.iter().find(|(part, ..)| text.contains(part));
+            row.map_or(("not valid YAML".to_owned(), None), |(_, message, help)| {
+                ((*message).to_owned(), *help)
+            })
+        }
     }
-    let known = MEANINGS.iter().find(|(part, ..)| text.contains(part));
-    let (_, message, help) = known.copied().unwrap_or(("", "not valid YAML", None));
-    SyntaxHelp { message: message.to_owned(), help }
 }

@@ -22,7 +22,7 @@ pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<D
     let unexplained = shown.iter().filter(|violation| !is_explained(violation, shown));
     let located = unexplained.map(|violation| Diagnostic {
         location: location(document, violation),
-        ..of_violation(document.value(), violation)
+        ..of_violation(&document.value, violation)
     });
     located.chain(others.iter().map(Diagnostic::of)).collect()
 }
@@ -32,7 +32,7 @@ pub fn describe_violations(form: &Value, violations: &[Violation]) -> Vec<Diagno
     let describe = |violation: &Violation| {
         let diagnostic = of_violation(form, violation);
         match container(form, &violation.pointer) {
-            Some(place) => diagnostic.about(&place),
+            Some(container) => diagnostic.about(&container),
             None => diagnostic,
         }
     };
@@ -42,30 +42,23 @@ pub fn describe_violations(form: &Value, violations: &[Violation]) -> Vec<Diagno
 /// Returns the name of the part of `form` that contains `pointer`; `None` if that is the form itself.
 fn container(form: &Value, pointer: &str) -> Option<String> {
     let parent = parent(pointer)?.strip_prefix('/')?;
-    let Some(place) = parent.strip_prefix("questions") else {
+    let Some(question) = parent.strip_prefix("questions") else {
         return Some(format!("`{}`", parent.replace('/', ".")));
     };
-    let place: usize = place.split('/').nth(1)?.parse().ok()?;
-    Some(match form.pointer(&format!("/questions/{place}/id")) {
-        Some(Value::String(id)) => format!("question `{id}`"),
-        _ => format!("question {}", place + 1),
-    })
+    let index: usize = question.split('/').nth(1)?.parse().ok()?;
+    let id = form.pointer(&format!("/questions/{index}/id")).and_then(Value::as_str);
+    Some(id.map_or_else(|| format!("question {}", index + 1), |id| format!("question `{id}`")))
 }
 
 /// Converts a violation of `form` to a diagnostic with help.
 fn of_violation(form: &Value, violation: &Violation) -> Diagnostic {
-    let help = help(&written(form, violation), violation);
+    let help = help(&invalid_text(form, violation), violation);
     Diagnostic::of(violation).help(help.map(|help| wrap(&help, LIST_WIDTH)))
 }
 
-/// Returns help for a violation: the name that the `written` one resembles, else the server's help, else all allowed
+/// Returns help for a violation: the name that `text` resembles, else the server's help, else all allowed
 /// names.
-pub fn help(written: &str, violation: &Violation) -> Option<String> {
-    suggestion(written, violation).or_else(|| violation.help.clone()).or_else(|| allowed(violation))
-}
-
-/// Suggests the allowed name that the `written` one resembles.
-fn suggestion(written: &str, violation: &Violation) -> Option<String> {
+pub fn help(text: &str, violation: &Violation) -> Option<String> {
     let what = match violation.code.known() {
         Some(Rule::UnknownField) if is_in_condition(violation) => "an operator with a similar name exists",
         Some(Rule::UnknownField) => "a field with a similar name exists",
@@ -73,30 +66,27 @@ fn suggestion(written: &str, violation: &Violation) -> Option<String> {
         Some(Rule::UnknownQuestionType) => "a type with a similar name exists",
         _ => "a similar name exists",
     };
-    match nearest(written, violation) {
+    let suggestion = match nearest(text, violation) {
         Some(name) => Some(format!("{what}: `{name}`")),
-        None => aliases::resolve(written, &violation.allowed).and_then(|_| aliases::help(written)),
-    }
-}
-
-/// Lists the allowed names.
-fn allowed(violation: &Violation) -> Option<String> {
-    let names = violation.allowed.join(", ");
-    (!names.is_empty()).then(|| format!("expected one of: {names}"))
+        None => aliases::resolve(text, &violation.allowed).map(|(_, hint)| hint),
+    };
+    let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
+    let allowed = || names().map(|names| format!("expected one of: {names}"));
+    suggestion.or_else(|| violation.help.clone()).or_else(allowed)
 }
 
 fn location(document: &Document, violation: &Violation) -> Option<Location> {
-    let mut place = document.place(&violation.pointer, is_of_name(violation))?;
-    let earlier = violation.related.as_ref().and_then(|related| document.place(related, false));
-    if earlier.as_ref() == Some(&place) {
+    let mut span = document.span(&violation.pointer, is_of_name(violation))?;
+    let earlier = violation.related.as_ref().and_then(|related| document.span(related, false));
+    if earlier.as_ref() == Some(&span) {
         // Both are the same anchor: point to the alias instead.
-        place = document.place(parent(&violation.pointer)?, false)?;
+        span = document.span(parent(&violation.pointer)?, false)?;
     }
     let earlier = earlier.map(|earlier| match violation.code.known() {
         Some(Rule::DuplicateQuestionId | Rule::DuplicateOption) => (earlier, "first used here"),
         _ => (earlier, "see here"),
     });
-    Some(document.location(place, label(violation), earlier))
+    Some(document.location(span, label(violation), earlier))
 }
 
 /// Whether the violation is about a name rather than its value.
@@ -132,35 +122,35 @@ fn is_in_condition(violation: &Violation) -> bool {
 
 /// Whether a missing member is explained by a misspelt one beside it.
 fn is_explained(missing: &Violation, all: &[Violation]) -> bool {
-    let name = missing.last_step();
-    missing.code == Rule::MissingField
-        && all.iter().any(|other| {
-            let beside = parent(&other.pointer) == parent(&missing.pointer);
-            let written = other.last_step();
-            let meant = || nearest(&written, other).or_else(|| aliases::resolve(&written, &other.allowed));
-            other.code == Rule::UnknownField && beside && meant() == Some(&*name)
-        })
+    let member = missing.last_step();
+    let is_misspelling = |other: &Violation| {
+        let name = other.last_step();
+        let alias = || aliases::resolve(&name, &other.allowed).map(|(name, _)| name);
+        other.code == Rule::UnknownField
+            && parent(&other.pointer) == parent(&missing.pointer)
+            && nearest(&name, other).or_else(alias) == Some(&*member)
+    };
+    missing.code == Rule::MissingField && all.iter().any(is_misspelling)
 }
 
-/// Returns the pointer to the parent.
 fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|(parent, _)| parent)
 }
 
 /// Returns the name or text that violates the rule.
-fn written(form: &Value, violation: &Violation) -> String {
+fn invalid_text(form: &Value, violation: &Violation) -> String {
     match form.pointer(&violation.pointer) {
         Some(Value::String(text)) if !is_of_name(violation) => text.clone(),
         _ => violation.last_step(),
     }
 }
 
-/// Returns the allowed name most similar to the `written` one.
-fn nearest<'a>(written: &str, violation: &'a Violation) -> Option<&'a str> {
-    similar(written, violation.allowed.iter().map(String::as_str))
+/// Returns the allowed name most similar to `text`.
+fn nearest<'a>(text: &str, violation: &'a Violation) -> Option<&'a str> {
+    similar(text, violation.allowed.iter().map(String::as_str))
 }
 
-/// Returns the error for a `form` that is not in a file.
+/// Creates the error for a `form` that is not in a file.
 pub fn rejected(form: &Value, violations: &[Violation], problem: Problem) -> CliError {
     not_stored(describe_violations(form, violations), problem)
 }

@@ -3,26 +3,26 @@
 use std::io;
 
 use console::{Key, Term, measure_text_width};
+use rustix::event::Timespec;
 
 use crate::cli::input::prompt::keys::Keyboard;
 
 /// Ctrl-D.
 const END_OF_INPUT: Key = Key::Char('\u{4}');
 
-/// Whether `key` cancels a prompt.
 pub(super) fn cancels(key: &Key) -> bool {
     matches!(key, Key::CtrlC | Key::Escape) || *key == END_OF_INPUT
 }
 
 /// Text on both sides of the cursor.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Line {
     before: String,
     after: String,
 }
 
 /// Effect of a key.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 enum Step {
     Edit,
     Enter,
@@ -66,10 +66,9 @@ impl Line {
         (!self.after.is_empty()).then(|| self.after.remove(0))
     }
 
-    /// Removes the word before the cursor.
     fn drop_word(&mut self) {
         let words = self.before.trim_end();
-        let start = words.rfind(char::is_whitespace).map_or(0, |place| place + 1);
+        let start = words.rfind(char::is_whitespace).map_or(0, |space| space + 1);
         self.before.truncate(start);
     }
 
@@ -89,7 +88,7 @@ pub(super) fn read(
     let (mut line, mut row) = (Line { before: initial.to_owned(), after: String::new() }, 0);
     loop {
         // A paste is rendered once: rendering each key would take quadratic time.
-        if !keyboard.has_pending()? {
+        if !keyboard.has_input(Timespec::default())? {
             row = render(term, prompt, &line, row)?;
         }
         let step = line.apply(keyboard.key()?);
@@ -118,52 +117,4 @@ fn render(term: &Term, prompt: &str, line: &Line, row: usize) -> io::Result<usiz
     term.move_cursor_right(cursor % columns)?;
     term.flush()?;
     Ok(cursor / columns)
-}
-
-#[cfg(test)]
-mod tests {
-    use console::Key;
-
-    use super::{Line, Step};
-
-    /// Returns the resulting line, and the step of the last key.
-    fn typed(keys: &[Key]) -> (String, Step) {
-        let mut line = Line::default();
-        let step = keys.iter().map(|key| line.apply(key.clone())).last().unwrap();
-        (line.into_text(), step)
-    }
-
-    fn keys(text: &str, more: &[Key]) -> Vec<Key> {
-        text.chars().map(Key::Char).chain(more.iter().cloned()).collect()
-    }
-
-    #[test]
-    fn the_usual_keys_edit_the_line() {
-        let (left, right) = (Key::ArrowLeft, Key::ArrowRight);
-        for (keys, expected) in [
-            (keys("añb", &[Key::Backspace, Key::Char('c')]), "añc"),
-            (keys("ab", &[left.clone(), Key::Char('ñ'), right, Key::Char('c')]), "añbc"),
-            (keys("ab", &[Key::Home, Key::Del, Key::Char('c'), Key::End, Key::Char('d')]), "cbd"),
-            (keys("ab", &[left.clone(), Key::Char('\u{15}'), Key::Char('c')]), "c"),
-            (keys("ab", &[left, Key::Char('\u{b}')]), "a"),
-            (keys("ab cd ", &[Key::Char('\u{17}')]), "ab "),
-            (keys("ab", &[Key::Char('\u{4}'), Key::Char('\u{7}'), Key::Tab]), "ab"),
-            (vec![Key::Backspace, Key::Del, Key::ArrowLeft, Key::ArrowRight], ""),
-        ] {
-            assert_eq!(typed(&keys), (expected.to_owned(), Step::Edit), "{keys:?}");
-        }
-    }
-
-    #[test]
-    fn escape_and_ctrl_c_cancel_a_line_and_ctrl_d_an_empty_one() {
-        for (keys, expected) in [
-            (keys("ab", &[Key::Enter]), Step::Enter),
-            (keys("ab", &[Key::CtrlC]), Step::Cancel),
-            (keys("ab", &[Key::Escape]), Step::Cancel),
-            (keys("ab", &[Key::Char('\u{4}')]), Step::Edit),
-            (keys("\u{4}", &[]), Step::Cancel),
-        ] {
-            assert_eq!(typed(&keys).1, expected, "{keys:?}");
-        }
-    }
 }

@@ -30,11 +30,6 @@ pub enum ConfirmBy {
     Typed(String),
 }
 
-/// Whether the user can be prompted: both streams are terminals, and prompting is not disabled.
-pub fn can_prompt(no_input: bool, environment: &Environment) -> bool {
-    prompt_obstacle(no_input, environment).is_none()
-}
-
 /// Returns why the user cannot be prompted; `None` if they can.
 pub fn prompt_obstacle(no_input: bool, environment: &Environment) -> Option<&'static str> {
     match () {
@@ -99,17 +94,16 @@ pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<S
 
 /// Asks for one of `items`; returns its index.
 pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
-    let (question, items) = (question.to_owned(), items.iter().map(|item| (*item).to_owned()));
-    let items: Vec<_> = items.collect();
+    let question = question.to_owned();
+    let items: Vec<_> = items.iter().map(|item| (*item).to_owned()).collect();
     run_prompt(move |term, keyboard| {
         term.hide_cursor()?;
         let chosen = select(term, keyboard, &question, &items)?;
         term.show_cursor()?;
-        if let Some(place) = chosen {
-            let selection = |text: &mut String| {
-                SimpleTheme.format_select_prompt_selection(text, &question, &items[place])
-            };
-            term.write_line(&themed(selection))?;
+        if let Some(index) = chosen {
+            term.write_line(&themed(|text| {
+                SimpleTheme.format_select_prompt_selection(text, &question, &items[index])
+            }))?;
         }
         Ok(chosen)
     })
@@ -123,27 +117,29 @@ fn select(
     question: &str,
     items: &[String],
 ) -> io::Result<Option<usize>> {
-    let mut place: usize = 0;
+    let mut current: usize = 0;
     loop {
         let (height, width) = term.size();
         // One row for the prompt, one for the cursor.
         let room = usize::from(height).saturating_sub(2).max(1);
         // Rows must not wrap: clearing counts each as one.
         let cut = |row: &str| truncate_str(row, usize::from(width.max(2)) - 1, "…").into_owned();
-        let start = (place + 1).saturating_sub(room);
+        let start = (current + 1).saturating_sub(room);
         let shown = items.iter().enumerate().skip(start).take(room);
         let prompt = cut(&themed(|text| SimpleTheme.format_select_prompt(text, question)));
-        let choices = shown.map(|(at, item)| {
-            cut(&themed(|text| SimpleTheme.format_select_prompt_item(text, item, at == place)))
+        let choices = shown.map(|(index, item)| {
+            cut(&themed(|text| SimpleTheme.format_select_prompt_item(text, item, index == current)))
         });
         let rows: Vec<_> = iter::once(prompt).chain(choices).collect();
         term.write_line(&rows.join("\n"))?;
         let key = keyboard.key()?;
         term.clear_last_lines(rows.len())?;
         match key {
-            Key::ArrowDown | Key::Tab | Key::Char('j') => place = (place + 1) % items.len(),
-            Key::ArrowUp | Key::BackTab | Key::Char('k') => place = (place + items.len() - 1) % items.len(),
-            Key::Enter | Key::Char(' ') => return Ok(Some(place)),
+            Key::ArrowDown | Key::Tab | Key::Char('j') => current = (current + 1) % items.len(),
+            Key::ArrowUp | Key::BackTab | Key::Char('k') => {
+                current = (current + items.len() - 1) % items.len();
+            }
+            Key::Enter | Key::Char(' ') => return Ok(Some(current)),
             key if line::cancels(&key) => return Ok(None),
             _ => {}
         }
@@ -167,13 +163,13 @@ pub async fn dialogue<T>(
 ) -> Result<T, CliError> {
     let mut report = CancelReport { output, text: Some(cancelled) };
     // One mode for all prompts: pasted text may answer several of them.
-    let raw = RawMode::enter().map_err(|error| CliError::io("cannot use the terminal", error))?;
-    let ended = questions.await;
+    let raw = TerminalRestore::raw().map_err(|error| CliError::io("cannot use the terminal", error))?;
+    let result = questions.await;
     drop(raw);
-    if !matches!(ended, Err(CliError::Interrupted)) {
+    if !matches!(result, Err(CliError::Interrupted)) {
         report.text = None;
     }
-    ended
+    result
 }
 
 /// Reports a cancelled dialogue when dropped, also if a signal drops the dialogue itself.
@@ -195,10 +191,10 @@ async fn run_prompt<T: Send + 'static>(
     ask: impl FnOnce(&Term, &mut Keyboard) -> io::Result<Option<T>> + Send + 'static,
 ) -> Result<T, CliError> {
     let (cancelled, cancel) = io::pipe().map_err(|error| CliError::io("cannot ask", error))?;
-    let (end, ended) = channel();
-    let _cancel = CancelOnDrop { cancel: Some(cancel), ended };
+    let (running, end) = channel();
+    let _cancel = CancelOnDrop { cancel: Some(cancel), end };
     let answer = tokio::task::spawn_blocking(move || {
-        let _end = end;
+        let _running = running;
         ask(&Term::stderr(), &mut Keyboard::new(cancelled))
     });
     match answer.await {
@@ -214,56 +210,51 @@ async fn run_prompt<T: Send + 'static>(
 struct CancelOnDrop {
     cancel: Option<PipeWriter>,
     /// Disconnected when the thread has ended.
-    ended: Receiver<()>,
+    end: Receiver<()>,
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.cancel = None;
-        let _disconnected = self.ended.recv();
+        let _disconnected = self.end.recv();
     }
 }
 
-/// Raw mode: keys are delivered as they are pressed, Ctrl-C included, and not echoed. When dropped, discards pending
-/// input: the rest of a paste must not reach the shell.
-struct RawMode {
-    _restore: TerminalRestore,
+/// Restores the terminal when dropped, also after a signal: a prompt may have hidden the cursor and disabled echo.
+pub(super) struct TerminalRestore {
+    before: Option<Termios>,
+    is_raw: bool,
 }
 
-impl RawMode {
-    fn enter() -> io::Result<Self> {
-        let restore = TerminalRestore::on_drop();
-        if let Some(before) = &restore.0 {
+impl TerminalRestore {
+    pub(super) fn on_drop() -> Self {
+        Self { before: tcgetattr(io::stdin()).ok(), is_raw: false }
+    }
+
+    /// Enters raw mode: keys are delivered as they are pressed, Ctrl-C included, and not echoed.
+    fn raw() -> io::Result<Self> {
+        let mut restore = Self::on_drop();
+        restore.is_raw = true;
+        if let Some(before) = &restore.before {
             let mut raw = before.clone();
             raw.make_raw();
             raw.output_modes = before.output_modes;
             tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
         }
-        Ok(Self { _restore: restore })
-    }
-}
-
-impl Drop for RawMode {
-    fn drop(&mut self) {
-        let _refused = tcflush(io::stdin(), QueueSelector::IFlush);
-    }
-}
-
-/// Restores the terminal when dropped, also after a signal: a prompt may have hidden the cursor and disabled echo.
-pub(super) struct TerminalRestore(Option<Termios>);
-
-impl TerminalRestore {
-    pub(super) fn on_drop() -> Self {
-        Self(tcgetattr(io::stdin()).ok())
+        Ok(restore)
     }
 }
 
 impl Drop for TerminalRestore {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // Nothing can be done if the terminal refuses.
+        // Nothing can be done if the terminal refuses.
+        if self.is_raw {
+            // The rest of a paste must not reach the shell.
+            let _refused = tcflush(io::stdin(), QueueSelector::IFlush);
+        }
+        if let Some(before) = &self.before {
             let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
-        let _unseen = Term::stderr().show_cursor();
+        let _refused = Term::stderr().show_cursor();
     }
 }

@@ -1,0 +1,225 @@
+//! How results and errors are written: tables, CSV, JSON, YAML, shell words, colours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forms::cli::output::diagnostics::{Diagnostic, Location, Report};
+use forms::cli::output::exit::CliError;
+use forms::cli::output::humanize::{count_noun, humanize};
+use forms::cli::output::json::indented;
+use forms::cli::output::render_error::to_diagnostic;
+use forms::cli::output::shell_quote::shell_quote;
+use forms::cli::output::table::{Cell, Table};
+use forms::cli::output::text::{visible, wrap_message};
+use forms::cli::output::{github, yaml};
+use forms::client::ClientError;
+use forms::clock::Timestamp;
+use forms::domain::json::parse;
+
+use super::Home;
+
+fn table(headers: &[&str], rows: Vec<Vec<Cell>>) -> Table {
+    Table { rows, ..Table::new(headers.iter().copied()) }
+}
+
+#[test]
+fn formulas_and_control_characters_are_escaped() {
+    let rows = vec![
+        vec![Cell::text("=1+1"), Cell::text("a,\"b\"\n")],
+        vec![Cell::text("-5"), Cell::number(-5)],
+        vec![Cell::text("-x\u{1b}"), Cell::text("tab\there")],
+    ];
+    let table = table(&["name", "=x"], rows);
+    assert_eq!(table.csv(false), "name,'=x\n'=1+1,\"a,\"\"b\"\"\n\"\n-5,-5\n'-x\u{1b},tab\there\n");
+    assert_eq!(table.csv(true).lines().nth(1), Some("=1+1,\"a,\"\"b\"\""));
+    assert_eq!(table.tabs(), "=1+1\ta,\"b\"\\n\n-5\t-5\n-x\\u{1b}\ttab\\there\n");
+    let steering = "a\u{1b}]0;x\u{7}\u{9b}\u{202e}b\tc\nd";
+    assert_eq!(visible(steering), "a\\u{1b}]0;x\\u{7}\\u{9b}\\u{202e}b\\tc\\nd");
+    assert_eq!(visible("größer 😀"), "größer 😀");
+}
+
+#[test]
+fn a_terminal_gets_columns_that_fit() {
+    let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
+    let long = || Cell::text("word ".repeat(30));
+    let row = vec![Cell::text("frm_7k2m9q4x1abz"), Cell::time(now, now), long(), long()];
+    let wide = table(&["id", "updated_at", "title", "description"], vec![row]);
+    let (text, _) = wide.columns(50, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
+    assert!(text.starts_with("ID ") && text.contains(" UPDATED ") && text.lines().count() == 2, "{text}");
+    assert!(text.contains("\nfrm_7k2m9q4x1abz  just now  ") && text.contains('…'), "{text}");
+    assert!(wide.columns(40, true).0.contains("\u{1b}[2m"));
+    let (chosen, _) = wide.select(&["title".to_owned(), "id".to_owned()]).columns(50, false);
+    assert!(chosen.lines().all(|line| line.chars().count() <= 50), "{chosen}");
+    assert!(chosen.ends_with("…  frm_7k2m9q4x1abz\n"), "{chosen}");
+
+    let long = || Cell::text("word ".repeat(9));
+    let row = vec![Cell::text("sub_01k3v8m2f4"), Cell::text("x"), long(), long(), long()];
+    let wide = table(&["id", "a", "b", "how_did_you_hear_of_us", "c"], vec![row]);
+    for (width, count) in [(5, 1), (16, 1), (17, 2), (26, 2), (27, 3), (37, 4), (46, 4), (47, 5), (500, 5)] {
+        let (text, shown) = wide.columns(width, false);
+        assert_eq!(shown, count, "{width}");
+        assert_eq!(text.lines().next().unwrap().split_whitespace().count(), count, "{width}: {text}");
+    }
+}
+
+#[test]
+fn cells_are_cut_at_the_width_and_the_title_is_the_last_column_to_go() {
+    let row = vec![
+        Cell::text("frm_7k2m9q4x1abz"),
+        Cell::text("published").with_colour(32),
+        Cell::number(12),
+        Cell::number(1),
+        Cell::text("Supercalifragilistic expialidocious"),
+    ];
+    let table = table(&["id", "status", "response_count", "updated_at", "title"], vec![row]);
+    for (width, colour, expected) in [
+        (22, false, "frm_7k2m9q4x1abz"),
+        (40, false, "frm_7k2m9q4x1abz  published  Supercalif…"),
+        (40, true, "frm_7k2m9q4x1abz  \u{1b}[32mpublished\u{1b}[0m  Supercalif…"),
+        (50, false, "frm_7k2m9q4x1abz  published  12         Supercali…"),
+        (80, false, "frm_7k2m9q4x1abz  published  12         1        Supercalifragilistic expialido…"),
+    ] {
+        assert_eq!(table.columns(width, colour).0.lines().nth(1), Some(expected));
+    }
+}
+
+#[test]
+fn empty_columns_are_dropped_first() {
+    let row = vec![Cell::text("sub_01k3v8m2f4"), Cell::text(""), Cell::text("Ada Lovelace")];
+    let filled = table(&["id", "nothing", "name"], vec![row]);
+    let headers = |width| filled.clone().without_empty(width).headers;
+    assert_eq!(headers(80), ["id", "nothing", "name"]);
+    assert_eq!(headers(27), ["id", "name"]);
+    assert_eq!(Table::new(["id", "name"]).without_empty(1).headers.len(), 2);
+}
+
+#[test]
+fn a_time_is_shown_as_the_time_passed() {
+    let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
+    for (time, expected) in [
+        ("2026-11-20T08:59:30.000Z", "just now"),
+        ("2026-11-20T08:30:00.000Z", "30 min ago"),
+        ("2026-11-20T06:00:00.000Z", "3 h ago"),
+        ("2026-11-19T06:00:00.000Z", "1 day ago"),
+        ("2026-11-10T06:00:00.000Z", "10 days ago"),
+        ("2025-11-10T06:00:00.000Z", "2025-11-10"),
+        ("2026-11-20T10:00:00.000Z", "2026-11-20T10:00:00.000Z"),
+    ] {
+        let time = Timestamp::parse(time).unwrap();
+        assert_eq!(
+            table(&["a"], vec![vec![Cell::time(time, now)]]).columns(80, false).0,
+            format!("A\n{expected}\n")
+        );
+    }
+}
+
+#[test]
+fn values_are_written_for_people() {
+    for (json, expected) in [
+        ("1.10", "1.10"),
+        ("true", "true"),
+        (r#""a, b""#, "a, b"),
+        (r#"["late","a, b","dark blue",2]"#, r#"late, "a, b", "dark blue", 2"#),
+        (r#"["red",{"value":"blue","label":"Dark blue"}]"#, r#"red, blue "Dark blue""#),
+        (r#"{"1":"bad","5":"good"}"#, "1 = bad, 5 = good"),
+        (r#"[{"other":"purple"}]"#, "other = purple"),
+        ("[]", ""),
+    ] {
+        assert_eq!(humanize(&parse(json).unwrap()), expected);
+    }
+    let texts = [0_usize, 1, 2, 1204].map(|count| count_noun(count, "problem"));
+    assert_eq!(texts, ["0 problems", "1 problem", "2 problems", "1 204 problems"]);
+    let value = parse(r#"{"a":[1.10,{"b":"x\u001b"}],"c":{},"d":[]}"#).unwrap();
+    let expected = "{\n  \"a\": [\n    1.10,\n    {\n      \"b\": \"x\\u001b\"\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}\n";
+    assert_eq!(indented(&value, false), expected);
+    assert!(indented(&value, true).contains("\u{1b}[34m\"c\"\u{1b}[0m: {}"));
+}
+
+#[test]
+fn yaml_keeps_numbers_and_escapes_line_separators() {
+    for (json, expected) in [
+        (
+            r#"{"a":1.10,"b":[18446744073709551616,-0,1e5,7],"c":"own0x","d":0.12345678901234567890}"#,
+            "a: 1.10\nb:\n- 18446744073709551616\n- -0\n- 1e5\n- 7\nc: own0x\nd: 0.12345678901234567890\n",
+        ),
+        (
+            "{\"a\":\"\\n\\\"b\\\\\u{2029}\",\"c\":[\"\u{85}é\u{9b}\u{fffe}\"]}",
+            "a: \"\\n\\\"b\\\\\\u2029\"\nc:\n- \"\\u0085é\\u009b\\ufffe\"\n",
+        ),
+    ] {
+        assert_eq!(yaml::yaml(&parse(json).unwrap()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_message_is_wrapped_and_a_command_is_not() {
+    let text = "error: nothing is known of the thing\n  = help: a command to be copied";
+    let expected = "error: nothing is known\nof the thing\n  = help: a command to be copied";
+    assert_eq!(wrap_message(text, 24), expected);
+    let coloured = "\u{1b}[1merror\u{1b}[0m: short enough";
+    assert_eq!(wrap_message(coloured, 20), coloured);
+    for (argument, expected) in [
+        ("q1=a", "q1=a"),
+        ("q1=it's", "q1=\"it's\""),
+        ("q1=x\ny's\\", "$'q1=x\\ny\\'s\\\\'"),
+        ("a b=", "'a b='"),
+        ("a=", "a="),
+        ("q1:={}!", "q1:='{}!'"),
+    ] {
+        assert_eq!(shell_quote(argument), expected);
+    }
+}
+
+#[test]
+fn github_commands_are_escaped() {
+    let location = Location {
+        file: "a,b:c%.yaml".to_owned(),
+        source: Arc::from("x\n é: 1\n"),
+        span: 5..6,
+        label: None,
+        earlier: None,
+    };
+    let diagnostic = Diagnostic::new("unknown_field", "100%\r\n::error::x").help(Some("one\ntwo".to_owned()));
+    let located = Diagnostic { location: Some(location), ..diagnostic };
+    let report = Report::of_file("a", vec![located, Diagnostic::plain("cannot read x")]);
+    assert_eq!(
+        github::commands(&report.into()),
+        "::error file=a%2Cb%3Ac%25.yaml,line=2,col=3,title=unknown_field::100%25%0D%0A::error::x%0Ahelp: one two\n\
+         ::error ::cannot read x\n"
+    );
+}
+
+#[test]
+fn an_unreachable_server_is_reported_with_the_number_of_tries() {
+    for (tries, tried) in [(1, ""), (3, ", tried 3 times in 2.1 s")] {
+        let (url, why) = ("http://127.0.0.1:8787".to_owned(), "connection refused".to_owned());
+        let after = Duration::from_millis(2_130);
+        let error = ClientError::Unreachable { url, why, tries, after, was_sent: false };
+        let notes = vec!["address from: --url".to_owned()];
+        let help = Some("start one: forms serve --data ./store".to_owned());
+        let diagnostic = to_diagnostic(&CliError::Client { error, notes, help });
+        let expected = format!(
+            "error: no server responds at http://127.0.0.1:8787 (connection refused{tried})\n  \
+             = note: address from: --url\n  = help: start one: forms serve --data ./store"
+        );
+        assert_eq!(diagnostic.render(false, 100), expected);
+    }
+}
+
+#[test]
+fn colours_in_a_pipe_follow_the_flag_then_the_environment() {
+    let home = Home::new();
+    for (variables, flag, expected) in [
+        (&[][..], "auto", false),
+        (&[("FORCE_COLOR", "1")], "auto", true),
+        (&[("FORCE_COLOR", "0")], "auto", false),
+        (&[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")], "auto", true),
+        (&[("NO_COLOR", "1"), ("FORCE_COLOR", "1")], "auto", false),
+        (&[("NO_COLOR", "1")], "always", true),
+        (&[("FORCE_COLOR", "1")], "never", false),
+    ] {
+        let run = home.run_with(variables, &["--color", flag, "explain", "nothing"]).expect(2);
+        assert_eq!(run.stderr.contains('\u{1b}'), expected, "{variables:?} {flag}");
+    }
+}
