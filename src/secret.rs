@@ -188,24 +188,3 @@ fn checksum(text: &str) -> [u8; 6] {
     }
     digits
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{KeyText, SystemRandomness};
-
-    #[test]
-    fn a_key_reads_back_and_a_changed_one_does_not() {
-        let key = KeyText::draw(&SystemRandomness::new());
-        let text = key.reveal().to_owned();
-        assert_eq!(text.len(), 47);
-        let again: KeyText = text.parse().unwrap();
-        assert!(again.matches(&key.hash()) && again.id() == key.id());
-        for place in 0..text.len() {
-            let mut changed = text.clone().into_bytes();
-            changed[place] = if changed[place] == b'a' { b'b' } else { b'a' };
-            assert!(String::from_utf8(changed).unwrap().parse::<KeyText>().is_err(), "place {place}");
-        }
-        assert!(!format!("{key:?}").contains(&text[3..40]));
-        assert!("fk_é".parse::<KeyText>().is_err());
-    }
-}

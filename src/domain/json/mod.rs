@@ -7,12 +7,10 @@
 mod decimal;
 mod merge;
 mod parse;
-mod quoted;
 
 use crate::domain::validation::violation::unescape;
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -26,7 +24,7 @@ pub use parse::{SyntaxError, parse, parse_object};
 pub const MAX_DEPTH: usize = 16;
 
 /// A JSON value (RFC 8259).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Null,
     Bool(bool),
@@ -128,12 +126,6 @@ impl PartialEq for Number {
 
 // Never NaN, so equality is reflexive.
 impl Eq for Number {}
-
-impl Hash for Number {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.value.to_bits().hash(hasher);
-    }
-}
 
 impl Value {
     /// The member `key`, if this is an object that has it.

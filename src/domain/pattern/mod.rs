@@ -134,29 +134,3 @@ fn build(hir: &Hir, config: Config) -> Result<Regex, PatternError> {
 fn reason(report: &str) -> String {
     report.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Anchor, Pattern};
-
-    #[test]
-    fn a_prepared_pattern_matches_the_same_texts() {
-        for (text, anchor) in [
-            ("a|b", Anchor::None),
-            ("a|b", Anchor::Both),
-            ("^.{2}$", Anchor::None),
-            (r"(?x)a #b", Anchor::Both),
-            (r"\bß\b", Anchor::None),
-            ("(?i)K{3}", Anchor::Both),
-        ] {
-            let pattern = Pattern::compile(text, anchor, 1 << 20).unwrap();
-            let mut prepared = pattern.clone();
-            prepared.prepare();
-            assert!(prepared.lazy_dfa.is_some() && prepared.size() == pattern.size(), "{text}");
-            for answer in ["", "a", "ab", "\na", "a\n", "aß", "a ß", "kkK", "kkkk", "K\u{212a}k", "日本"]
-            {
-                assert_eq!(prepared.matches(answer), pattern.matches(answer), "{text} {answer:?}");
-            }
-        }
-    }
-}

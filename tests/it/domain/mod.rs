@@ -1,5 +1,8 @@
 //! The rules: definitions, edits, answers. Tables of what is accepted and refused, with code and place.
 
+mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
+mod values; // ids, keys, times, slugs, similar names, descriptions
+
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
