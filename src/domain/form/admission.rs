@@ -1,12 +1,9 @@
 //! The decision to accept a new submission, and every reason to refuse a request.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::settings::Settings;
 use crate::domain::form::{Form, FormStatus};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::violation::Violation;
 use crate::id::FormId;
 
@@ -35,48 +32,28 @@ pub enum Refusal {
     KeyReused,
 }
 
-/// Why a form does not accept answers now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AcceptingReason {
-    /// The form is a draft.
-    Draft,
-    /// The form was closed by its author.
-    Closed,
-    /// `opens_at` is in the future.
-    NotOpenYet,
-    /// `closes_at` has passed.
-    Expired,
-    /// `max_responses` is reached.
-    Full,
+named_enum! {
+    /// Why a form does not accept answers now.
+    AcceptingReason {
+        /// The form is a draft.
+        Draft = "draft",
+        /// The form was closed by its author.
+        Closed = "closed",
+        /// `opens_at` is in the future.
+        NotOpenYet = "not_open_yet",
+        /// `closes_at` has passed.
+        Expired = "expired",
+        /// `max_responses` is reached.
+        Full = "full",
+    }
 }
 
 impl AcceptingReason {
-    /// All reasons.
-    pub const ALL: [Self; 5] = [Self::Draft, Self::Closed, Self::NotOpenYet, Self::Expired, Self::Full];
-
-    /// The reason's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Closed => "closed",
-            Self::NotOpenYet => "not_open_yet",
-            Self::Expired => "expired",
-            Self::Full => "full",
-        }
-    }
-
     /// Returns the form's `closed_message` if this reason is that the form is closed, expired or full; it is not shown
     /// before the form opens.
     pub fn message(self, settings: &Settings) -> Option<String> {
         let is_closed = matches!(self, Self::Closed | Self::Expired | Self::Full);
         settings.closed_message.clone().filter(|_| is_closed)
-    }
-}
-
-impl fmt::Display for AcceptingReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -127,7 +127,11 @@ impl FormPatch {
             Some(_) => read_slug(&mut fields).map_or(FieldPatch::Keep, FieldPatch::Set),
             None => FieldPatch::Keep,
         };
-        let status = read_status(&mut fields);
+        let status = fields.one_of(
+            "status",
+            Rule::TypeMismatch,
+            &FormStatus::ALL.map(|status| (status.name(), status)),
+        );
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
@@ -151,17 +155,6 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
         return None;
     }
     Some(slug.to_owned())
-}
-
-fn read_status(fields: &mut Fields<'_, '_>) -> Option<FormStatus> {
-    let text = fields.string("status")?;
-    let status = FormStatus::parse(text);
-    if status.is_none() {
-        let message = format!("`{}` is not a valid `status`", shortened(text));
-        let violation = Violation::new(fields.pointer_to("status"), Rule::TypeMismatch, message);
-        fields.report(violation.allowed(text, FormStatus::ALL.map(FormStatus::name)));
-    }
-    status
 }
 
 /// Parses the questions of a new form.

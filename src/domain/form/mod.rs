@@ -8,7 +8,6 @@ pub mod settings;
 pub mod slug;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,41 +18,18 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::json::{self, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::question::{Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::{FormId, WorkspaceId};
 
-/// Whether a form is published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FormStatus {
-    Draft,
-    Published,
-}
-
-impl FormStatus {
-    /// All statuses.
-    pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
-
-    /// The status called `text`.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == text)
-    }
-
-    /// The status's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Published => "published",
-        }
-    }
-}
-
-impl fmt::Display for FormStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named_enum! {
+    /// Whether a form is published.
+    FormStatus {
+        Draft = "draft",
+        Published = "published",
     }
 }
 

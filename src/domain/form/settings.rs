@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 
 /// Maximum characters of a message.
 const MAX_MESSAGE: usize = 2_000;
@@ -43,15 +44,16 @@ pub struct Settings {
     pub language: Option<String>,
 }
 
-/// How to treat an answer under a key that is not the id of a question.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnknownAnswers {
-    /// Refuse the submission.
-    #[default]
-    Reject,
-    /// Drop the answer.
-    Drop,
+named_enum! {
+    /// How to treat an answer under a key that is not the id of a question.
+    #[derive(Default)]
+    UnknownAnswers {
+        /// Refuse the submission.
+        #[default]
+        Reject = "reject",
+        /// Drop the answer.
+        Drop = "drop",
+    }
 }
 
 /// What respondents see after they have answered.
@@ -100,7 +102,11 @@ impl Settings {
             closed_message: fields.text("closed_message", MAX_MESSAGE),
             max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
             confirmation: None,
-            unknown_answers: UnknownAnswers::read(&mut fields),
+            unknown_answers: fields.one_of(
+                "unknown_answers",
+                Rule::InvalidRange,
+                &UnknownAnswers::ALL.map(|value| (value.name(), value)),
+            ),
             language: fields.text("language", MAX_LANGUAGE),
         };
         if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)
@@ -114,22 +120,6 @@ impl Settings {
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
         Some(settings)
-    }
-}
-
-impl UnknownAnswers {
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        match fields.text("unknown_answers", MAX_MESSAGE)?.as_str() {
-            "reject" => Some(Self::Reject),
-            "drop" => Some(Self::Drop),
-            other => {
-                let message = format!("`{}` is not a valid `unknown_answers`", shortened(other));
-                let pointer = fields.pointer_to("unknown_answers");
-                let violation = Violation::new(pointer, Rule::InvalidRange, message);
-                fields.report(violation.allowed(other, ["reject", "drop"]));
-                None
-            }
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::domain::question::typed_text::json_or_text;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule};
 
 /// The options of a question, and whether it accepts free text instead, `{"other":"text"}`.
 #[derive(Debug, Clone)]
@@ -141,12 +141,7 @@ pub(super) struct SingleChoice {
 impl SingleChoice {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let choices = ChoiceSet::read(fields, limits);
-        let display = fields.text("display", 40);
-        if let Some(display) = display.as_deref().filter(|display| !["radio", "dropdown"].contains(display)) {
-            let message = format!("`{}` is not a valid `display`", shortened(display));
-            let violation = Violation::new(fields.pointer_to("display"), Rule::InvalidRange, message);
-            fields.report(violation.allowed(display, ["radio", "dropdown"]));
-        }
+        fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);
         Self { choices }
     }
 }

@@ -7,27 +7,17 @@ pub mod metadata;
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Object, SyntaxError, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::id::{FormId, SubmissionId};
 
-/// The state of a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubmissionStatus {
-    Completed,
-}
-
-impl SubmissionStatus {
-    /// The status's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-        }
+named_enum! {
+    /// The state of a submission.
+    SubmissionStatus {
+        Completed = "completed",
     }
 }
 

@@ -158,6 +158,23 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.typed_or(name, "text", Value::as_str, quoted)
     }
 
+    /// Returns the value whose name is given, one of `values`; another name breaks `rule`.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        rule: Rule,
+        values: &[(&'static str, T)],
+    ) -> Option<T> {
+        let text = self.string(name)?;
+        let found = values.iter().find(|(known, _)| *known == text);
+        if found.is_none() {
+            let message = format!("`{}` is not a valid `{name}`", shortened(text));
+            let violation = Violation::new(self.pointer_to(name), rule, message);
+            self.report(violation.allowed(text, values.iter().map(|(known, _)| *known)));
+        }
+        found.map(|(_, value)| *value)
+    }
+
     /// Returns a boolean.
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
         self.typed_or(name, "true or false", Value::as_bool, boolean)

@@ -2,34 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::domain::open_enum::OpenEnum;
+use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::domain::validation::similar::nearest_first;
 
 /// Declares [`Rule`] with its names and meanings.
 macro_rules! rules {
     ($($rule:ident $name:literal $meaning:literal;)*) => {
-        /// Which rule of a definition or of an answer was broken. The text form is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum Rule {
-            $(#[doc = $meaning] #[serde(rename = $name)] $rule,)*
+        named_enum! {
+            /// Which rule of a definition or of an answer was broken.
+            Rule { $(#[doc = $meaning] $rule = $name,)* }
         }
 
         impl Rule {
-            /// All rules.
-            pub const ALL: &[Self] = &[$(Self::$rule,)*];
-
-            /// The stable text: `missing_field`.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$rule => $name,)* }
-            }
-
-            /// The rule called `name`.
-            pub fn parse(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|rule| rule.name() == name)
-            }
-
             /// What the rule means and how to comply with it.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$rule => $meaning,)* }
