@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::domain::json::Value;
 use crate::domain::pattern::Pattern;
 
-pub use compare::{Answer, MAX_DATETIME_LENGTH, ValueType};
+pub use compare::{Answer, DAY, ValueType};
 pub use decision::Decision;
 pub use filter::FilterKey;
 pub use lint::{LintInput, lint_conditions};

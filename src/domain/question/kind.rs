@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::json::{Value, parse};
 use crate::domain::question::Rules;
 use crate::domain::question::boolean::{Boolean, Consent};
-use crate::domain::question::calendar::{Calendar, Unit};
+use crate::domain::question::calendar::{Calendar, DATE, DATETIME, TIME};
 use crate::domain::question::choice::{MultipleChoice, SingleChoice};
 use crate::domain::question::display_only::DisplayOnly;
 use crate::domain::question::email::Email;
@@ -50,9 +50,9 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, budget.limits()))),
     ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, budget.limits()))),
     ("matrix", |fields, budget| Arc::new(Matrix::read(fields, budget.limits()))),
-    ("date", |fields, _| Arc::new(Calendar::read(fields, Unit::Date))),
-    ("time", |fields, _| Arc::new(Calendar::read(fields, Unit::Time))),
-    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::DateTime))),
+    ("date", |fields, _| Arc::new(Calendar::read(fields, &DATE))),
+    ("time", |fields, _| Arc::new(Calendar::read(fields, &TIME))),
+    ("datetime", |fields, _| Arc::new(Calendar::read(fields, &DATETIME))),
     ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
     ("statement", |_, _| Arc::new(DisplayOnly)),
     (PAGE, |_, _| Arc::new(DisplayOnly)),
