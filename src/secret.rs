@@ -32,24 +32,18 @@ impl<T> fmt::Debug for Secret<T> {
 }
 
 /// The operating system's generator.
-#[derive(Debug, Clone)]
-pub struct SystemRandomness(SystemRandom);
+#[derive(Debug, Clone, Default)]
+pub struct SystemRandomness;
 
 impl SystemRandomness {
     pub fn new() -> Self {
-        Self(SystemRandom::new())
-    }
-}
-
-impl Default for SystemRandomness {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Random for SystemRandomness {
     fn fill(&self, bytes: &mut [u8]) {
-        self.0.fill(bytes).expect("the system's random generator works");
+        SystemRandom::new().fill(bytes).expect("the system's random generator works");
     }
 }
 
@@ -107,7 +101,7 @@ pub struct NoKey;
 
 /// The text of an API key: `fk_`, its 8-character id, 30 secret characters (178 bits), and 6 that hold the CRC-32 of
 /// all before them, so that a mistyped key is known without asking the store.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyText(Secret<String>);
 
 impl KeyText {
@@ -149,17 +143,6 @@ impl KeyText {
     /// The text, for the one place that sends or stores it.
     pub fn reveal(&self) -> &str {
         self.0.reveal()
-    }
-
-    /// The part that may be shown: the beginning and the last four characters.
-    pub fn redacted(&self) -> String {
-        format!("fk_…{}", &self.0.reveal()[Self::LENGTH - 4..])
-    }
-}
-
-impl fmt::Debug for KeyText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.redacted())
     }
 }
 

@@ -11,6 +11,7 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::ETAG;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -165,12 +166,13 @@ impl Client {
         at: Option<&Revision>,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, ClientError> {
-        self.call(Request::patch(form_path(form)?).flag("dry_run", dry_run).body(patch).at(at)).await
+        self.call(Request::new(Method::PATCH, form_path(form)?).flag("dry_run", dry_run).body(patch).at(at))
+            .await
     }
 
     /// Moves a form to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::delete(form_path(form)?).flag("purge", purge)).await.map(drop)
+        self.send(&Request::new(Method::DELETE, form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
     /// Restores a form from the trash.
@@ -213,7 +215,9 @@ impl Client {
 
     /// Moves a submission to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::delete(submission_path(form, id)?).flag("purge", purge)).await.map(drop)
+        self.send(&Request::new(Method::DELETE, submission_path(form, id)?).flag("purge", purge))
+            .await
+            .map(drop)
     }
 
     /// Restores a submission from the trash.

@@ -65,39 +65,19 @@ impl Definition {
     }
 }
 
-/// One member of a JSON merge patch (RFC 7396).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FieldPatch<T> {
-    /// Not sent: unchanged.
-    Keep,
-    /// Sent as `null`: removed.
-    Remove,
-    /// Sent with a value: replaced.
-    Set(T),
-}
-
 /// A merge patch of a form.
 #[derive(Debug, Clone)]
 pub struct FormPatch {
     pub title: Option<String>,
-    pub description: FieldPatch<String>,
-    pub slug: FieldPatch<String>,
+    /// `Some(None)` removes it.
+    pub description: Option<Option<String>>,
+    /// `Some(None)` removes it.
+    pub slug: Option<Option<String>>,
     pub status: Option<FormStatus>,
     /// Replaces all questions; one with the id of an existing question replaces that one.
     pub questions: Option<Vec<QuestionDraft>>,
     /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
-}
-
-impl<T: Clone> FieldPatch<T> {
-    /// Applies the patch to `value`.
-    pub fn apply(&self, value: &mut Option<T>) {
-        match self {
-            Self::Keep => {}
-            Self::Remove => *value = None,
-            Self::Set(new) => *value = Some(new.clone()),
-        }
-    }
 }
 
 impl FormPatch {
@@ -118,14 +98,12 @@ impl FormPatch {
         }
         let title = fields.text("title", limits.title);
         let description = match fields.raw("description") {
-            Some(Value::Null) => FieldPatch::Remove,
-            Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(FieldPatch::Keep, FieldPatch::Set),
-            None => FieldPatch::Keep,
+            Some(Value::Null) => Some(None),
+            _ => fields.text("description", MAX_DESCRIPTION).map(Some),
         };
         let slug = match fields.raw("slug") {
-            Some(Value::Null) => FieldPatch::Remove,
-            Some(_) => read_slug(&mut fields).map_or(FieldPatch::Keep, FieldPatch::Set),
-            None => FieldPatch::Keep,
+            Some(Value::Null) => Some(None),
+            _ => read_slug(&mut fields).map(Some),
         };
         let status = fields.one_of(
             "status",
@@ -182,8 +160,7 @@ fn read_drafts<'a>(
     violations: &mut Vec<Violation>,
 ) -> Option<(&'a [Value], Vec<Option<QuestionDraft>>)> {
     let Value::Array(items) = value else {
-        let message = format!("`questions` must be a list, not {}", value.kind());
-        violations.push(Violation::new("/questions", Rule::TypeMismatch, message));
+        violations.push(Violation::wrong_type("/questions", "questions", "a list", value));
         return None;
     };
     if items.len() > limits.questions {

@@ -139,8 +139,12 @@ impl Form {
         if let Some(title) = &change.title {
             form.title.clone_from(title);
         }
-        change.description.apply(&mut form.description);
-        change.slug.apply(&mut form.slug);
+        if let Some(description) = &change.description {
+            form.description.clone_from(description);
+        }
+        if let Some(slug) = &change.slug {
+            form.slug.clone_from(slug);
+        }
         if let Some(patch) = &change.settings {
             form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
-use crate::domain::validation::fields::Fields;
+use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 
 /// Maximum characters of a message.
@@ -146,7 +146,7 @@ impl Confirmation {
 }
 
 fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> {
-    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str)?);
+    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str, no_help)?);
     if moment.is_none() {
         let message =
             format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");

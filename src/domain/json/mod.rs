@@ -8,7 +8,6 @@ mod decimal;
 mod merge;
 mod parse;
 
-use crate::domain::validation::violation::unescape;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -186,6 +185,16 @@ impl Value {
             value => value.to_string(),
         }
     }
+}
+
+/// Unescapes `step`, one reference token of a JSON pointer (RFC 6901 §4).
+pub fn unescape(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+/// Appends the member or item `key` to `pointer`; `~` and `/` are escaped (RFC 6901 §3).
+pub fn join(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 impl Serialize for Value {

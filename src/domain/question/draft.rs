@@ -4,7 +4,7 @@ use crate::domain::condition::Condition;
 use crate::domain::json::Value;
 use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::Fields;
+use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
 /// A question as defined by its author. The id may be missing; an empty title defaults to the id.
@@ -37,7 +37,7 @@ impl QuestionDraft {
         }
         if kind.is_none() {
             // The valid settings are unknown, but a member that no type has is certainly wrong.
-            fields.expect_members(&SETTINGS);
+            fields.known.extend(SETTINGS);
         }
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
@@ -121,7 +121,7 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Questio
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let id = fields.typed("id", "text", Value::as_str)?;
+    let id = fields.typed("id", "text", Value::as_str, no_help)?;
     if is_id(id) {
         return Some(id.to_owned());
     }

@@ -136,6 +136,11 @@ impl AnswerError {
         Self { at: String::new(), rule, message: message.into() }
     }
 
+    /// The error of an `answer` that is not what is `expected`: text, a list.
+    fn wrong_type(expected: &str, answer: &Value) -> Self {
+        Self::new(Rule::TypeMismatch, format!("Enter {expected}, not {}", answer.kind()))
+    }
+
     /// Moves the error to the member or item `key` of an enclosing value.
     fn within(self, key: &str) -> Self {
         Self { at: join("", key) + &self.at, ..self }

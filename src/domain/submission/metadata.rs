@@ -13,8 +13,7 @@ pub const MAX_METADATA: usize = 20;
 /// Names and texts are each limited to the size of an answer, without control characters except tab and line breaks.
 pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     let Value::Object(members) = value else {
-        let message = format!("`metadata` must be an object, not {}", value.kind());
-        violations.push(Violation::new("/metadata", Rule::TypeMismatch, message));
+        violations.push(Violation::wrong_type("/metadata", "metadata", "an object", value));
         return;
     };
     if members.len() > MAX_METADATA {

@@ -212,8 +212,7 @@ pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range
 
 /// Returns the violation for the member `name`, whose `value` is not an object.
 pub(in crate::domain) fn not_an_object(name: &str, value: &Value) -> Violation {
-    let message = format!("`{name}` must be an object, not {}", value.kind());
-    Violation::new(join("", name), Rule::TypeMismatch, message)
+    Violation::wrong_type(join("", name), name, "an object", value)
 }
 
 /// Returns the violation for the unknown member `name` of a body.

@@ -18,16 +18,8 @@ pub struct Budget {
     matches: Remaining,
     includes: Remaining,
     values: Remaining,
-    largest: Option<Largest>,
-}
-
-/// The largest pattern so far.
-#[derive(Debug, Clone)]
-struct Largest {
-    /// The beginning of the pattern.
-    text: String,
-    /// Bytes it takes of the budget.
-    cost: usize,
+    /// The beginning of the largest pattern so far, and the bytes it takes of the budget.
+    largest: Option<(String, usize)>,
 }
 
 /// An element of conditions that is counted across a form.
@@ -115,8 +107,8 @@ impl Budget {
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost());
-                if self.largest.as_ref().is_none_or(|largest| largest.cost < pattern.cost()) {
-                    self.largest = Some(Largest { text: abbreviated(text), cost: pattern.cost() });
+                if self.largest.as_ref().is_none_or(|(_, cost)| *cost < pattern.cost()) {
+                    self.largest = Some((text.chars().take(40).collect(), pattern.cost()));
                 }
                 Ok(pattern)
             }
@@ -133,8 +125,7 @@ impl Budget {
     fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
         let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
         let advice = advice(text);
-        let Some(Largest { text, cost }) = self.largest.as_ref().filter(|_| left < self.limits.patterns)
-        else {
+        let Some((text, cost)) = self.largest.as_ref().filter(|_| left < self.limits.patterns) else {
             return format!("`{name}` compiles to more than {most} KiB: {advice}");
         };
         self.pattern_bytes.0 = None;
@@ -167,9 +158,4 @@ fn advice(text: &str) -> String {
         );
     }
     if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
-}
-
-/// Abbreviates `text` for a message.
-fn abbreviated(text: &str) -> String {
-    text.chars().take(40).collect()
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::domain::json::Value;
+pub use crate::domain::json::{join, unescape};
 use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::domain::validation::similar::nearest_first;
 
@@ -124,6 +126,12 @@ impl Violation {
         }
     }
 
+    /// A violation at `pointer`: the `value` called `name` is not what is `wanted`, such as `a list`.
+    pub fn wrong_type(pointer: impl Into<String>, name: &str, wanted: &str, value: &Value) -> Self {
+        let message = format!("`{name}` must be {wanted}, not {}", value.kind());
+        Self::new(pointer, Rule::TypeMismatch, message)
+    }
+
     /// Sets the question to `id`.
     #[must_use]
     pub fn question(mut self, id: &str) -> Self {
@@ -156,16 +164,6 @@ impl Violation {
     pub fn last_step(&self) -> String {
         unescape(self.pointer.rsplit('/').next().unwrap_or_default())
     }
-}
-
-/// Unescapes `step`, one reference token of a JSON pointer (RFC 6901 §4).
-pub fn unescape(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
-}
-
-/// Appends the member or item `key` to `pointer`; `~` and `/` are escaped (RFC 6901 §3).
-pub fn join(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Runs `read` and returns its result, or the violations if it reports any.
