@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Milliseconds of a day.
 pub const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 /// A moment in milliseconds since 1970-01-01T00:00:00Z.
@@ -22,7 +21,6 @@ impl Timestamp {
         Self(millis.clamp(-62_167_219_200_000, 253_402_300_799_999))
     }
 
-    /// Milliseconds since the Unix epoch.
     pub fn millis(self) -> i64 {
         self.0
     }
@@ -67,13 +65,10 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Where the time comes from.
 pub trait Clock: Send + Sync {
-    /// The wall clock's time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

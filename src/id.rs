@@ -59,7 +59,6 @@ macro_rules! id {
                 self.0.to_be_bytes()
             }
 
-            /// The id with this binary form.
             pub fn from_bytes(bytes: [u8; $bytes]) -> Self {
                 Self(<$inner>::from_be_bytes(bytes))
             }
@@ -119,14 +118,12 @@ id!(
 );
 
 impl FormId {
-    /// A new id of 60 random bits.
     pub fn draw(random: &dyn Random) -> Self {
         Self(sixty_bits(random))
     }
 }
 
 impl WorkspaceId {
-    /// A new id of 60 random bits.
     pub fn draw(random: &dyn Random) -> Self {
         Self(sixty_bits(random))
     }

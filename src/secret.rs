@@ -54,7 +54,6 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
-    /// The eight characters.
     pub fn to_bytes(self) -> [u8; 8] {
         self.0
     }
@@ -107,7 +106,6 @@ pub struct KeyText(Secret<String>);
 impl KeyText {
     const LENGTH: usize = 3 + 8 + 30 + 6;
 
-    /// Draws a new key.
     pub fn draw(random: &dyn Random) -> Self {
         let mut text = String::with_capacity(Self::LENGTH);
         text.push_str("fk_");
@@ -123,7 +121,6 @@ impl KeyText {
         Self(Secret::new(text))
     }
 
-    /// The key's public part.
     pub fn id(&self) -> KeyId {
         let id = self.0.reveal().as_bytes()[3..11].try_into();
         KeyId(id.expect("a key has 8 bytes of id"))

@@ -11,7 +11,6 @@ use crate::domain::form::admission::AcceptingReason;
 use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// The media type of a problem document.
 pub const PROBLEM_TYPE: &str = "application/problem+json";
 
 /// Declares [`Code`] and its table.
@@ -23,12 +22,11 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// The HTTP status.
             pub fn status(self) -> u16 {
                 match self { $(Self::$code => $status,)* }
             }
 
-            /// What happened, in a short sentence without a full stop.
+            /// A short sentence without a full stop.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$code => $title,)* }
             }
@@ -55,9 +53,9 @@ codes! {
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"
         "The detail names the required scope. Use a key that has it.";
     FormNotFound "form_not_found" 404 "There is no such form"
-        "No form in this workspace has this id. It may be in the trash, erased, or in another workspace. `forms list` shows all forms.";
+        "The id or slug is wrong, or the form is in the trash, was erased, or belongs to another workspace. `forms list` shows all forms.";
     SubmissionNotFound "submission_not_found" 404 "There is no such submission"
-        "No submission of this form has this id. `forms responses <form>` shows all submissions.";
+        "The id is wrong, or the submission was deleted or belongs to another form. `forms responses <form>` shows all submissions.";
     VersionNotFound "version_not_found" 404 "The form has no such version"
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"

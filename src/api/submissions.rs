@@ -54,7 +54,7 @@ pub struct SubmissionDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Option<Timestamp>,
-    /// When it went to the trash; left out elsewhere.
+    /// When it was moved to the trash; left out if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
@@ -87,7 +87,7 @@ pub struct ReplacedView {
     pub replaced_at: Timestamp,
 }
 
-/// A page of replaced states, newest first. The header `Link` leads to the next page.
+/// A page of replaced states, newest first. The header `Link` links to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct HistoryList {
     /// The replaced states, newest first.

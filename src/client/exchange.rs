@@ -9,10 +9,8 @@ use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
 use super::{Client, ClientError, Revision, redacted};
 use crate::api::Problem;
 
-/// A request to be sent.
 pub(super) struct Request {
     pub(super) method: Method,
-    /// Path and query.
     pub(super) path: String,
     pub(super) body: Option<String>,
     /// Value of `If-Match`, if the request applies to one revision only.
@@ -32,7 +30,6 @@ impl Request {
         Self::new(Method::POST, path)
     }
 
-    /// Sets a JSON body.
     pub(super) fn body(mut self, body: &str) -> Self {
         self.body = Some(body.to_owned());
         self
@@ -46,7 +43,6 @@ impl Request {
         self
     }
 
-    /// Restricts the request to `revision`, if given.
     pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
         self.at = revision.cloned();
         self
@@ -75,7 +71,6 @@ impl Request {
 struct ErrorResponse {
     error: ClientError,
     is_temporary: bool,
-    /// The value of `Retry-After`.
     wait: Option<Duration>,
 }
 
@@ -217,7 +212,6 @@ impl Client {
     }
 }
 
-/// Whether the same request may succeed later.
 fn is_retryable(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT

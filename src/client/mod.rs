@@ -35,7 +35,6 @@ use received::unreadable;
 /// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server refused the request.
     #[error("{}", .0.title)]
     Problem(Box<Problem>),
     /// No attempt was answered. If `was_sent`, the server may have received the request.
@@ -121,7 +120,6 @@ impl Client {
         Self { transport, key, retry_policy, random, observer: Box::new(|_, _| {}) }
     }
 
-    /// Sets the observer of requests and responses.
     #[must_use]
     pub fn with_observer(mut self, observer: Observer) -> Self {
         self.observer = observer;
@@ -144,12 +142,10 @@ impl Client {
         Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
-    /// Returns one form.
     pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::get(form_path(form)?)).await
     }
 
-    /// Returns one form and its revision.
     pub async fn get_revision(&self, form: &str) -> Result<(Received<FormDetail>, Revision), ClientError> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
@@ -175,7 +171,6 @@ impl Client {
         self.send(&Request::new(Method::DELETE, form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
-    /// Restores a form from the trash.
     pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
@@ -220,7 +215,6 @@ impl Client {
             .map(drop)
     }
 
-    /// Restores a submission from the trash.
     pub async fn restore_submission(
         &self,
         form: &str,
@@ -229,7 +223,6 @@ impl Client {
         self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
-    /// Returns one submission.
     pub async fn get_submission(
         &self,
         form: &str,
@@ -238,12 +231,10 @@ impl Client {
         self.call(Request::get(submission_path(form, id)?)).await
     }
 
-    /// Returns the identity of the API key.
     pub async fn whoami(&self) -> Result<Whoami, ClientError> {
         self.call(Request::get("/api/v1/whoami")).await
     }
 
-    /// Sends the request and decodes the response body.
     async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
         self.decode(&self.send(&request).await?.body)
     }
@@ -257,19 +248,16 @@ impl Client {
     }
 }
 
-/// A page of forms.
 #[derive(Deserialize)]
 struct FormPage {
     forms: Vec<Received<FormEntry>>,
 }
 
-/// A page of submissions.
 #[derive(Deserialize)]
 struct SubmissionPage {
     submissions: Vec<Received<SubmissionDetail>>,
 }
 
-/// A page with the total of its list.
 #[derive(Deserialize)]
 struct CountedPage {
     total: Option<u64>,

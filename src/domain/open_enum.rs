@@ -14,15 +14,12 @@ macro_rules! named_enum {
         }
 
         impl $name {
-            /// All values.
             pub const ALL: [Self; [$($text,)*].len()] = [$(Self::$value,)*];
 
-            /// The stable name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$value => $text,)* }
             }
 
-            /// The value called `name`.
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|value| value.name() == name)
             }
@@ -47,7 +44,6 @@ pub enum OpenEnum<T> {
 }
 
 impl<T: Copy> OpenEnum<T> {
-    /// The name, if this version knows it.
     pub fn known(&self) -> Option<T> {
         match self {
             Self::Known(known) => Some(*known),

@@ -12,7 +12,6 @@ use crate::domain::json::{self, Value};
 /// How to interpret an answer that is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueType {
-    /// Plain text.
     Text,
     /// A date, `YYYY-MM-DD`.
     Date,
@@ -27,7 +26,6 @@ pub enum ValueType {
 /// Maximum bytes of a date and time.
 const MAX_LENGTH: usize = 64;
 
-/// A nonempty answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub value: &'a Value,
@@ -51,7 +49,9 @@ impl ValueType {
         }
         match self {
             Self::Text | Self::Untyped => None,
-            Self::Date => read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY),
+            Self::Date => {
+                read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY_NANOS)
+            }
             Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
             Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
         }
@@ -68,10 +68,8 @@ impl ValueType {
     }
 }
 
-/// Nanoseconds of a day.
-pub const DAY: i128 = DAY_MILLIS as i128 * 1_000_000;
+pub const DAY_NANOS: i128 = DAY_MILLIS as i128 * 1_000_000;
 
-/// The Julian day of 1970-01-01.
 const UNIX_EPOCH: i32 = 2_440_588;
 
 fn read_date(text: &str) -> Option<Date> {

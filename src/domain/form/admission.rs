@@ -20,13 +20,12 @@ pub enum Refusal {
     NoQuestions,
     /// The form or submission is at another revision than the change expects.
     PreconditionFailed,
-    /// The slug belongs to another form, the `holder`.
-    SlugTaken { slug: String, holder: FormId },
-    /// The object to restore is not in the trash.
+    SlugTaken {
+        slug: String,
+        holder: FormId,
+    },
     NotInTrash,
-    /// The definition breaks rules.
     InvalidDefinition(Vec<Violation>),
-    /// The answers break rules.
     InvalidAnswers(Vec<Violation>),
     /// The idempotency key was used before, with another body or query.
     KeyReused,
@@ -35,15 +34,10 @@ pub enum Refusal {
 named_enum! {
     /// Why a form does not accept answers now.
     AcceptingReason {
-        /// The form is a draft.
         Draft = "draft",
-        /// The form was closed by its author.
         Closed = "closed",
-        /// `opens_at` is in the future.
         NotOpenYet = "not_open_yet",
-        /// `closes_at` has passed.
         Expired = "expired",
-        /// `max_responses` is reached.
         Full = "full",
     }
 }
@@ -58,12 +52,10 @@ impl AcceptingReason {
 }
 
 impl Refusal {
-    /// The refusal that `form` does not accept answers for `reason`.
     pub fn not_accepting(form: &Form, reason: AcceptingReason) -> Self {
         Self::NotAccepting { reason, message: reason.message(&form.settings) }
     }
 
-    /// The refusal that `slug` belongs to the form `holder`.
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
         Self::SlugTaken { slug: slug.to_owned(), holder }
     }
@@ -76,11 +68,9 @@ pub struct IdempotencyRecord {
     pub body: u128,
     /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
     pub result: u128,
-    /// When the request succeeded.
     pub at: Timestamp,
 }
 
-/// Milliseconds for which a record is kept.
 pub const IDEMPOTENCY_RECORD_MILLIS: i64 = DAY_MILLIS;
 
 impl IdempotencyRecord {
@@ -95,12 +85,9 @@ impl IdempotencyRecord {
     }
 }
 
-/// Input to the decision about a new submission.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionInput<'a> {
-    /// The current form.
     pub form: &'a Form,
-    /// Number of submissions that the form has.
     pub responses: u64,
     /// The revision of the form that the answers were checked against.
     pub checked_revision: u64,
@@ -111,7 +98,6 @@ pub struct AdmissionInput<'a> {
 /// The decision about a submission that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Store it.
     Store,
     /// Answer from the record: an earlier request stored it.
     Replay(IdempotencyRecord),

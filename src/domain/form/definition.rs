@@ -13,7 +13,6 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
 
-/// Members of a form that are set by the server.
 const READ_ONLY: [&str; 8] = [
     "id",
     "version",
@@ -25,7 +24,6 @@ const READ_ONLY: [&str; 8] = [
     "accepting_reason",
 ];
 
-/// The definition of a new form.
 #[derive(Debug, Clone)]
 pub struct Definition {
     pub title: String,
@@ -65,7 +63,6 @@ impl Definition {
     }
 }
 
-/// A merge patch of a form.
 #[derive(Debug, Clone)]
 pub struct FormPatch {
     pub title: Option<String>,
@@ -135,7 +132,6 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(slug.to_owned())
 }
 
-/// Parses the questions of a new form.
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
     let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
@@ -177,7 +173,6 @@ fn read_drafts<'a>(
     Some((items, drafts))
 }
 
-/// The id as sent, valid or not.
 fn raw_id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }

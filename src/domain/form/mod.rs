@@ -26,7 +26,6 @@ use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::{FormId, WorkspaceId};
 
 named_enum! {
-    /// Whether a form is published.
     FormStatus {
         Draft = "draft",
         Published = "published",
@@ -49,14 +48,11 @@ pub struct Form {
     pub settings: Settings,
     /// Incremented by every change of the form; submissions do not change it.
     pub revision: u64,
-    /// The number of the questions' version, from 1.
     pub version: u32,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When it was last published, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<Timestamp>,
-    /// When it was moved to the trash, if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
 }
@@ -64,7 +60,6 @@ pub struct Form {
 /// An immutable version of a form's questions, with compiled patterns. Every edit of the questions creates the next.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
     pub questions: Vec<Question>,
@@ -75,21 +70,17 @@ pub struct Version {
 /// A [`Version`] as JSON, for storage and output. Must be parsed to check answers, which may take long.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredVersion {
-    /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
-    /// The questions in canonical form.
     pub questions: Box<RawValue>,
 }
 
 /// The ids of questions that were removed from a form. They are never assigned again.
 pub type RetiredIds = BTreeSet<String>;
 
-/// A form after an edit.
 #[derive(Debug, Clone)]
 pub struct EditedForm {
     pub form: Form,
-    /// The new questions, if they changed.
     pub version: Option<Version>,
     /// All retired ids, if some were added.
     pub retired: Option<RetiredIds>,
@@ -197,7 +188,6 @@ impl StoredVersion {
 const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
-    /// Creates the version `number` of a form's questions.
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
         let (mut pattern_bytes, mut searches) = (0, false);
         for question in &questions {
@@ -209,7 +199,6 @@ impl Version {
         Self { number, created_at, questions, pattern_bytes, searches }
     }
 
-    /// Bytes of memory taken by the compiled patterns.
     pub fn pattern_bytes(&self) -> usize {
         self.pattern_bytes
     }
@@ -219,7 +208,6 @@ impl Version {
         self.searches
     }
 
-    /// Serializes the questions in canonical form.
     pub fn to_stored(&self) -> StoredVersion {
         let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
         StoredVersion { number: self.number, created_at: self.created_at, questions }
@@ -251,7 +239,6 @@ impl Version {
         Ok(Some(all).filter(|all| all.len() > retired.len()))
     }
 
-    /// The ids of the questions that have one.
     pub(in crate::domain) fn ids(&self) -> impl Iterator<Item = &str> {
         self.questions.iter().filter_map(|question| question.id.as_deref())
     }
@@ -289,7 +276,6 @@ fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), 
     if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
 }
 
-/// Whether two lists of questions are equal in canonical form.
 fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
     let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
     canonical(one) == canonical(other)

@@ -8,31 +8,24 @@ use crate::domain::open_enum::named_enum;
 use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 
-/// Maximum characters of a message.
 const MAX_MESSAGE: usize = 2_000;
 
-/// Maximum characters of a URL.
 const MAX_URL: usize = 2_000;
 
-/// Maximum characters of a language tag.
 const MAX_LANGUAGE: usize = 35;
 
 /// The settings of a form. `Some` means set explicitly, even if to the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// When the form starts to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Timestamp>,
-    /// When the form stops to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Timestamp>,
-    /// Whether the form is closed, regardless of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
     /// Shown when the form is closed, expired or full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_message: Option<String>,
-    /// Maximum number of submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_responses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,30 +41,24 @@ named_enum! {
     /// How to treat an answer under a key that is not the id of a question.
     #[derive(Default)]
     UnknownAnswers {
-        /// Refuse the submission.
         #[default]
         Reject = "reject",
-        /// Drop the answer.
         Drop = "drop",
     }
 }
 
-/// What respondents see after they have answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     Message(String),
-    /// The URL of another page.
     RedirectUrl(String),
 }
 
 impl Settings {
-    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the form is closed, regardless of the times.
     pub fn is_closed(&self) -> bool {
         self.closed.unwrap_or(false)
     }
@@ -81,7 +68,6 @@ impl Settings {
         self.unknown_answers.unwrap_or_default()
     }
 
-    /// Returns these settings with the merge patch `patch` applied.
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);

@@ -1,6 +1,5 @@
 //! Slugs: names that authors give their forms. Slugs never contain `_`, which every id has.
 
-/// Maximum characters of a slug.
 const MAX: usize = 64;
 
 /// Whether `text` is a valid slug: words of lower-case letters and digits, joined by hyphens.

@@ -33,7 +33,6 @@ impl Decimal {
         Self { negative: text.starts_with('-'), digits, power }
     }
 
-    /// Whether the value is a whole number.
     pub fn is_integer(&self) -> bool {
         self.power >= 0
     }
@@ -108,7 +107,6 @@ impl Steps {
         Some(Self { unit, step, start: start.remainder(unit, step)? })
     }
 
-    /// Whether `value` is in the sequence.
     pub fn contains(&self, value: &Decimal) -> bool {
         value.remainder(self.unit, self.step) == Some(self.start)
     }

@@ -57,7 +57,6 @@ impl Number {
         (whole && written_whole()).then_some(self.value as i64)
     }
 
-    /// The exact decimal value.
     pub fn exact(&self) -> Decimal {
         Decimal::parse(&self.text)
     }
@@ -80,7 +79,6 @@ impl Number {
         }
     }
 
-    /// The number as written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -127,7 +125,6 @@ impl PartialEq for Number {
 impl Eq for Number {}
 
 impl Value {
-    /// The member `key`, if this is an object that has it.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
@@ -143,22 +140,18 @@ impl Value {
         })
     }
 
-    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(flag) = self { Some(*flag) } else { None }
     }
 
-    /// The number, if this is one.
     pub fn as_number(&self) -> Option<&Number> {
         if let Self::Number(number) = self { Some(number) } else { None }
     }
 
-    /// The text, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
-    /// The items, if this is a list.
     pub fn as_array(&self) -> Option<&[Self]> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }

@@ -14,7 +14,6 @@ pub struct SyntaxError {
     pub column: usize,
 }
 
-/// Parses `text` as one JSON value.
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     parser.space();
@@ -38,7 +37,6 @@ pub fn parse_object(text: &str) -> Result<MemberRanges, SyntaxError> {
     Ok(members)
 }
 
-/// The text and the current position in it.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -68,7 +66,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the object at the current position.
     fn members(&mut self) -> Result<MemberRanges, SyntaxError> {
         let (mut members, mut keys) = (Vec::new(), HashSet::new());
         self.items(b'}', |parser| {
@@ -130,7 +127,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses the string at the current position.
     fn string(&mut self) -> Result<String, SyntaxError> {
         let (from, mut has_escapes) = (self.at, false);
         self.at += 1;

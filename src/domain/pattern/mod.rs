@@ -10,26 +10,20 @@ use regex_automata::meta::{Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 
-/// Why a text is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("it is too large")]
     TooLarge,
-    /// The parser's reason.
     #[error("{0}")]
     Syntax(String),
 }
 
-/// Which part of a text a pattern must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// Any part.
     None,
-    /// The whole text.
     Both,
 }
 
-/// A compiled regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
@@ -58,7 +52,6 @@ impl Pattern {
         self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
     }
 
-    /// The pattern as its author wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -76,7 +69,6 @@ impl Pattern {
         self.compiled.clone().is_match(text)
     }
 
-    /// Bytes of the compiled pattern.
     pub fn size(&self) -> usize {
         self.compiled.memory_usage()
     }

@@ -1,7 +1,7 @@
 //! `date`, `time` and `datetime`, between bounds that may be relative to today.
 
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::condition::{DAY, ValueType};
+use crate::domain::condition::{DAY_NANOS, ValueType};
 use crate::domain::json::Value;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
@@ -9,7 +9,6 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Rules of `date`, `time` and `datetime`.
 #[derive(Debug, Clone)]
 pub(super) struct Calendar {
     unit: &'static Unit,
@@ -60,7 +59,6 @@ pub(super) const DATETIME: Unit = Unit {
     ),
 };
 
-/// The earliest or latest allowed value.
 #[derive(Debug, Clone)]
 struct Bound {
     text: String,
@@ -98,7 +96,7 @@ impl Bound {
             Point::Fixed(point) => Some(point),
             Point::Today(days) => {
                 let day = i128::from(now?.millis().div_euclid(DAY_MILLIS)) + i128::from(days);
-                Some(if is_max { (day + 1) * DAY - 1 } else { day * DAY })
+                Some(if is_max { (day + 1) * DAY_NANOS - 1 } else { day * DAY_NANOS })
             }
         }
     }
@@ -126,7 +124,6 @@ impl Calendar {
         Self { unit, min, max }
     }
 
-    /// The texts of the fixed bounds.
     fn fixed_bounds(&self) -> [Option<&str>; 2] {
         [&self.min, &self.max].map(|bound| {
             let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;

@@ -32,7 +32,6 @@ impl ChoiceSet {
         choices
     }
 
-    /// A set of options without free text.
     pub(super) fn without_other(options: OptionList) -> Self {
         Self { options, takes_other: false }
     }

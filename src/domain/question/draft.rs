@@ -45,7 +45,6 @@ impl QuestionDraft {
         Some(Self(Question { id, kind, title, description, required, show_if, required_if, settings }))
     }
 
-    /// The id the author chose.
     pub fn id(&self) -> Option<&str> {
         self.0.id.as_deref()
     }
@@ -103,7 +102,6 @@ const SETTINGS: [&str; 28] = [
     "text",
 ];
 
-/// Maximum characters of a description.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
 fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<QuestionKind> {

@@ -42,7 +42,6 @@ pub(super) struct Email {
 /// A domain in `allow_domains` or `deny_domains`; it includes its subdomains.
 #[derive(Debug, Clone)]
 struct Domain {
-    /// The domain as the author wrote it.
     original: String,
     ascii: String,
 }

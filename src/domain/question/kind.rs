@@ -34,7 +34,6 @@ type ReadSettings = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
 /// The type that starts a page.
 const PAGE: &str = "page";
 
-/// All types of question.
 const KINDS: [(&str, ReadSettings); 20] = [
     ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
     ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
@@ -59,7 +58,6 @@ const KINDS: [(&str, ReadSettings); 20] = [
 ];
 
 impl QuestionKind {
-    /// The names of all types.
     pub const NAMES: [&str; KINDS.len()] = {
         let (mut names, mut index) = ([""; KINDS.len()], 0);
         while index < names.len() {
@@ -109,17 +107,14 @@ impl QuestionKind {
         self.name == PAGE
     }
 
-    /// Whether the answer is a list.
     pub fn answer_is_list(&self) -> bool {
         matches!(self.rules().example(), Value::Array(_))
     }
 
-    /// The name of the type.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The rules of the type.
     pub fn rules(&self) -> &dyn Rules {
         &*self.rules
     }

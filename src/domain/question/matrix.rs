@@ -17,7 +17,6 @@ pub(super) struct Matrix {
     rows: OptionList,
     columns: ChoiceSet,
     takes_several: bool,
-    /// For each row, whether it is required.
     required: Vec<bool>,
 }
 

@@ -120,14 +120,12 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 }
 
-/// One error in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerError {
     /// JSON pointer (RFC 6901) within the answer to the invalid part; empty for the whole answer.
     pub at: String,
-    /// The broken rule.
     pub rule: Rule,
-    /// What to enter instead, for the respondent.
+    /// An instruction for the respondent: `Enter a whole number`.
     pub message: String,
 }
 
@@ -147,16 +145,12 @@ impl AnswerError {
     }
 }
 
-/// One question of a form.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id.
     pub id: Option<String>,
-    /// The type, with its settings.
     pub kind: QuestionKind,
-    /// The text of the question.
     pub title: String,
-    /// Description in Markdown.
     pub description: Option<String>,
     /// Whether an answer is required, if the question is asked.
     pub required: bool,
@@ -164,7 +158,6 @@ pub struct Question {
     pub show_if: Option<Condition>,
     /// When an answer is required even if `required` is false.
     pub required_if: Option<Condition>,
-    /// The settings specific to its type.
     pub settings: QuestionSettings,
 }
 
@@ -201,7 +194,6 @@ impl Question {
         LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
     }
 
-    /// The setting `name`, if set.
     pub fn setting(&self, name: &str) -> Option<Value> {
         let (_, written) = self.settings.iter().find(|(known, _)| *known == name)?;
         parse(written.get()).ok()
@@ -233,7 +225,6 @@ pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> 
     Some(AnswerError::new(Rule::TooLong, message))
 }
 
-/// Returns the characters of the longest number in `answer`.
 fn longest_number(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) | Value::String(_) => 0,

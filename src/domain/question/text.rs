@@ -25,7 +25,6 @@ pub(super) struct Text {
 pub(super) const NOT_BLANK: &str =
     r"[^\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
-/// Whether a text may have line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
     One,

@@ -5,7 +5,6 @@ use crate::domain::validation::fields::control_character;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join};
 
-/// Maximum members of the metadata of one submission.
 pub const MAX_METADATA: usize = 20;
 
 /// Checks `value`, the member `metadata` of a submission: a flat object of at most [`MAX_METADATA`] texts.

@@ -9,7 +9,6 @@ use crate::domain::validation::violation::Rule;
 /// Maximum bytes of any compiled pattern, even without limits: far more than was ever accepted, but bounded.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// The remaining budget for the questions of a form.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
@@ -25,11 +24,8 @@ pub struct Budget {
 /// An element of conditions that is counted across a form.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::domain) enum Counted {
-    /// Tests with `matches`.
     Matches,
-    /// Tests with `includes`.
     Includes,
-    /// Values that answers are compared with.
     Values,
 }
 
@@ -55,7 +51,6 @@ impl Remaining {
 }
 
 impl Budget {
-    /// The whole budget of a form.
     pub fn new(limits: &Limits) -> Self {
         let all = |amount| Remaining(Some(amount));
         Self {
@@ -69,7 +64,6 @@ impl Budget {
         }
     }
 
-    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -147,7 +141,6 @@ const UNICODE: [(&str, &str); 6] = [
     (r"\b", r"(?-u:\b)"),
 ];
 
-/// Suggests how to make the pattern `text` smaller.
 fn advice(text: &str) -> String {
     let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
     let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();

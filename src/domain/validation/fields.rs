@@ -38,7 +38,6 @@ impl<'a, 'v> Fields<'a, 'v> {
         Some(Self { members, pointer, known: Vec::new(), normalized: Vec::new(), violations })
     }
 
-    /// The pointer to the member `name`.
     pub fn pointer_to(&self, name: &str) -> String {
         join(&self.pointer, name)
     }
@@ -62,7 +61,6 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.violations.push(Violation::new(pointer, rule, message));
     }
 
-    /// Reports `violation`.
     pub fn report(&mut self, violation: Violation) {
         self.violations.push(violation);
     }
@@ -152,12 +150,10 @@ impl<'a, 'v> Fields<'a, 'v> {
         found.map(|(_, value)| *value)
     }
 
-    /// Returns a boolean.
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
         self.typed(name, "true or false", Value::as_bool, boolean)
     }
 
-    /// Returns a number.
     pub fn number(&mut self, name: &'static str) -> Option<Number> {
         self.typed(name, "a number", Value::as_number, no_help).cloned()
     }

@@ -18,7 +18,7 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// What the rule means and how to comply with it.
+            /// An explanation of the rule, with the remedy.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$rule => $meaning,)* }
             }
@@ -85,7 +85,6 @@ pub const MAX_VIOLATIONS: usize = 100;
 /// nobody corrects more names at once.
 pub const MAX_COMPARED: usize = 10;
 
-/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) into the body that was sent.
@@ -93,9 +92,8 @@ pub struct Violation {
     /// The id of the question, if the violation concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The rule.
     pub code: OpenEnum<Rule>,
-    /// What is wrong, for a person.
+    /// The error, for a person.
     pub message: String,
     /// Valid values or names: the most similar first, at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +130,6 @@ impl Violation {
         Self::new(pointer, Rule::TypeMismatch, message)
     }
 
-    /// Sets the question to `id`.
     #[must_use]
     pub fn question(mut self, id: &str) -> Self {
         self.question = Some(id.to_owned());
@@ -146,14 +143,12 @@ impl Violation {
         self
     }
 
-    /// Sets the help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Sets the pointer to a related place.
     #[must_use]
     pub fn related(mut self, pointer: impl Into<String>) -> Self {
         self.related = Some(pointer.into());

@@ -137,10 +137,8 @@ impl Version {
     }
 }
 
-/// The result of checking the questions of a form.
 #[derive(Default)]
 struct CheckedAnswers<'a> {
-    /// Number of answers to a question of the form.
     known: usize,
     defaults: Defaults<'a>,
     violations: Vec<Violation>,
@@ -246,7 +244,6 @@ fn written_value(answer: Option<&Value>, error: &AnswerError) -> String {
     }
 }
 
-/// Indexes answers by question id.
 fn by_question(answers: &[(String, Value)]) -> HashMap<&str, &Value> {
     answers.iter().map(|(key, value)| (key.as_str(), value)).collect()
 }
