@@ -162,9 +162,7 @@ impl FormCreated {
             created_at: form.created_at,
         })
     }
-}
 
-impl FormCreated {
     /// The result of a dry run that would create `form`: with an id of zeros.
     pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
         Ok(Self { id: FormId::ZERO, ..Self::new(form, version)? })

@@ -109,9 +109,7 @@ impl SubmissionBody {
         text.push('}');
         text
     }
-}
 
-impl SubmissionBody {
     /// The JSON of a dry run: the submission to `form` that `sent` would become at the time `now`, with an id of zeros.
     pub fn dry_run_json(form: FormId, sent: &SubmittedAnswers, now: Timestamp) -> String {
         let (answers, mut text) =

@@ -43,30 +43,22 @@ impl Test {
         match self {
             Self::Eq(value) => format!("is {}", value.display_text()),
             Self::Ne(value) => format!("is not {}", value.display_text()),
-            Self::Lt(value) => {
-                format!("is {} {}", if is_text(value) { "before" } else { "less than" }, value.display_text())
-            }
-            Self::Lte(value) => {
-                format!("is {} or {}", value.display_text(), if is_text(value) { "before" } else { "less" })
-            }
-            Self::Gt(value) => {
-                format!("is {} {}", if is_text(value) { "after" } else { "more than" }, value.display_text())
-            }
-            Self::Gte(value) => {
-                format!("is {} or {}", value.display_text(), if is_text(value) { "after" } else { "more" })
-            }
+            Self::Lt(value) => format!("is {} {}", words(value, "before", "less than"), value.display_text()),
+            Self::Lte(value) => format!("is {} or {}", value.display_text(), words(value, "before", "less")),
+            Self::Gt(value) => format!("is {} {}", words(value, "after", "more than"), value.display_text()),
+            Self::Gte(value) => format!("is {} or {}", value.display_text(), words(value, "after", "more")),
             Self::In(values) => format!("is {}", one_of(values)),
             Self::Includes(value) => format!("includes {}", value.display_text()),
-            Self::Matches(pattern) => format!("matches {}", pattern.text()),
+            Self::Matches(pattern) => format!("matches {}", pattern.text),
             Self::Answered(true) => "is answered".to_owned(),
             Self::Answered(false) => "is not answered".to_owned(),
         }
     }
 }
 
-/// Whether to say "before" and "after", as of dates and texts, rather than "less" and "more".
-fn is_text(value: &Value) -> bool {
-    matches!(value, Value::String(_))
+/// Returns the words for a comparison with `value`: those `of_text` suit dates and times, too.
+fn words(value: &Value, of_text: &'static str, of_number: &'static str) -> &'static str {
+    if matches!(value, Value::String(_)) { of_text } else { of_number }
 }
 
 fn one_of(values: &[Value]) -> String {

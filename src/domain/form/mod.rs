@@ -63,8 +63,10 @@ pub struct Version {
     pub number: u32,
     pub created_at: Timestamp,
     pub questions: Vec<Question>,
-    pattern_bytes: usize,
-    searches: bool,
+    /// Bytes of memory taken by the compiled patterns.
+    pub pattern_bytes: usize,
+    /// Whether checking answers searches their texts, by a `pattern`, a `matches` or an `includes`.
+    pub searches: bool,
 }
 
 /// A [`Version`] as JSON, for storage and output. Must be parsed to check answers, which may take long.
@@ -197,15 +199,6 @@ impl Version {
             });
         }
         Self { number, created_at, questions, pattern_bytes, searches }
-    }
-
-    pub fn pattern_bytes(&self) -> usize {
-        self.pattern_bytes
-    }
-
-    /// Whether checking answers searches their texts, by a `pattern`, a `matches` or an `includes`.
-    pub fn searches(&self) -> bool {
-        self.searches
     }
 
     pub fn to_stored(&self) -> StoredVersion {

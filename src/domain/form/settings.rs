@@ -101,7 +101,7 @@ impl Settings {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
             let violation = Violation::new(fields.pointer_to("closes_at"), Rule::InvalidRange, message);
             let opens = fields.pointer_to("opens_at");
-            fields.report(violation.related(opens));
+            fields.violations.push(violation.related(opens));
         }
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));

@@ -26,16 +26,17 @@ pub enum Anchor {
 
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    text: String,
+    pub(in crate::domain) text: String,
     anchor: Anchor,
     compiled: Regex,
-    cost: usize,
+    /// Cost against the budget: bytes of the compiled pattern, multiplied if it has Unicode word boundaries.
+    pub(in crate::domain) cost: usize,
     /// Set for patterns that are matched against very many texts.
     lazy_dfa: Option<Regex>,
 }
 
 impl Pattern {
-    /// Compiles `text`, if it then [costs](Self::cost) at most `limit`.
+    /// Compiles `text`, if it then costs at most `limit`.
     pub fn compile(text: &str, anchor: Anchor, limit: usize) -> Result<Self, PatternError> {
         let hir = parse(text)?;
         let factor = if hir.properties().look_set().contains_word_unicode() { WORD_BOUNDARY } else { 1 };
@@ -50,10 +51,6 @@ impl Pattern {
     /// Builds the lazy DFA, which pays off when very many texts are matched.
     pub fn prepare(&mut self) {
         self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
-    }
-
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Whether `text` matches.
@@ -71,11 +68,6 @@ impl Pattern {
 
     pub fn size(&self) -> usize {
         self.compiled.memory_usage()
-    }
-
-    /// Cost against the budget: bytes of the compiled pattern, multiplied if it has Unicode word boundaries.
-    pub fn cost(&self) -> usize {
-        self.cost
     }
 }
 

@@ -25,8 +25,8 @@ impl QuestionDraft {
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
-            true => fields.required_text("title", budget.limits().title),
-            false => fields.text("title", budget.limits().title),
+            true => fields.required_text("title", budget.limits.title),
+            false => fields.text("title", budget.limits.title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
         let show_if = Condition::read(&mut fields, "show_if", budget);
@@ -113,7 +113,7 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Questio
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
         let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownQuestionType, message);
-        fields.report(violation.allowed(name, QuestionKind::NAMES));
+        fields.violations.push(violation.allowed(name, QuestionKind::NAMES));
     }
     kind
 }

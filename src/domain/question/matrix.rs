@@ -66,8 +66,8 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
         let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
         let message = format!("`{}` is not one of the rows", shortened(&row));
         let violation = Violation::new(pointer, Rule::InvalidRange, message);
-        let is_compared = fields.violations().len() < MAX_COMPARED;
-        fields.report(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
+        let is_compared = fields.violations.len() < MAX_COMPARED;
+        fields.violations.push(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
     }
     required
 }

@@ -42,11 +42,13 @@ impl OptionList {
         let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashMap::<_, usize>::new());
         for (place, item) in items.iter().enumerate() {
             let pointer = join(&fields.pointer_to(name), &place.to_string());
-            let Some((value, label)) = read_item(name, item, &pointer, fields.violations()) else { continue };
+            let Some((value, label)) = read_item(name, item, &pointer, fields.violations) else { continue };
             if let Some(first) = seen.get(&value) {
                 let message = format!("`{value}` appears twice in the list");
                 let related = join(&fields.pointer_to(name), &first.to_string());
-                fields.report(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
+                fields
+                    .violations
+                    .push(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
             } else {
                 seen.insert(value.clone(), place);
             }

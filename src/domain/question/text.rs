@@ -72,7 +72,7 @@ impl Text {
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
-        let matched = budget.limits().matched;
+        let matched = budget.limits.matched;
         if text.pattern.is_some() && max > matched {
             let message = format!("with a `pattern`, `max_length` must be at most {matched}, not {max}");
             fields.refuse("max_length", Rule::InvalidRange, message);
@@ -88,7 +88,7 @@ impl Text {
         let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
         let message = match &self.pattern_message {
             Some(message) => message.clone(),
-            None => format!("Enter text that matches {}", pattern.text()),
+            None => format!("Enter text that matches {}", pattern.text),
         };
         errors.push(AnswerError::new(Rule::PatternMismatch, message));
     }
@@ -116,7 +116,7 @@ impl Rules for Text {
     }
 
     fn schema(&self) -> Value {
-        let pattern = self.pattern.as_ref().and_then(|pattern| translate(pattern.text()));
+        let pattern = self.pattern.as_ref().and_then(|pattern| translate(&pattern.text));
         object([
             ("type", Some("string".into())),
             ("minLength", (self.min_length > 0).then(|| (self.min_length as i64).into())),

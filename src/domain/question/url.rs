@@ -42,7 +42,7 @@ impl Url {
         for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
             let pointer = format!("{}/{place}", fields.pointer_to("schemes"));
             let message = format!("`{scheme}` is not a scheme like https");
-            fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+            fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
         }
         Self { schemes }
     }

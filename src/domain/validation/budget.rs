@@ -11,7 +11,7 @@ const MAX_COMPILED: usize = 16 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Budget {
-    limits: Limits,
+    pub(in crate::domain) limits: Limits,
     pattern_bytes: Remaining,
     pattern_text: Remaining,
     matches: Remaining,
@@ -64,10 +64,6 @@ impl Budget {
         }
     }
 
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
     /// Counts one more of `what`.
     pub(in crate::domain) fn count(&mut self, what: Counted) -> Result<(), BudgetError> {
         let Limits { matches, includes, values, .. } = self.limits;
@@ -100,9 +96,9 @@ impl Budget {
         let left = self.pattern_bytes.0.ok_or(BudgetError::AlreadyReported)?;
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
-                self.pattern_bytes.0 = Some(left - pattern.cost());
-                if self.largest.as_ref().is_none_or(|(_, cost)| *cost < pattern.cost()) {
-                    self.largest = Some((text.chars().take(40).collect(), pattern.cost()));
+                self.pattern_bytes.0 = Some(left - pattern.cost);
+                if self.largest.as_ref().is_none_or(|(_, cost)| *cost < pattern.cost) {
+                    self.largest = Some((text.chars().take(40).collect(), pattern.cost));
                 }
                 Ok(pattern)
             }

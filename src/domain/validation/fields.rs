@@ -17,7 +17,8 @@ pub struct Fields<'a, 'v> {
     pub(in crate::domain) known: Vec<&'static str>,
     /// Members whose canonical form differs from what was sent.
     normalized: Vec<(&'static str, Value)>,
-    violations: &'v mut Vec<Violation>,
+    /// The violations so far, including those of other parsers.
+    pub(in crate::domain) violations: &'v mut Vec<Violation>,
 }
 
 impl<'a, 'v> Fields<'a, 'v> {
@@ -59,15 +60,6 @@ impl<'a, 'v> Fields<'a, 'v> {
     pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
         let pointer = self.pointer_to(name);
         self.violations.push(Violation::new(pointer, rule, message));
-    }
-
-    pub fn report(&mut self, violation: Violation) {
-        self.violations.push(violation);
-    }
-
-    /// The violations so far, to report those found by another parser.
-    pub fn violations(&mut self) -> &mut Vec<Violation> {
-        self.violations
     }
 
     /// Returns the member `name`, including `null`.
@@ -123,7 +115,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         let found = read(value);
         if found.is_none() {
             let violation = Violation::wrong_type(self.pointer_to(name), name, wanted, value);
-            self.report(Violation { help: help(value), ..violation });
+            self.violations.push(Violation { help: help(value), ..violation });
         }
         found
     }
@@ -145,7 +137,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         if found.is_none() {
             let message = format!("`{}` is not a valid `{name}`", shortened(text));
             let violation = Violation::new(self.pointer_to(name), rule, message);
-            self.report(violation.allowed(text, values.iter().map(|(known, _)| *known)));
+            self.violations.push(violation.allowed(text, values.iter().map(|(known, _)| *known)));
         }
         found.map(|(_, value)| *value)
     }
