@@ -34,10 +34,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Parses the body of a create request.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Parses the body of a create request; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }
@@ -78,10 +75,7 @@ pub struct FormPatch {
 }
 
 impl FormPatch {
-    /// Parses the body of a PATCH request, a JSON merge patch.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Parses the body of a PATCH request, a JSON merge patch; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }

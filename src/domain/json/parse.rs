@@ -67,14 +67,23 @@ impl Parser<'_> {
     }
 
     fn members(&mut self) -> Result<MemberRanges, SyntaxError> {
-        let (mut members, mut keys) = (Vec::new(), HashSet::new());
+        let (mut members, mut keys) = (MemberRanges::new(), HashSet::new());
         self.items(b'}', |parser| {
             let key_start = parser.at;
             if parser.peek() != Some(b'"') {
                 return Err(parser.error("expected a member's name in quotes"));
             }
             let key = parser.string()?;
-            if !keys.insert(key.clone()) {
+            // Comparing the keys of a short object is faster than hashing them; long ones would take quadratic time.
+            let is_duplicate = if members.len() < 16 {
+                members.iter().any(|(known, ..)| *known == key)
+            } else {
+                if keys.is_empty() {
+                    keys.extend(members.iter().map(|(known, ..)| known.clone()));
+                }
+                !keys.insert(key.clone())
+            };
+            if is_duplicate {
                 let what = format!("the key `{key}` appears twice in one object");
                 return Err(parser.error_at(key_start, &what));
             }

@@ -18,10 +18,8 @@ use crate::domain::validation::violation::{
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
 impl Version {
-    /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them, or
+    /// all violations.
     pub fn check(
         &self,
         answers: &[(String, Value)],
