@@ -19,7 +19,7 @@ pub struct FormCreated {
     pub id: FormId,
     /// The title.
     pub title: String,
-    /// More about the form, in Markdown.
+    /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub description: Option<String>,
@@ -63,20 +63,20 @@ pub struct FormEntry {
     /// When the form was last changed.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
-    /// When it went to the trash; left out elsewhere.
+    /// When it was moved to the trash; left out if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A page of forms, newest first. The header `Link` leads to the next page.
+/// A page of forms, newest first. The header `Link` links to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormList {
     /// The forms, newest first.
     pub forms: Vec<FormEntry>,
 }
 
-/// The questions of a form as they were at one time.
+/// A version of a form's questions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct VersionView {
     /// The number of the version, from 1.
@@ -88,7 +88,7 @@ pub struct VersionView {
     pub questions: Box<RawValue>,
 }
 
-/// A page of versions, newest first. The header `Link` leads to the next page.
+/// A page of versions, newest first. The header `Link` links to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct VersionList {
     /// The versions, newest first.
@@ -102,7 +102,7 @@ pub struct FormDetail {
     pub id: FormId,
     /// The title.
     pub title: String,
-    /// More about the form, in Markdown.
+    /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub description: Option<String>,
@@ -162,9 +162,7 @@ impl FormCreated {
             created_at: form.created_at,
         })
     }
-}
 
-impl FormCreated {
     /// The result of a dry run that would create `form`: with an id of zeros.
     pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
         Ok(Self { id: FormId::ZERO, ..Self::new(form, version)? })

@@ -1,48 +1,39 @@
 //! Problem documents (RFC 9457), and the table of their codes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::schema;
 use crate::domain::form::admission::AcceptingReason;
-use crate::domain::open_enum::OpenEnum;
+use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// The media type of a problem document.
 pub const PROBLEM_TYPE: &str = "application/problem+json";
 
-/// One row of the table of codes.
-struct Row {
-    name: &'static str,
-    status: u16,
-    title: &'static str,
-    /// What the code means and what to do.
-    meaning: &'static str,
-}
-
-/// Declares [`Code`] and its table together, so that neither can lack a row of the other.
+/// Declares [`Code`] and its table.
 macro_rules! codes {
     ($($code:ident $name:literal $status:literal $title:literal $meaning:literal;)*) => {
-        /// Why a request failed. The text form is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum Code {
-            $(#[doc = $title] #[serde(rename = $name)] $code,)*
+        named_enum! {
+            /// Why a request failed.
+            Code { $(#[doc = $title] $code = $name,)* }
         }
 
         impl Code {
-            /// All codes.
-            pub const ALL: &[Self] = &[$(Self::$code,)*];
+            pub fn status(self) -> u16 {
+                match self { $(Self::$code => $status,)* }
+            }
 
-            fn row(self) -> Row {
-                match self {
-                    $(Self::$code => Row {
-                        name: $name, status: $status, title: $title, meaning: $meaning,
-                    },)*
-                }
+            /// A short sentence without a full stop.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$code => $title,)* }
+            }
+
+            /// An explanation of the code, with the remedy.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$code => $meaning,)* }
             }
         }
     };
@@ -62,9 +53,9 @@ codes! {
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"
         "The detail names the required scope. Use a key that has it.";
     FormNotFound "form_not_found" 404 "There is no such form"
-        "No form in this workspace has this id. It may be in the trash, erased, or in another workspace. `forms list` shows all forms.";
+        "The id or slug is wrong, or the form is in the trash, was erased, or belongs to another workspace. `forms list` shows all forms.";
     SubmissionNotFound "submission_not_found" 404 "There is no such submission"
-        "No submission of this form has this id. `forms responses <form>` shows all submissions.";
+        "The id is wrong, or the submission was deleted or belongs to another form. `forms responses <form>` shows all submissions.";
     VersionNotFound "version_not_found" 404 "The form has no such version"
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"
@@ -119,33 +110,6 @@ codes! {
         "Other requests have used up one of these: the connections, the memory for large bodies, the memory for large responses, or the queue for long work such as searches. Nothing was stored. Send the request again after the seconds in `Retry-After`, and read responses promptly: one key can use at most a quarter of the memory for large bodies, and of that for large responses.";
 }
 
-impl Code {
-    /// The stable text: `form_not_found`.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// The HTTP status.
-    pub fn status(self) -> u16 {
-        self.row().status
-    }
-
-    /// What happened, in a short sentence without a full stop.
-    pub fn title(self) -> &'static str {
-        self.row().title
-    }
-
-    /// What the code means and what to do.
-    pub fn meaning(self) -> &'static str {
-        self.row().meaning
-    }
-
-    /// The code called `name`.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|code| code.name() == name)
-    }
-}
-
 impl From<AcceptingReason> for Code {
     fn from(why: AcceptingReason) -> Self {
         match why {
@@ -158,13 +122,7 @@ impl From<AcceptingReason> for Code {
     }
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// What the code or rule called `name` means and what to do about it.
+/// Returns the explanation of the code or rule called `name`.
 pub fn explain(name: &str) -> Option<&'static str> {
     match Code::parse(name) {
         Some(code) => Some(code.meaning()),

@@ -63,19 +63,19 @@ pub struct LimitsView {
     pub max_head: u64,
     /// Headers of a request.
     pub max_headers: u64,
-    /// Seconds to send the head in.
+    /// Maximum seconds to send a request's line and headers.
     pub head_timeout: f64,
-    /// Seconds until the first byte of the body.
+    /// Maximum seconds until the first byte of a body.
     pub first_byte_timeout: f64,
-    /// Seconds to send the body in.
+    /// Maximum seconds to send a body.
     pub body_timeout: f64,
-    /// Bytes a second at which a body must at least arrive.
+    /// Minimum rate of a body, in bytes per second.
     pub min_body_rate: u64,
-    /// Seconds that an idle connection is kept.
+    /// Seconds after which an idle connection is closed.
     pub idle_timeout: f64,
-    /// Connections at a time.
+    /// Simultaneous connections.
     pub max_connections: u64,
-    /// Connections at a time from one address.
+    /// Simultaneous connections from one address.
     pub max_connections_per_address: u64,
     /// Failed authentications from one address; `null` if unlimited.
     #[schema(required = true, example = "10/min")]

@@ -54,7 +54,7 @@ pub struct SubmissionDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Option<Timestamp>,
-    /// When it went to the trash; left out elsewhere.
+    /// When it was moved to the trash; left out if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
@@ -87,7 +87,7 @@ pub struct ReplacedView {
     pub replaced_at: Timestamp,
 }
 
-/// A page of replaced states, newest first. The header `Link` leads to the next page.
+/// A page of replaced states, newest first. The header `Link` links to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct HistoryList {
     /// The replaced states, newest first.
@@ -109,9 +109,7 @@ impl SubmissionBody {
         text.push('}');
         text
     }
-}
 
-impl SubmissionBody {
     /// The JSON of a dry run: the submission to `form` that `sent` would become at the time `now`, with an id of zeros.
     pub fn dry_run_json(form: FormId, sent: &SubmittedAnswers, now: Timestamp) -> String {
         let (answers, mut text) =
@@ -217,61 +215,4 @@ fn push_moment(text: &mut String, name: &str, moment: Option<Timestamp>) {
 
 fn push(text: &mut String, more: fmt::Arguments<'_>) {
     text.write_fmt(more).expect("writing to text cannot fail");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::submission::{self, EditInfo};
-    use crate::domain::validation::limits::Limits;
-
-    fn assert_round_trip<T: Serialize + serde::de::DeserializeOwned>(text: &str) {
-        let read: T = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&read).unwrap(), text);
-    }
-
-    #[test]
-    fn handwritten_json_matches_the_declared_types() {
-        let plain = Submission {
-            id: SubmissionId::from_bytes([7; 16]),
-            form: FormId::from_bytes([0, 1, 2, 3, 4, 5, 6, 7]),
-            form_version: 3,
-            status: SubmissionStatus::Completed,
-            answers: r#"{ "q1": 1.50 }"#.into(),
-            metadata: None,
-            edited: None,
-            deleted_at: None,
-        };
-        let full = Submission {
-            metadata: Some(r#"{ "source": "web" }"#.into()),
-            edited: Some(EditInfo { at: Timestamp::from_millis(5), count: 1 }),
-            deleted_at: Some(Timestamp::from_millis(6)),
-            ..plain.clone()
-        };
-        for submission in [&plain, &full] {
-            assert_round_trip::<SubmissionBody>(&SubmissionBody::json(submission));
-            assert_round_trip::<SubmissionDetail>(&SubmissionDetail::json(submission));
-        }
-        let two = vec![plain.clone(), full.clone()];
-        for (submissions, cursor, total) in [(vec![], None, None), (two, Some("c"), Some(7))] {
-            assert_round_trip::<SubmissionList>(&SubmissionList::json(&submissions, cursor, total));
-        }
-        for body in [r#"{"answers":{"q1" : 1.0}}"#, r#"{"answers":{},"metadata":{ "a":"b"}}"#] {
-            let sent = submission::read(body, &Limits::default()).unwrap();
-            assert_round_trip::<SubmissionBody>(&SubmissionBody::dry_run_json(
-                plain.form,
-                &sent,
-                Timestamp::from_millis(8),
-            ));
-        }
-        let replaced = [plain, full].map(|submission| ReplacedState {
-            number: 0,
-            answers: submission.answers,
-            metadata: submission.metadata,
-            replaced_at: Timestamp::from_millis(7),
-        });
-        for count in 0..=2 {
-            assert_round_trip::<HistoryList>(&HistoryList::json(&replaced[..count]));
-        }
-    }
 }

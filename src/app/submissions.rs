@@ -246,7 +246,7 @@ pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
     const SEARCHED_BODY: usize = 4 << 10;
     const LARGE_PATTERNS: usize = 16 << 10;
     bytes > LARGE_BODY
-        || version.searches() && (bytes > SEARCHED_BODY || version.pattern_bytes() > LARGE_PATTERNS)
+        || version.searches && (bytes > SEARCHED_BODY || version.pattern_bytes > LARGE_PATTERNS)
 }
 
 /// Validates `body`, unless the form is not `accepting` answers. Returns the answers to store, and the unknown keys to drop.

@@ -77,7 +77,7 @@ impl App {
 fn compile(stored: &StoredVersion) -> Result<Compiled, AppError> {
     let undecodable = || StoreError::Undecodable(format!("the questions of version {}", stored.number));
     let version = stored.read().ok_or_else(undecodable)?;
-    let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes();
+    let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes;
     Ok(Compiled { version: Arc::new(version), bytes })
 }
 

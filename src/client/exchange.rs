@@ -9,10 +9,8 @@ use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
 use super::{Client, ClientError, Revision, redacted};
 use crate::api::Problem;
 
-/// A request to be sent.
 pub(super) struct Request {
     pub(super) method: Method,
-    /// Path and query.
     pub(super) path: String,
     pub(super) body: Option<String>,
     /// Value of `If-Match`, if the request applies to one revision only.
@@ -20,7 +18,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    fn new(method: Method, path: impl Into<String>) -> Self {
+    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), body: None, at: None }
     }
 
@@ -32,15 +30,6 @@ impl Request {
         Self::new(Method::POST, path)
     }
 
-    pub(super) fn patch(path: impl Into<String>) -> Self {
-        Self::new(Method::PATCH, path)
-    }
-
-    pub(super) fn delete(path: impl Into<String>) -> Self {
-        Self::new(Method::DELETE, path)
-    }
-
-    /// Sets a JSON body.
     pub(super) fn body(mut self, body: &str) -> Self {
         self.body = Some(body.to_owned());
         self
@@ -54,7 +43,6 @@ impl Request {
         self
     }
 
-    /// Restricts the request to `revision`, if given.
     pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
         self.at = revision.cloned();
         self
@@ -79,26 +67,23 @@ impl Request {
     }
 }
 
-/// A successful response.
-pub(super) struct SuccessResponse {
-    pub(super) headers: HeaderMap,
-    pub(super) body: Vec<u8>,
+/// Why a response is not a success.
+struct ErrorResponse {
+    error: ClientError,
+    is_temporary: bool,
+    wait: Option<Duration>,
 }
 
-/// Classification of a response.
-enum ResponseKind {
-    Done(SuccessResponse),
-    /// A temporary error: a retry after `wait` may succeed.
-    RetryLater {
-        wait: Option<Duration>,
-        error: ClientError,
-    },
+impl From<ClientError> for ErrorResponse {
+    fn from(error: ClientError) -> Self {
+        Self { error, is_temporary: false, wait: None }
+    }
 }
 
 impl Client {
     /// Sends the request, with retries, until it succeeds, the retry policy is exhausted, or an error comes that a
     /// retry cannot change.
-    pub(super) async fn send(&self, request: &Request) -> Result<SuccessResponse, ClientError> {
+    pub(super) async fn send(&self, request: &Request) -> Result<RawResponse, ClientError> {
         let started = Instant::now();
         let headers = self.headers(request);
         let mut maybe_applied = false;
@@ -107,9 +92,10 @@ impl Client {
             let (wait, error) = match self.transport.send(request, &headers, left).await {
                 Ok(reply) => {
                     self.observe(request, &reply, started);
-                    match self.classify(request, reply, maybe_applied)? {
-                        ResponseKind::Done(answer) => return Ok(answer),
-                        ResponseKind::RetryLater { wait, error } => {
+                    match self.classify(request, reply, maybe_applied) {
+                        Ok(answer) => return Ok(answer),
+                        Err(ErrorResponse { error, is_temporary: false, .. }) => return Err(error),
+                        Err(ErrorResponse { error, wait, .. }) => {
                             // An error from a proxy does not show whether the server carried out the request.
                             maybe_applied |=
                                 matches!(error, ClientError::WithoutProblem { status: 500.., .. });
@@ -143,34 +129,31 @@ impl Client {
         request: &Request,
         reply: RawResponse,
         maybe_applied: bool,
-    ) -> Result<ResponseKind, ClientError> {
-        let RawResponse { status, headers, body } = reply;
+    ) -> Result<RawResponse, ErrorResponse> {
+        let RawResponse { status, headers, body } = &reply;
+        let status = *status;
         if body.len() > MAX_RESPONSE_BYTES {
             let error = self.unexpected(format!("its answer has more than {} MiB", MAX_RESPONSE_BYTES >> 20));
-            return Err(request.mark_maybe_applied(error));
+            return Err(request.mark_maybe_applied(error).into());
         }
         let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
         if status.is_success() || (maybe_applied && gone) {
-            return Ok(ResponseKind::Done(SuccessResponse { headers, body }));
+            return Ok(reply);
         }
         if let Some(location) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
             // The API key was given for this server only, so redirects are not followed.
             let location = String::from_utf8_lossy(location.as_bytes());
-            return Err(self.unexpected(format!("it redirects to {location}")));
+            return Err(self.unexpected(format!("it redirects to {location}")).into());
         }
         if status < StatusCode::BAD_REQUEST {
-            return Err(self.unexpected(format!("it answered {status}")));
+            return Err(self.unexpected(format!("it answered {status}")).into());
         }
-        let error = self.refusal(request, status, &body);
+        let error = self.refusal(request, status, body);
         // The request whose response was lost may have made the change that fails this precondition.
         if maybe_applied && status == StatusCode::PRECONDITION_FAILED {
-            return Err(request.mark_maybe_applied(error));
+            return Err(request.mark_maybe_applied(error).into());
         }
-        if is_retryable(status) {
-            Ok(ResponseKind::RetryLater { wait: retry_after(&headers), error })
-        } else {
-            Err(error)
-        }
+        Err(ErrorResponse { error, is_temporary: is_retryable(status), wait: retry_after(headers) })
     }
 
     fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
@@ -229,7 +212,6 @@ impl Client {
     }
 }
 
-/// Whether the same request may succeed later.
 fn is_retryable(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT

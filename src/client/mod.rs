@@ -11,6 +11,7 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::ETAG;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -34,7 +35,6 @@ use received::unreadable;
 /// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server refused the request.
     #[error("{}", .0.title)]
     Problem(Box<Problem>),
     /// No attempt was answered. If `was_sent`, the server may have received the request.
@@ -120,7 +120,6 @@ impl Client {
         Self { transport, key, retry_policy, random, observer: Box::new(|_, _| {}) }
     }
 
-    /// Sets the observer of requests and responses.
     #[must_use]
     pub fn with_observer(mut self, observer: Observer) -> Self {
         self.observer = observer;
@@ -143,12 +142,10 @@ impl Client {
         Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
-    /// Returns one form.
     pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::get(form_path(form)?)).await
     }
 
-    /// Returns one form and its revision.
     pub async fn get_revision(&self, form: &str) -> Result<(Received<FormDetail>, Revision), ClientError> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
@@ -165,15 +162,15 @@ impl Client {
         at: Option<&Revision>,
         dry_run: bool,
     ) -> Result<Received<FormDetail>, ClientError> {
-        self.call(Request::patch(form_path(form)?).flag("dry_run", dry_run).body(patch).at(at)).await
+        self.call(Request::new(Method::PATCH, form_path(form)?).flag("dry_run", dry_run).body(patch).at(at))
+            .await
     }
 
     /// Moves a form to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::delete(form_path(form)?).flag("purge", purge)).await.map(drop)
+        self.send(&Request::new(Method::DELETE, form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
-    /// Restores a form from the trash.
     pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
@@ -213,10 +210,11 @@ impl Client {
 
     /// Moves a submission to the trash, or erases it. After a lost response, 404 counts as success.
     pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::delete(submission_path(form, id)?).flag("purge", purge)).await.map(drop)
+        self.send(&Request::new(Method::DELETE, submission_path(form, id)?).flag("purge", purge))
+            .await
+            .map(drop)
     }
 
-    /// Restores a submission from the trash.
     pub async fn restore_submission(
         &self,
         form: &str,
@@ -225,7 +223,6 @@ impl Client {
         self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
-    /// Returns one submission.
     pub async fn get_submission(
         &self,
         form: &str,
@@ -234,12 +231,10 @@ impl Client {
         self.call(Request::get(submission_path(form, id)?)).await
     }
 
-    /// Returns the identity of the API key.
     pub async fn whoami(&self) -> Result<Whoami, ClientError> {
         self.call(Request::get("/api/v1/whoami")).await
     }
 
-    /// Sends the request and decodes the response body.
     async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
         self.decode(&self.send(&request).await?.body)
     }
@@ -253,19 +248,16 @@ impl Client {
     }
 }
 
-/// A page of forms.
 #[derive(Deserialize)]
 struct FormPage {
     forms: Vec<Received<FormEntry>>,
 }
 
-/// A page of submissions.
 #[derive(Deserialize)]
 struct SubmissionPage {
     submissions: Vec<Received<SubmissionDetail>>,
 }
 
-/// A page with the total of its list.
 #[derive(Deserialize)]
 struct CountedPage {
     total: Option<u64>,

@@ -6,10 +6,8 @@ use reqwest::header::{HeaderMap, LINK};
 
 use super::{Client, ClientError, Request};
 
-/// Maximum number of items per page.
 pub const MAX_PAGE: usize = 1_000;
 
-/// A paginated list.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     client: &'a Client,
@@ -21,7 +19,6 @@ pub struct Pages<'a, T> {
     read: PageDecoder<T>,
 }
 
-/// Decodes the items of a page.
 type PageDecoder<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
 
 impl<'a, T> Pages<'a, T> {
@@ -48,7 +45,6 @@ impl<'a, T> Pages<'a, T> {
         (self.read)(self.client, &answer.body).map(Some)
     }
 
-    /// Whether there are more pages.
     pub fn has_more(&self) -> bool {
         self.next.is_some()
     }

@@ -4,16 +4,13 @@ use form_urlencoded::Serializer;
 
 use super::pages::MAX_PAGE;
 
-/// Filter of a list of forms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormQuery<'a> {
-    /// Only forms with this status.
     pub status: Option<&'a str>,
     /// Only forms that do not accept submissions for this reason.
     pub accepting_reason: Option<&'a str>,
     /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
-    /// Whether to ask for the total.
     pub count: bool,
 }
 
@@ -28,7 +25,6 @@ impl FormQuery<'_> {
     }
 }
 
-/// Filter of a list of submissions.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionQuery {
     /// Only submissions created at this time or later, in RFC 3339.
@@ -42,7 +38,6 @@ pub struct SubmissionQuery {
 }
 
 impl SubmissionQuery {
-    /// Whether there is no filter.
     pub fn is_empty(&self) -> bool {
         self.since.is_none() && self.until.is_none() && self.answers.is_empty() && !self.trashed
     }

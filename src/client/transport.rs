@@ -12,7 +12,6 @@ use tower::ServiceExt;
 
 use super::{ClientError, Request};
 
-/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum size of a response: far larger than any page or form, small enough for a machine with little memory.
@@ -21,11 +20,8 @@ pub(super) const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// Bytes read of an error response. No problem document is larger; otherwise the status alone counts.
 const MAX_ERROR_BYTES: usize = 1 << 20;
 
-/// How requests reach the server.
 pub enum Transport {
-    /// Over the network.
     Http { client: reqwest::Client, url: Url },
-    /// In this process.
     InProcess(Router),
 }
 
@@ -42,7 +38,6 @@ pub(super) struct RawResponse {
     pub(super) body: Vec<u8>,
 }
 
-/// A request without a response.
 pub(super) struct SendFailure {
     pub(super) why: String,
     /// Whether the server may have carried out the request.

@@ -6,10 +6,8 @@ use crate::domain::form::admission::Refusal;
 /// The revisions that a change may be applied to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ExpectedRevision {
-    /// Any revision.
     #[default]
     Any,
-    /// One of these revisions.
     OneOf(Vec<u64>),
 }
 

@@ -15,7 +15,6 @@ pub fn cutoff(now: Timestamp, days: u32) -> Timestamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockRecord {
     pub last: Timestamp,
-    /// Uptime to wait, in milliseconds.
     pub wait_millis: i64,
 }
 

@@ -1,12 +1,12 @@
 //! Workspaces, their API keys, and the scopes of a key.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::domain::open_enum::named_enum;
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
 
@@ -18,34 +18,23 @@ pub struct Workspace {
     pub created_at: Timestamp,
 }
 
-/// Permission of an API key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Read forms and submissions.
-    Read,
-    /// Create submissions, and read a form's definition for that; nothing else.
-    Submit,
-    /// Create and change forms and submissions; includes `read` and `submit`.
-    Write,
-    /// Manage keys and purge; includes `write`.
-    Admin,
-    /// Manage the server's workspaces.
-    Operator,
+named_enum! {
+    /// Permission of an API key.
+    Scope {
+        /// Read forms and submissions.
+        Read = "read",
+        /// Create submissions, and read a form's definition for that; nothing else.
+        Submit = "submit",
+        /// Create and change forms and submissions; includes `read` and `submit`.
+        Write = "write",
+        /// Manage keys and purge; includes `write`.
+        Admin = "admin",
+        /// Manage the server's workspaces.
+        Operator = "operator",
+    }
 }
 
 impl Scope {
-    /// The scope's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Submit => "submit",
-            Self::Write => "write",
-            Self::Admin => "admin",
-            Self::Operator => "operator",
-        }
-    }
-
     /// Whether this scope grants everything that `needed` grants.
     pub fn includes(self, needed: Self) -> bool {
         match self {
@@ -53,12 +42,6 @@ impl Scope {
             Self::Write => matches!(needed, Self::Write | Self::Read | Self::Submit),
             Self::Read | Self::Submit | Self::Operator => self == needed,
         }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

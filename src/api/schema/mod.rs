@@ -11,7 +11,6 @@ use utoipa::openapi::{ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema, Type, sch
 use super::Code;
 use crate::domain::validation::violation::Rule;
 
-/// Schemas by name.
 pub type Schemas = Map<String, Value>;
 
 /// All schemas that are not derived from a struct.
@@ -30,7 +29,7 @@ pub fn components() -> Schemas {
 
 /// The schema of the `names` known so far.
 fn known(names: impl Iterator<Item = &'static str>, description: &str) -> Value {
-    let description = format!("{description} More may come; handle an unknown one by the HTTP status.");
+    let description = format!("{description} More may be added; handle an unknown one by the HTTP status.");
     json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": description })
 }
 
@@ -95,7 +94,7 @@ pub(super) fn problem_code() -> RefOr<Schema> {
 }
 
 pub(super) fn scopes() -> RefOr<Schema> {
-    list(open("Scope", "What the key may do."), "All that the key may do.")
+    list(open("Scope", "A permission of the key."), "The scopes of the key.")
 }
 
 pub(super) fn questions() -> RefOr<Schema> {

@@ -21,12 +21,11 @@ const DIRECTIONS: [Direction; 2] = [
     },
     Direction {
         prefix: "",
-        description: "A question in canonical form; `type` decides which settings it has. More types may come.",
+        description: "A question in canonical form; `type` decides which settings it has. More types may be added.",
         is_response: true,
     },
 ];
 
-/// Adds the schemas of all types of question to `schemas`.
 pub(super) fn add(schemas: &mut Schemas) {
     let texts = serde_json::from_str(include_str!("questions.json")).expect("questions.json is JSON");
     for direction in &DIRECTIONS {
@@ -47,7 +46,6 @@ pub(super) fn add(schemas: &mut Schemas) {
     }
 }
 
-/// The schema of a question of the type `kind`.
 fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
     let Some((bare, needed)) = QuestionKind::without_settings(kind) else { return Value::Null };
     let (rules, common) = (bare.rules(), &texts["common"]);
@@ -86,7 +84,6 @@ fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
     schema
 }
 
-/// `short_text` as `ShortText`.
 fn pascal(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').map(capital).collect()

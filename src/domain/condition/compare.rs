@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::iter;
 
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::{Date, Month, OffsetDateTime, Time};
 
+use crate::clock::DAY_MILLIS;
 use crate::domain::json::{self, Value};
 
 /// How to interpret an answer that is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueType {
-    /// Plain text.
     Text,
-    /// A date, `YYYY-MM-DD`, whose texts sort chronologically.
+    /// A date, `YYYY-MM-DD`.
     Date,
     /// A time of day, `HH:MM` or `HH:MM:SS`.
     Time,
@@ -24,10 +23,9 @@ pub enum ValueType {
     Untyped,
 }
 
-/// Maximum bytes of a date and time: an answer may be compared very often.
-pub const MAX_DATETIME_LENGTH: usize = 64;
+/// Maximum bytes of a date and time.
+const MAX_LENGTH: usize = 64;
 
-/// A nonempty answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub value: &'a Value,
@@ -43,39 +41,68 @@ impl ValueType {
         json::parse(text).ok().filter(|parsed| matches!(parsed, Value::Number(_) | Value::Bool(_)))
     }
 
+    /// Parses `text` as nanoseconds since 1970-01-01T00:00:00Z, or since midnight; `None` unless it is a valid date or time.
+    pub fn nanoseconds(self, text: &str) -> Option<i128> {
+        // An invalid answer may be very long, and compared very often.
+        if text.len() > MAX_LENGTH {
+            return None;
+        }
+        match self {
+            Self::Text | Self::Untyped => None,
+            Self::Date => {
+                read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY_NANOS)
+            }
+            Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
+            Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
+        }
+    }
+
     /// Compares two texts; `None` if either is not a valid value of this type.
-    pub(super) fn order(self, one: &str, other: &str) -> Option<Ordering> {
+    fn order(self, one: &str, other: &str) -> Option<Ordering> {
         match self {
             Self::Text | Self::Untyped => Some(one.cmp(other)),
-            Self::Date => {
-                let is_date = |text: &str| has_form(text.as_bytes(), b"0000-00-00");
-                (is_date(one) && is_date(other)).then(|| one.cmp(other))
+            Self::Date | Self::Time | Self::DateTime => {
+                Some(self.nanoseconds(one)?.cmp(&self.nanoseconds(other)?))
             }
-            Self::Time => Some(with_seconds(one)?.cmp(&with_seconds(other)?)),
-            Self::DateTime => Some(parse_datetime(one)?.cmp(&parse_datetime(other)?)),
         }
     }
 }
 
-/// Returns a time of day with seconds.
-fn with_seconds(text: &str) -> Option<[u8; 8]> {
-    // An invalid answer may be very long, and compared very often.
-    if text.len() > 8 {
-        return None;
+pub const DAY_NANOS: i128 = DAY_MILLIS as i128 * 1_000_000;
+
+const UNIX_EPOCH: i32 = 2_440_588;
+
+fn read_date(text: &str) -> Option<Date> {
+    let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()
+}
+
+fn read_time(text: &str) -> Option<Time> {
+    let [hour, minute, second] = match text.len() {
+        5 => numbers(text, ':', [2, 2]).map(|[hour, minute]| [hour, minute, 0]),
+        _ => numbers(text, ':', [2, 2, 2]),
+    }?;
+    let part = |number: u16| u8::try_from(number).ok();
+    Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
+}
+
+fn read_datetime(text: &str) -> Option<OffsetDateTime> {
+    // The crate `time` accepts any character between date and time.
+    let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
+    is_separated.then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
+}
+
+/// Parses the numbers in `text`, separated by `separator`, each of the given number of ASCII digits.
+fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u16; N]> {
+    let mut parts = text.split(separator);
+    let mut found = [0; N];
+    for (number, digits) in found.iter_mut().zip(digits) {
+        let part = parts.next()?;
+        let is_valid = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = is_valid.then(|| part.parse().ok())??;
     }
-    let (time, seconds) = text.as_bytes().split_at(text.len().min(5));
-    let seconds = if seconds.is_empty() { b":00" } else { seconds };
-    Some([time, seconds].concat()).filter(|whole| has_form(whole, b"00:00:00"))?.try_into().ok()
-}
-
-/// Whether `text` has a digit for each `0` in `form`, and otherwise equals it.
-fn has_form(text: &[u8], form: &[u8]) -> bool {
-    let form_of = |byte: u8| if byte.is_ascii_digit() { b'0' } else { byte };
-    text.len() == form.len() && iter::zip(text, form).all(|(byte, form)| form_of(*byte) == *form)
-}
-
-fn parse_datetime(text: &str) -> Option<OffsetDateTime> {
-    (text.len() <= MAX_DATETIME_LENGTH).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
+    parts.next().is_none().then_some(found)
 }
 
 impl Answer<'_> {

@@ -18,7 +18,6 @@ pub struct FilterKey {
     pub operator: String,
 }
 
-/// Maximum violations reported for one filter.
 const MAX_REPORTED: usize = 20;
 
 /// Name of the condition in pointers: `/filter/score/gte`.
@@ -72,7 +71,6 @@ fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), Vec<Violation>
     Ok(())
 }
 
-/// Parses the condition `members`.
 fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
     let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
     let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
@@ -102,20 +100,17 @@ fn write<'a>(tests: &'a BTreeMap<FilterKey, String>, questions: &[Question]) -> 
     (members, unknown)
 }
 
-/// Returns the questions that take an answer.
 fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &dyn Rules)> {
     let rules = questions.iter().map(|question| (question.id.as_ref(), question.kind.rules()));
     rules.filter(|(_, rules)| rules.takes_answer())
 }
 
-/// Returns the violation for a test of `id`, which is not one of the `questions`.
 fn unknown_question(id: &str, questions: &[Question]) -> Violation {
     let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
     let ids = answered(questions).filter_map(|(id, _)| id.map(String::as_str));
     Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowed(id, ids)
 }
 
-/// Converts `text` to the operand of `operator`.
 fn operand(rules: &dyn Rules, operator: &str, text: &str) -> Value {
     match (operator, text) {
         ("answered", "true") => true.into(),

@@ -44,7 +44,6 @@ pub fn lint_conditions<'a>(
 
 struct Linter<'a, 'j> {
     earlier: &'j HashMap<&'a str, Option<&'a QuestionKind>>,
-    /// The ids of the earlier questions in order.
     order: &'j [&'a str],
     /// Number of unknown references that were compared with `order`.
     compared: &'j mut usize,
@@ -118,7 +117,6 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Reports a `matches` on answers of up to `max_length` characters.
     fn refuse_long(
         &mut self,
         QuestionClause { question, .. }: &QuestionClause,
@@ -174,7 +172,7 @@ const MAX_SUGGESTED: usize = 5;
 /// includes an option, one of several values, or free text.
 fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
     let includes = |value: &Value| format!("{{\"{id}\": {{\"includes\": {value}}}}}");
-    let fits = |value: &Value| value_error(rules, value).is_none();
+    let is_answer = |value: &Value| value_error(rules, value).is_none();
     let is_option =
         |value: &Value| matches!(rules.example(), Value::Array(_)) && inclusion_error(rules, value).is_none();
     let other = |value: &Value| Value::Object(vec![("other".to_owned(), value.clone())]);
@@ -182,7 +180,7 @@ fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> 
         let words = [value.clone(), other(value)];
         let equal = |value: &Value| format!("{{\"{id}\": {{\"eq\": {value}}}}}");
         let option = words.iter().find(|value| is_option(value)).map(includes);
-        option.or_else(|| words.last().filter(|other| fits(other)).map(equal))
+        option.or_else(|| words.last().filter(|other| is_answer(other)).map(equal))
     };
     match test {
         Test::Includes(Value::Array(items))
@@ -191,7 +189,9 @@ fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> 
             let items: Vec<_> = items.iter().map(includes).collect();
             Some(format!("{{\"any\": [{}]}}", items.join(", ")))
         }
-        Test::Ne(list @ Value::Array(items)) if items.len() <= MAX_SUGGESTED && items.iter().all(fits) => {
+        Test::Ne(list @ Value::Array(items))
+            if items.len() <= MAX_SUGGESTED && items.iter().all(is_answer) =>
+        {
             Some(format!("{{\"not\": {{\"{id}\": {list}}}}}"))
         }
         Test::Includes(value) => Some(other(value)).filter(is_option).map(|other| includes(&other)),
@@ -212,7 +212,6 @@ fn quoting_help(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<S
     quoted(value).filter(|_| is_text_meant)
 }
 
-/// Explains why `value` is not a valid answer.
 pub(super) fn value_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     rules.check(value, None).into_iter().next().map(|error| error.message)
 }
@@ -241,7 +240,6 @@ fn range_error(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> 
     (!holds).then(|| format!("its answer is {}, never {side} {value}", rules.expects()))
 }
 
-/// Explains why no answer includes `value`.
 pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     match (rules.example(), value) {
         (Value::String(_), Value::String(_)) => None,

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::domain::json::Value;
 use crate::domain::pattern::Pattern;
 
-pub use compare::{Answer, MAX_DATETIME_LENGTH, ValueType};
+pub use compare::{Answer, DAY_NANOS, ValueType};
 pub use decision::Decision;
 pub use filter::FilterKey;
 pub use lint::{LintInput, lint_conditions};
@@ -32,7 +32,6 @@ pub struct Condition {
 /// Returns the answer to the question with an id; `None` if it has no answer or was not asked.
 pub type Lookup<'l, 'a> = &'l dyn Fn(&str) -> Option<Answer<'a>>;
 
-/// A conjunction.
 type Clauses = Vec<Clause>;
 
 #[derive(Debug, Clone)]
@@ -43,7 +42,6 @@ enum Clause {
     Question(QuestionClause),
 }
 
-/// Tests of the answer to one question.
 #[derive(Debug, Clone)]
 struct QuestionClause {
     question: String,
@@ -138,7 +136,6 @@ impl QuestionClause {
 }
 
 impl Test {
-    /// The name of the operator.
     fn name(&self) -> &'static str {
         match self {
             Self::Eq(_) => "eq",
@@ -171,7 +168,6 @@ impl Test {
     }
 }
 
-/// Serializes the condition as written.
 impl Serialize for Condition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.written.serialize(serializer)

@@ -18,8 +18,8 @@ impl Condition {
         let mut reader = ConditionReader { budget, violations: Vec::new(), root: fields.pointer_to(name) };
         let all = reader.clauses(written, "");
         let ConditionReader { budget, violations, .. } = reader;
-        violations.into_iter().for_each(|violation| fields.report(violation));
-        Some(Self { written: written.clone(), all, matched: budget.limits().matched })
+        violations.into_iter().for_each(|violation| fields.violations.push(violation));
+        Some(Self { written: written.clone(), all, matched: budget.limits.matched })
     }
 }
 

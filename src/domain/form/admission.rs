@@ -1,12 +1,9 @@
 //! The decision to accept a new submission, and every reason to refuse a request.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::settings::Settings;
 use crate::domain::form::{Form, FormStatus};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::violation::Violation;
 use crate::id::FormId;
 
@@ -23,49 +20,29 @@ pub enum Refusal {
     NoQuestions,
     /// The form or submission is at another revision than the change expects.
     PreconditionFailed,
-    /// The slug belongs to another form, the `holder`.
-    SlugTaken { slug: String, holder: FormId },
-    /// The object to restore is not in the trash.
+    SlugTaken {
+        slug: String,
+        holder: FormId,
+    },
     NotInTrash,
-    /// The definition breaks rules.
     InvalidDefinition(Vec<Violation>),
-    /// The answers break rules.
     InvalidAnswers(Vec<Violation>),
     /// The idempotency key was used before, with another body or query.
     KeyReused,
 }
 
-/// Why a form does not accept answers now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AcceptingReason {
-    /// The form is a draft.
-    Draft,
-    /// The form was closed by its author.
-    Closed,
-    /// `opens_at` is in the future.
-    NotOpenYet,
-    /// `closes_at` has passed.
-    Expired,
-    /// `max_responses` is reached.
-    Full,
+named_enum! {
+    /// Why a form does not accept answers now.
+    AcceptingReason {
+        Draft = "draft",
+        Closed = "closed",
+        NotOpenYet = "not_open_yet",
+        Expired = "expired",
+        Full = "full",
+    }
 }
 
 impl AcceptingReason {
-    /// All reasons.
-    pub const ALL: [Self; 5] = [Self::Draft, Self::Closed, Self::NotOpenYet, Self::Expired, Self::Full];
-
-    /// The reason's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Closed => "closed",
-            Self::NotOpenYet => "not_open_yet",
-            Self::Expired => "expired",
-            Self::Full => "full",
-        }
-    }
-
     /// Returns the form's `closed_message` if this reason is that the form is closed, expired or full; it is not shown
     /// before the form opens.
     pub fn message(self, settings: &Settings) -> Option<String> {
@@ -74,19 +51,11 @@ impl AcceptingReason {
     }
 }
 
-impl fmt::Display for AcceptingReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl Refusal {
-    /// The refusal that `form` does not accept answers for `reason`.
     pub fn not_accepting(form: &Form, reason: AcceptingReason) -> Self {
         Self::NotAccepting { reason, message: reason.message(&form.settings) }
     }
 
-    /// The refusal that `slug` belongs to the form `holder`.
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
         Self::SlugTaken { slug: slug.to_owned(), holder }
     }
@@ -99,11 +68,9 @@ pub struct IdempotencyRecord {
     pub body: u128,
     /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
     pub result: u128,
-    /// When the request succeeded.
     pub at: Timestamp,
 }
 
-/// Milliseconds for which a record is kept.
 pub const IDEMPOTENCY_RECORD_MILLIS: i64 = DAY_MILLIS;
 
 impl IdempotencyRecord {
@@ -118,12 +85,9 @@ impl IdempotencyRecord {
     }
 }
 
-/// Input to the decision about a new submission.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionInput<'a> {
-    /// The current form.
     pub form: &'a Form,
-    /// Number of submissions that the form has.
     pub responses: u64,
     /// The revision of the form that the answers were checked against.
     pub checked_revision: u64,
@@ -134,7 +98,6 @@ pub struct AdmissionInput<'a> {
 /// The decision about a submission that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Store it.
     Store,
     /// Answer from the record: an earlier request stored it.
     Replay(IdempotencyRecord),

@@ -13,7 +13,6 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
 
-/// Members of a form that are set by the server.
 const READ_ONLY: [&str; 8] = [
     "id",
     "version",
@@ -25,7 +24,6 @@ const READ_ONLY: [&str; 8] = [
     "accepting_reason",
 ];
 
-/// The definition of a new form.
 #[derive(Debug, Clone)]
 pub struct Definition {
     pub title: String,
@@ -36,10 +34,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Parses the body of a create request.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Parses the body of a create request; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }
@@ -65,23 +60,13 @@ impl Definition {
     }
 }
 
-/// One member of a JSON merge patch (RFC 7396).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FieldPatch<T> {
-    /// Not sent: unchanged.
-    Keep,
-    /// Sent as `null`: removed.
-    Remove,
-    /// Sent with a value: replaced.
-    Set(T),
-}
-
-/// A merge patch of a form.
 #[derive(Debug, Clone)]
 pub struct FormPatch {
     pub title: Option<String>,
-    pub description: FieldPatch<String>,
-    pub slug: FieldPatch<String>,
+    /// `Some(None)` removes it.
+    pub description: Option<Option<String>>,
+    /// `Some(None)` removes it.
+    pub slug: Option<Option<String>>,
     pub status: Option<FormStatus>,
     /// Replaces all questions; one with the id of an existing question replaces that one.
     pub questions: Option<Vec<QuestionDraft>>,
@@ -89,22 +74,8 @@ pub struct FormPatch {
     pub settings: Option<Value>,
 }
 
-impl<T: Clone> FieldPatch<T> {
-    /// Applies the patch to `value`.
-    pub fn apply(&self, value: &mut Option<T>) {
-        match self {
-            Self::Keep => {}
-            Self::Remove => *value = None,
-            Self::Set(new) => *value = Some(new.clone()),
-        }
-    }
-}
-
 impl FormPatch {
-    /// Parses the body of a PATCH request, a JSON merge patch.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Parses the body of a PATCH request, a JSON merge patch; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
     }
@@ -118,16 +89,18 @@ impl FormPatch {
         }
         let title = fields.text("title", limits.title);
         let description = match fields.raw("description") {
-            Some(Value::Null) => FieldPatch::Remove,
-            Some(_) => fields.text("description", MAX_DESCRIPTION).map_or(FieldPatch::Keep, FieldPatch::Set),
-            None => FieldPatch::Keep,
+            Some(Value::Null) => Some(None),
+            _ => fields.text("description", MAX_DESCRIPTION).map(Some),
         };
         let slug = match fields.raw("slug") {
-            Some(Value::Null) => FieldPatch::Remove,
-            Some(_) => read_slug(&mut fields).map_or(FieldPatch::Keep, FieldPatch::Set),
-            None => FieldPatch::Keep,
+            Some(Value::Null) => Some(None),
+            _ => read_slug(&mut fields).map(Some),
         };
-        let status = read_status(&mut fields);
+        let status = fields.one_of(
+            "status",
+            Rule::TypeMismatch,
+            &FormStatus::ALL.map(|status| (status.name(), status)),
+        );
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
         fields.close(&READ_ONLY);
@@ -153,18 +126,6 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(slug.to_owned())
 }
 
-fn read_status(fields: &mut Fields<'_, '_>) -> Option<FormStatus> {
-    let text = fields.string("status")?;
-    let status = FormStatus::parse(text);
-    if status.is_none() {
-        let message = format!("`{}` is not a valid `status`", shortened(text));
-        let violation = Violation::new(fields.pointer_to("status"), Rule::TypeMismatch, message);
-        fields.report(violation.allowed(text, FormStatus::ALL.map(FormStatus::name)));
-    }
-    status
-}
-
-/// Parses the questions of a new form.
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
     let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
@@ -189,8 +150,7 @@ fn read_drafts<'a>(
     violations: &mut Vec<Violation>,
 ) -> Option<(&'a [Value], Vec<Option<QuestionDraft>>)> {
     let Value::Array(items) = value else {
-        let message = format!("`questions` must be a list, not {}", value.kind());
-        violations.push(Violation::new("/questions", Rule::TypeMismatch, message));
+        violations.push(Violation::wrong_type("/questions", "questions", "a list", value));
         return None;
     };
     if items.len() > limits.questions {
@@ -207,7 +167,6 @@ fn read_drafts<'a>(
     Some((items, drafts))
 }
 
-/// The id as sent, valid or not.
 fn raw_id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }

@@ -4,7 +4,6 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
 use crate::domain::form::{Form, FormStatus};
 
-/// Criteria that every form in a list satisfies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormFilter {
     /// Whether to list forms in the trash, instead of those outside it.
@@ -35,7 +34,6 @@ impl FormFilter {
         self.status.is_none() && self.title.is_none() && self.accepting_reason.is_none()
     }
 
-    /// The time by which the list is sorted.
     pub fn sort_key(&self, form: &Form) -> Timestamp {
         form.deleted_at.filter(|_| self.trashed).unwrap_or(form.created_at)
     }

@@ -8,7 +8,6 @@ pub mod settings;
 pub mod slug;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,41 +18,17 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::json::{self, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::question::{Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::{FormId, WorkspaceId};
 
-/// Whether a form is published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FormStatus {
-    Draft,
-    Published,
-}
-
-impl FormStatus {
-    /// All statuses.
-    pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
-
-    /// The status called `text`.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == text)
-    }
-
-    /// The status's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Published => "published",
-        }
-    }
-}
-
-impl fmt::Display for FormStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named_enum! {
+    FormStatus {
+        Draft = "draft",
+        Published = "published",
     }
 }
 
@@ -73,14 +48,11 @@ pub struct Form {
     pub settings: Settings,
     /// Incremented by every change of the form; submissions do not change it.
     pub revision: u64,
-    /// The number of the questions' version, from 1.
     pub version: u32,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When it was last published, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<Timestamp>,
-    /// When it was moved to the trash, if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
 }
@@ -88,32 +60,29 @@ pub struct Form {
 /// An immutable version of a form's questions, with compiled patterns. Every edit of the questions creates the next.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
     pub questions: Vec<Question>,
-    pattern_bytes: usize,
-    searches: bool,
+    /// Bytes of memory taken by the compiled patterns.
+    pub pattern_bytes: usize,
+    /// Whether checking answers searches their texts, by a `pattern`, a `matches` or an `includes`.
+    pub searches: bool,
 }
 
 /// A [`Version`] as JSON, for storage and output. Must be parsed to check answers, which may take long.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredVersion {
-    /// Counts from 1.
     pub number: u32,
     pub created_at: Timestamp,
-    /// The questions in canonical form.
     pub questions: Box<RawValue>,
 }
 
 /// The ids of questions that were removed from a form. They are never assigned again.
 pub type RetiredIds = BTreeSet<String>;
 
-/// A form after an edit.
 #[derive(Debug, Clone)]
 pub struct EditedForm {
     pub form: Form,
-    /// The new questions, if they changed.
     pub version: Option<Version>,
     /// All retired ids, if some were added.
     pub retired: Option<RetiredIds>,
@@ -163,8 +132,12 @@ impl Form {
         if let Some(title) = &change.title {
             form.title.clone_from(title);
         }
-        change.description.apply(&mut form.description);
-        change.slug.apply(&mut form.slug);
+        if let Some(description) = &change.description {
+            form.description.clone_from(description);
+        }
+        if let Some(slug) = &change.slug {
+            form.slug.clone_from(slug);
+        }
         if let Some(patch) = &change.settings {
             form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }
@@ -217,7 +190,6 @@ impl StoredVersion {
 const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
-    /// Creates the version `number` of a form's questions.
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
         let (mut pattern_bytes, mut searches) = (0, false);
         for question in &questions {
@@ -229,17 +201,6 @@ impl Version {
         Self { number, created_at, questions, pattern_bytes, searches }
     }
 
-    /// Bytes of memory taken by the compiled patterns.
-    pub fn pattern_bytes(&self) -> usize {
-        self.pattern_bytes
-    }
-
-    /// Whether checking answers searches their texts, by a `pattern`, a `matches` or an `includes`.
-    pub fn searches(&self) -> bool {
-        self.searches
-    }
-
-    /// Serializes the questions in canonical form.
     pub fn to_stored(&self) -> StoredVersion {
         let questions = serde_json::value::to_raw_value(&self.questions).expect("questions are JSON");
         StoredVersion { number: self.number, created_at: self.created_at, questions }
@@ -271,7 +232,6 @@ impl Version {
         Ok(Some(all).filter(|all| all.len() > retired.len()))
     }
 
-    /// The ids of the questions that have one.
     pub(in crate::domain) fn ids(&self) -> impl Iterator<Item = &str> {
         self.questions.iter().filter_map(|question| question.id.as_deref())
     }
@@ -309,7 +269,6 @@ fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), 
     if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
 }
 
-/// Whether two lists of questions are equal in canonical form.
 fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
     let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
     canonical(one) == canonical(other)

@@ -4,34 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
-use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
+use crate::domain::open_enum::named_enum;
+use crate::domain::validation::fields::{Fields, no_help};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 
-/// Maximum characters of a message.
 const MAX_MESSAGE: usize = 2_000;
 
-/// Maximum characters of a URL.
 const MAX_URL: usize = 2_000;
 
-/// Maximum characters of a language tag.
 const MAX_LANGUAGE: usize = 35;
 
 /// The settings of a form. `Some` means set explicitly, even if to the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// When the form starts to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Timestamp>,
-    /// When the form stops to accept answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Timestamp>,
-    /// Whether the form is closed, regardless of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
     /// Shown when the form is closed, expired or full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_message: Option<String>,
-    /// Maximum number of submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_responses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,33 +37,28 @@ pub struct Settings {
     pub language: Option<String>,
 }
 
-/// How to treat an answer under a key that is not the id of a question.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnknownAnswers {
-    /// Refuse the submission.
-    #[default]
-    Reject,
-    /// Drop the answer.
-    Drop,
+named_enum! {
+    /// How to treat an answer under a key that is not the id of a question.
+    #[derive(Default)]
+    UnknownAnswers {
+        #[default]
+        Reject = "reject",
+        Drop = "drop",
+    }
 }
 
-/// What respondents see after they have answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     Message(String),
-    /// The URL of another page.
     RedirectUrl(String),
 }
 
 impl Settings {
-    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the form is closed, regardless of the times.
     pub fn is_closed(&self) -> bool {
         self.closed.unwrap_or(false)
     }
@@ -79,7 +68,6 @@ impl Settings {
         self.unknown_answers.unwrap_or_default()
     }
 
-    /// Returns these settings with the merge patch `patch` applied.
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
@@ -100,7 +88,11 @@ impl Settings {
             closed_message: fields.text("closed_message", MAX_MESSAGE),
             max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
             confirmation: None,
-            unknown_answers: UnknownAnswers::read(&mut fields),
+            unknown_answers: fields.one_of(
+                "unknown_answers",
+                Rule::InvalidRange,
+                &UnknownAnswers::ALL.map(|value| (value.name(), value)),
+            ),
             language: fields.text("language", MAX_LANGUAGE),
         };
         if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)
@@ -109,27 +101,11 @@ impl Settings {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
             let violation = Violation::new(fields.pointer_to("closes_at"), Rule::InvalidRange, message);
             let opens = fields.pointer_to("opens_at");
-            fields.report(violation.related(opens));
+            fields.violations.push(violation.related(opens));
         }
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
         Some(settings)
-    }
-}
-
-impl UnknownAnswers {
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        match fields.text("unknown_answers", MAX_MESSAGE)?.as_str() {
-            "reject" => Some(Self::Reject),
-            "drop" => Some(Self::Drop),
-            other => {
-                let message = format!("`{}` is not a valid `unknown_answers`", shortened(other));
-                let pointer = fields.pointer_to("unknown_answers");
-                let violation = Violation::new(pointer, Rule::InvalidRange, message);
-                fields.report(violation.allowed(other, ["reject", "drop"]));
-                None
-            }
-        }
     }
 }
 
@@ -156,7 +132,7 @@ impl Confirmation {
 }
 
 fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> {
-    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str)?);
+    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str, no_help)?);
     if moment.is_none() {
         let message =
             format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");

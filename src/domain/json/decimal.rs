@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::iter::repeat_n;
 
 /// The exact value of a JSON number; equal values are equal however they are written.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal {
     negative: bool,
     /// Significant digits, without leading or trailing zeros; empty for zero.
@@ -33,7 +33,6 @@ impl Decimal {
         Self { negative: text.starts_with('-'), digits, power }
     }
 
-    /// Whether the value is a whole number.
     pub fn is_integer(&self) -> bool {
         self.power >= 0
     }
@@ -108,7 +107,6 @@ impl Steps {
         Some(Self { unit, step, start: start.remainder(unit, step)? })
     }
 
-    /// Whether `value` is in the sequence.
     pub fn contains(&self, value: &Decimal) -> bool {
         value.remainder(self.unit, self.step) == Some(self.start)
     }
@@ -116,70 +114,5 @@ impl Steps {
     /// Whether 0 is in the sequence, which then is that of the multiples of the step.
     pub fn contains_zero(&self) -> bool {
         self.start == 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Decimal, Steps};
-
-    #[test]
-    fn values_are_ordered_to_the_last_digit() {
-        let ascending = [
-            "-1e300",
-            "-10.5",
-            "-10",
-            "-0.30000000000000001",
-            "-0.3",
-            "-1e-400",
-            "-0.0",
-            "1e-99999999999999999999",
-            "1e-400",
-            "0.05",
-            "0.3",
-            "0.30000000000000001",
-            "1",
-            "9.99",
-            "1.0e1",
-            "18446744073709551616",
-            "18446744073709551617",
-            "1e300",
-        ];
-        for (place, one) in ascending.iter().enumerate() {
-            for (other_place, other) in ascending.iter().enumerate() {
-                let order = Decimal::parse(one).cmp(&Decimal::parse(other));
-                assert_eq!(order, place.cmp(&other_place), "{one} {other}");
-            }
-        }
-        for (one, other) in [("1.0", "1"), ("10", "1e1"), ("0.50e1", "5"), ("-0", "0"), ("0e99", "0.000")] {
-            assert_eq!(Decimal::parse(one), Decimal::parse(other));
-        }
-    }
-
-    #[test]
-    fn steps_are_exact_in_decimal() {
-        for (start, step, value, reached) in [
-            ("0", "0.1", "0.3", true),
-            ("0", "0.1", "0.30000000000000001", false),
-            ("0", "0.1", "-0.7", true),
-            ("0", "0.1", "1e300", true),
-            ("0.5", "1", "2.5", true),
-            ("0.5", "1", "-1.5", true),
-            ("0.5", "1", "2", false),
-            ("1", "3", "1e300", true),
-            ("2", "3", "1e300", false),
-            ("0", "25e1", "500", true),
-            ("0", "25e1", "300", false),
-            ("7", "1e18", "1000000000000000007", true),
-            ("0", "0.25", "1e-99999999999999999999", false),
-            ("0", "0.25", "0", true),
-        ] {
-            let [start, step, value] = [start, step, value].map(Decimal::parse);
-            let steps = Steps::new(&start, &step).unwrap();
-            assert_eq!(steps.contains(&value), reached, "{start:?} {step:?} {value:?}");
-        }
-        for (start, step) in [("0", "0"), ("0", "-1"), ("0", "1e-31"), ("1e-31", "1"), ("0.5", "1e19")] {
-            assert_eq!(Steps::new(&Decimal::parse(start), &Decimal::parse(step)), None, "{start} {step}");
-        }
     }
 }

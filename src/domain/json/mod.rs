@@ -7,12 +7,9 @@
 mod decimal;
 mod merge;
 mod parse;
-mod quoted;
 
-use crate::domain::validation::violation::unescape;
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -26,7 +23,7 @@ pub use parse::{SyntaxError, parse, parse_object};
 pub const MAX_DEPTH: usize = 16;
 
 /// A JSON value (RFC 8259).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Null,
     Bool(bool),
@@ -60,7 +57,6 @@ impl Number {
         (whole && written_whole()).then_some(self.value as i64)
     }
 
-    /// The exact decimal value.
     pub fn exact(&self) -> Decimal {
         Decimal::parse(&self.text)
     }
@@ -83,7 +79,6 @@ impl Number {
         }
     }
 
-    /// The number as written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -129,14 +124,7 @@ impl PartialEq for Number {
 // Never NaN, so equality is reflexive.
 impl Eq for Number {}
 
-impl Hash for Number {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.value.to_bits().hash(hasher);
-    }
-}
-
 impl Value {
-    /// The member `key`, if this is an object that has it.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
@@ -152,22 +140,18 @@ impl Value {
         })
     }
 
-    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(flag) = self { Some(*flag) } else { None }
     }
 
-    /// The number, if this is one.
     pub fn as_number(&self) -> Option<&Number> {
         if let Self::Number(number) = self { Some(number) } else { None }
     }
 
-    /// The text, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
-    /// The items, if this is a list.
     pub fn as_array(&self) -> Option<&[Self]> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
@@ -194,6 +178,16 @@ impl Value {
             value => value.to_string(),
         }
     }
+}
+
+/// Unescapes `step`, one reference token of a JSON pointer (RFC 6901 §4).
+pub fn unescape(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+/// Appends the member or item `key` to `pointer`; `~` and `/` are escaped (RFC 6901 §3).
+pub fn join(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 impl Serialize for Value {

@@ -102,7 +102,6 @@ fn push_in_class(character: char, text: &mut String) {
     push(character, text);
 }
 
-/// Writes `character` as a literal.
 fn push(character: char, text: &mut String) {
     match character {
         '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' => {

@@ -10,38 +10,33 @@ use regex_automata::meta::{Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 
-/// Why a text is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("it is too large")]
     TooLarge,
-    /// The parser's reason.
     #[error("{0}")]
     Syntax(String),
 }
 
-/// Which part of a text a pattern must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// Any part.
     None,
-    /// The whole text.
     Both,
 }
 
-/// A compiled regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    text: String,
+    pub(in crate::domain) text: String,
     anchor: Anchor,
     compiled: Regex,
-    cost: usize,
+    /// Cost against the budget: bytes of the compiled pattern, multiplied if it has Unicode word boundaries.
+    pub(in crate::domain) cost: usize,
     /// Set for patterns that are matched against very many texts.
     lazy_dfa: Option<Regex>,
 }
 
 impl Pattern {
-    /// Compiles `text`, if it then [costs](Self::cost) at most `limit`.
+    /// Compiles `text`, if it then costs at most `limit`.
     pub fn compile(text: &str, anchor: Anchor, limit: usize) -> Result<Self, PatternError> {
         let hir = parse(text)?;
         let factor = if hir.properties().look_set().contains_word_unicode() { WORD_BOUNDARY } else { 1 };
@@ -58,11 +53,6 @@ impl Pattern {
         self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
     }
 
-    /// The pattern as its author wrote it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Whether `text` matches.
     ///
     /// A lazy DFA pays only where many texts share it: it builds a state for each new set of NFA states, and keeps them
@@ -76,14 +66,8 @@ impl Pattern {
         self.compiled.clone().is_match(text)
     }
 
-    /// Bytes of the compiled pattern.
     pub fn size(&self) -> usize {
         self.compiled.memory_usage()
-    }
-
-    /// Cost against the budget: bytes of the compiled pattern, multiplied if it has Unicode word boundaries.
-    pub fn cost(&self) -> usize {
-        self.cost
     }
 }
 
@@ -133,30 +117,4 @@ fn build(hir: &Hir, config: Config) -> Result<Regex, PatternError> {
 /// The last line of the parser's report, which shows the pattern above it.
 fn reason(report: &str) -> String {
     report.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Anchor, Pattern};
-
-    #[test]
-    fn a_prepared_pattern_matches_the_same_texts() {
-        for (text, anchor) in [
-            ("a|b", Anchor::None),
-            ("a|b", Anchor::Both),
-            ("^.{2}$", Anchor::None),
-            (r"(?x)a #b", Anchor::Both),
-            (r"\bß\b", Anchor::None),
-            ("(?i)K{3}", Anchor::Both),
-        ] {
-            let pattern = Pattern::compile(text, anchor, 1 << 20).unwrap();
-            let mut prepared = pattern.clone();
-            prepared.prepare();
-            assert!(prepared.lazy_dfa.is_some() && prepared.size() == pattern.size(), "{text}");
-            for answer in ["", "a", "ab", "\na", "a\n", "aß", "a ß", "kkK", "kkkk", "K\u{212a}k", "日本"]
-            {
-                assert_eq!(prepared.matches(answer), pattern.matches(answer), "{text} {answer:?}");
-            }
-        }
-    }
 }

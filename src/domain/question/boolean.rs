@@ -23,10 +23,7 @@ impl Rules for Boolean {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         match answer {
             Value::Bool(_) => Vec::new(),
-            other => {
-                let message = format!("Enter {}, not {}", self.expects(), other.kind());
-                vec![AnswerError::new(Rule::TypeMismatch, message)]
-            }
+            other => vec![AnswerError::wrong_type(&self.expects(), other)],
         }
     }
 

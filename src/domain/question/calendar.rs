@@ -1,10 +1,7 @@
 //! `date`, `time` and `datetime`, between bounds that may be relative to today.
 
-use time::format_description::well_known::Rfc3339;
-use time::{Date, Month, OffsetDateTime, Time};
-
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::condition::{MAX_DATETIME_LENGTH, ValueType};
+use crate::domain::condition::{DAY_NANOS, ValueType};
 use crate::domain::json::Value;
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
@@ -12,26 +9,56 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Rules of `date`, `time` and `datetime`.
 #[derive(Debug, Clone)]
 pub(super) struct Calendar {
-    unit: Unit,
+    unit: &'static Unit,
     min: Option<Bound>,
     max: Option<Bound>,
 }
 
-/// The type of value. All are compared as nanoseconds: since 1970-01-01T00:00:00Z, or since midnight.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Unit {
-    /// `YYYY-MM-DD`.
-    Date,
-    /// `HH:MM` or `HH:MM:SS`.
-    Time,
-    /// RFC 3339, with an offset.
-    DateTime,
+/// A type of date or time.
+#[derive(Debug)]
+pub(super) struct Unit {
+    value_type: ValueType,
+    name: &'static str,
+    sample: &'static str,
+    rule: Rule,
+    /// Format and pattern for JSON Schema.
+    format: Option<&'static str>,
+    pattern: &'static str,
 }
 
-/// The earliest or latest allowed value.
+pub(super) const DATE: Unit = Unit {
+    value_type: ValueType::Date,
+    name: "a date",
+    sample: "2027-03-13",
+    rule: Rule::InvalidDate,
+    format: Some("date"),
+    pattern: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)",
+};
+
+pub(super) const TIME: Unit = Unit {
+    value_type: ValueType::Time,
+    name: "a time",
+    sample: "09:30",
+    rule: Rule::InvalidTime,
+    // The format `time` requires an offset.
+    format: None,
+    pattern: r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$(?!\n)",
+};
+
+pub(super) const DATETIME: Unit = Unit {
+    value_type: ValueType::DateTime,
+    name: "a date and time with its offset",
+    sample: "2027-03-13T09:30:00+01:00",
+    rule: Rule::InvalidDatetime,
+    format: Some("date-time"),
+    pattern: concat!(
+        "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
+        r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
+    ),
+};
+
 #[derive(Debug, Clone)]
 struct Bound {
     text: String,
@@ -45,115 +72,32 @@ enum Point {
     Today(i64),
 }
 
-const DAY: i128 = DAY_MILLIS as i128 * 1_000_000;
-
-impl Unit {
-    fn read(self, text: &str) -> Option<i128> {
-        match self {
-            Self::Date => read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY),
-            Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
-            Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
-        }
-    }
-
-    fn rule(self) -> Rule {
-        match self {
-            Self::Date => Rule::InvalidDate,
-            Self::Time => Rule::InvalidTime,
-            Self::DateTime => Rule::InvalidDatetime,
-        }
-    }
-
-    fn sample(self) -> &'static str {
-        match self {
-            Self::Date => "2027-03-13",
-            Self::Time => "09:30",
-            Self::DateTime => "2027-03-13T09:30:00+01:00",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Date => "a date",
-            Self::Time => "a time",
-            Self::DateTime => "a date and time with its offset",
-        }
-    }
-}
-
-/// Pattern of a date and time, for JSON Schema.
-const DATETIME: &str = concat!(
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
-    r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
-);
-
-/// The Julian day of 1970-01-01.
-const UNIX_EPOCH: i32 = 2_440_588;
-
-fn read_date(text: &str) -> Option<Date> {
-    let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
-    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
-    Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()
-}
-
-fn read_time(text: &str) -> Option<Time> {
-    let [hour, minute, second] = match text.len() {
-        5 => numbers(text, ':', [2, 2]).map(|[hour, minute]| [hour, minute, 0]),
-        _ => numbers(text, ':', [2, 2, 2]),
-    }?;
-    let part = |number: u16| u8::try_from(number).ok();
-    Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
-}
-
-fn read_datetime(text: &str) -> Option<OffsetDateTime> {
-    // The crate `time` accepts any character between date and time.
-    let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
-    let is_short = text.len() <= MAX_DATETIME_LENGTH;
-    (is_separated && is_short).then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
-}
-
-/// Parses the numbers in `text`, separated by `separator`, each of the given number of ASCII digits.
-fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u16; N]> {
-    let mut parts = text.split(separator);
-    let mut found = [0; N];
-    for (number, digits) in found.iter_mut().zip(digits) {
-        let part = parts.next()?;
-        let is_valid = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        *number = is_valid.then(|| part.parse().ok())??;
-    }
-    parts.next().is_none().then_some(found)
-}
-
 impl Bound {
     /// Maximum days between a bound and today: a hundred years.
     const MAX_DAYS: i64 = 36_525;
 
-    fn read(fields: &mut Fields<'_, '_>, name: &'static str, unit: Unit) -> Option<Self> {
+    fn read(fields: &mut Fields<'_, '_>, name: &'static str, unit: &Unit) -> Option<Self> {
         let text = fields.text(name, 40)?;
-        let today = || read_today(&text).filter(|_| !matches!(unit, Unit::Time)).map(Point::Today);
-        let Some(point) = unit.read(&text).map(Point::Fixed).or_else(today) else {
-            let or_today = if matches!(unit, Unit::Time) { "" } else { ", or like today+30d" };
-            let message = format!("`{text}` is not {} like {}{or_today}", unit.name(), unit.sample());
+        let has_today = unit.value_type != ValueType::Time;
+        let today = || read_today(&text).filter(|_| has_today).map(Point::Today);
+        let Some(point) = unit.value_type.nanoseconds(&text).map(Point::Fixed).or_else(today) else {
+            let or_today = if has_today { ", or like today+30d" } else { "" };
+            let message = format!("`{text}` is not {} like {}{or_today}", unit.name, unit.sample);
             fields.refuse(name, Rule::InvalidDatetime, message);
             return None;
         };
         Some(Self { text, point })
     }
 
-    /// The bound as the earliest allowed value: the start of its day, if relative. `None` if relative and `now` is unknown.
-    fn start(&self, now: Option<Timestamp>) -> Option<i128> {
-        let today = |now: Timestamp| i128::from(now.millis().div_euclid(DAY_MILLIS)) * DAY;
+    /// The bound in nanoseconds: if relative, the start of its day, or the end for a `max`. `None` if relative and `now` is
+    /// unknown.
+    fn nanoseconds(&self, now: Option<Timestamp>, is_max: bool) -> Option<i128> {
         match self.point {
             Point::Fixed(point) => Some(point),
-            Point::Today(days) => now.map(|now| today(now) + i128::from(days) * DAY),
-        }
-    }
-
-    /// The bound as the latest allowed value: the end of its day, if relative. `None` if relative and `now` is unknown.
-    fn end(&self, now: Option<Timestamp>) -> Option<i128> {
-        match self.point {
-            Point::Fixed(point) => Some(point),
-            Point::Today(_) => self.start(now).map(|start| start + DAY - 1),
+            Point::Today(days) => {
+                let day = i128::from(now?.millis().div_euclid(DAY_MILLIS)) + i128::from(days);
+                Some(if is_max { (day + 1) * DAY_NANOS - 1 } else { day * DAY_NANOS })
+            }
         }
     }
 }
@@ -169,7 +113,7 @@ fn read_today(text: &str) -> Option<i64> {
 }
 
 impl Calendar {
-    pub(super) fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Self {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, unit: &'static Unit) -> Self {
         let (min, max) = (Bound::read(fields, "min", unit), Bound::read(fields, "max", unit));
         if let (Some(min), Some(max)) = (&min, &max)
             && is_always_empty(min.point, max.point)
@@ -180,14 +124,18 @@ impl Calendar {
         Self { unit, min, max }
     }
 
+    fn fixed_bounds(&self) -> [Option<&str>; 2] {
+        [&self.min, &self.max].map(|bound| {
+            let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;
+            Some(fixed.text.as_str())
+        })
+    }
+
     /// The fixed bounds as patterns. Dates with times have none: their texts do not sort chronologically.
-    fn bounds(&self) -> impl Iterator<Item = String> {
-        let fixed = |bound: &'_ Option<Bound>| match (self.unit, bound) {
-            (Unit::Date | Unit::Time, Some(Bound { text, point: Point::Fixed(_) })) => Some(text.clone()),
-            _ => None,
-        };
-        let (min, max) = (fixed(&self.min), fixed(&self.max));
-        min.map(|min| not_before(&min)).into_iter().chain(max.map(|max| not_after(&max)))
+    fn bound_patterns(&self) -> impl Iterator<Item = String> {
+        let is_sorted = self.unit.value_type != ValueType::DateTime;
+        let [min, max] = self.fixed_bounds().map(|bound| bound.filter(|_| is_sorted));
+        min.map(not_before).into_iter().chain(max.map(not_after))
     }
 }
 
@@ -228,45 +176,34 @@ impl Rules for Calendar {
     fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError> {
         check_line(answer, |text| {
             let error = |rule| AnswerError::new(rule, format!("Enter {}", self.expects()));
-            let point = self.unit.read(text).ok_or_else(|| error(self.unit.rule()))?;
-            let is_early = self.min.as_ref().and_then(|min| min.start(now)).is_some_and(|min| point < min);
-            let is_late = self.max.as_ref().and_then(|max| max.end(now)).is_some_and(|max| point > max);
+            let point = self.unit.value_type.nanoseconds(text).ok_or_else(|| error(self.unit.rule))?;
+            let min = self.min.as_ref().and_then(|min| min.nanoseconds(now, false));
+            let max = self.max.as_ref().and_then(|max| max.nanoseconds(now, true));
+            let (is_early, is_late) =
+                (min.is_some_and(|min| point < min), max.is_some_and(|max| point > max));
             if is_early || is_late { Err(error(Rule::OutOfRange)) } else { Ok(()) }
         })
     }
 
     fn schema(&self) -> Value {
-        let (format, pattern) = match self.unit {
-            Unit::Date => (Some("date"), r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)"),
-            // The format `time` requires an offset.
-            Unit::Time => (None, r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$(?!\n)"),
-            Unit::DateTime => (Some("date-time"), DATETIME),
-        };
         object([
             ("type", Some("string".into())),
-            ("format", format.map(Value::from)),
-            ("pattern", Some(pattern.into())),
-            ("allOf", patterns(self.bounds())),
+            ("format", self.unit.format.map(Value::from)),
+            ("pattern", Some(self.unit.pattern.into())),
+            ("allOf", patterns(self.bound_patterns())),
         ])
     }
 
     fn example(&self) -> Value {
-        self.unit.sample().into()
+        self.unit.sample.into()
     }
 
     fn value_type(&self) -> ValueType {
-        match self.unit {
-            Unit::Date => ValueType::Date,
-            Unit::Time => ValueType::Time,
-            Unit::DateTime => ValueType::DateTime,
-        }
+        self.unit.value_type
     }
 
     fn range(&self) -> [Option<Value>; 2] {
-        [&self.min, &self.max].map(|bound| {
-            let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;
-            Some(fixed.text.as_str().into())
-        })
+        self.fixed_bounds().map(|bound| bound.map(Value::from))
     }
 
     fn expects(&self) -> String {
@@ -274,6 +211,6 @@ impl Rules for Calendar {
             bound.as_ref().map(|bound| format!(", {word} {}", bound.text)).unwrap_or_default()
         };
         let (min, max) = (bound("from", &self.min), bound("up to", &self.max));
-        format!("{} like {}{min}{max}", self.unit.name(), self.unit.sample())
+        format!("{} like {}{min}{max}", self.unit.name, self.unit.sample)
     }
 }

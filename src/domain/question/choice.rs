@@ -11,12 +11,12 @@ use crate::domain::question::typed_text::json_or_text;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule};
 
-/// The options of a question, and whether it accepts free text instead, `{"other":"text"}`.
+/// Rules of `single_choice`: one of the options, or free text, `{"other":"text"}`, if accepted.
 #[derive(Debug, Clone)]
 pub(super) struct ChoiceSet {
-    options: OptionList,
+    pub(super) options: OptionList,
     takes_other: bool,
 }
 
@@ -26,18 +26,14 @@ impl ChoiceSet {
         Self { options, takes_other: fields.flag("allow_other").unwrap_or(false) }
     }
 
-    /// A set of options without free text.
+    pub(super) fn read_single(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
+        let choices = Self::read(fields, limits);
+        fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);
+        choices
+    }
+
     pub(super) fn without_other(options: OptionList) -> Self {
         Self { options, takes_other: false }
-    }
-
-    pub(super) fn options(&self) -> &OptionList {
-        &self.options
-    }
-
-    /// The values of the options, if `rule` is [`Rule::NotAnOption`].
-    pub(super) fn allowed_values(&self, rule: Rule) -> Vec<&str> {
-        if rule == Rule::NotAnOption { self.options.values().collect() } else { Vec::new() }
     }
 
     /// Maximum number of different items in an answer.
@@ -60,12 +56,7 @@ impl ChoiceSet {
 
     /// Checks a list of choices without duplicates, of `fewest` to `most` items.
     pub(super) fn check_list(&self, answer: &Value, fewest: usize, most: usize) -> Vec<AnswerError> {
-        let Some(items) = answer.as_array() else {
-            return vec![AnswerError::new(
-                Rule::TypeMismatch,
-                format!("Enter a list, not {}", answer.kind()),
-            )];
-        };
+        let Some(items) = answer.as_array() else { return vec![AnswerError::wrong_type("a list", answer)] };
         let count = items.len();
         let mut errors = Vec::new();
         if count < fewest {
@@ -91,13 +82,6 @@ impl ChoiceSet {
                 Err(error) => error,
             };
             errors.push(error.within(&index.to_string()));
-        }
-    }
-
-    pub(super) fn schema(&self) -> Value {
-        match self.takes_other {
-            true => any_of([self.options.schema(), other_schema()]),
-            false => self.options.schema(),
         }
     }
 
@@ -132,52 +116,36 @@ fn other_schema() -> Value {
     ])
 }
 
-/// Rules of `single_choice`.
-#[derive(Debug, Clone)]
-pub(super) struct SingleChoice {
-    choices: ChoiceSet,
-}
-
-impl SingleChoice {
-    pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let choices = ChoiceSet::read(fields, limits);
-        let display = fields.text("display", 40);
-        if let Some(display) = display.as_deref().filter(|display| !["radio", "dropdown"].contains(display)) {
-            let message = format!("`{}` is not a valid `display`", shortened(display));
-            let violation = Violation::new(fields.pointer_to("display"), Rule::InvalidRange, message);
-            fields.report(violation.allowed(display, ["radio", "dropdown"]));
-        }
-        Self { choices }
-    }
-}
-
-impl Rules for SingleChoice {
+impl Rules for ChoiceSet {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        self.choices.choose(answer).err().into_iter().collect()
+        self.choose(answer).err().into_iter().collect()
     }
 
     fn schema(&self) -> Value {
-        self.choices.schema()
+        match self.takes_other {
+            true => any_of([self.options.schema(), other_schema()]),
+            false => self.options.schema(),
+        }
     }
 
     fn example(&self) -> Value {
-        self.choices.options.first().into()
+        self.options.first().into()
     }
 
     fn allowed_values(&self, rule: Rule) -> Vec<&str> {
-        self.choices.allowed_values(rule)
+        if rule == Rule::NotAnOption { self.options.values().collect() } else { Vec::new() }
     }
 
     fn parse_text(&self, text: &str) -> Value {
-        json_or_text(text, |value| self.choices.takes_other && matches!(value, Value::Object(_)))
+        json_or_text(text, |value| self.takes_other && matches!(value, Value::Object(_)))
     }
 
     fn takes_other(&self) -> bool {
-        self.choices.takes_other
+        self.takes_other
     }
 
     fn expects(&self) -> String {
-        self.choices.options.describe()
+        self.options.describe()
     }
 }
 
@@ -195,17 +163,15 @@ impl MultipleChoice {
         let choices = ChoiceSet::read(fields, limits);
         // If the options are not valid, their number is unknown.
         let most = if choices.options.len() == 0 { limits.options } else { choices.len() };
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let min_selected = fields.integer("min_selected", 0..=most);
-        let max_selected = fields.integer("max_selected", 1..=most);
+        let min_selected = fields.count("min_selected", 0..=most);
+        let max_selected = fields.count("max_selected", 1..=most);
         if let (Some(min), Some(max)) = (min_selected, max_selected)
             && min > max
         {
             let message = format!("`min_selected` ({min}) must not be above `max_selected` ({max})");
             fields.refuse("min_selected", Rule::InvalidRange, message);
         }
-        let count = |set: Option<i64>| set.and_then(|set| usize::try_from(set).ok());
-        let (fewest, most) = (count(min_selected).unwrap_or(0), count(max_selected).unwrap_or(choices.len()));
+        let (fewest, most) = (min_selected.unwrap_or(0), max_selected.unwrap_or(choices.len()));
         Self { choices, fewest, most, is_ranking: false }
     }
 

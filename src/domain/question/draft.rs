@@ -4,7 +4,7 @@ use crate::domain::condition::Condition;
 use crate::domain::json::Value;
 use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::Fields;
+use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
 /// A question as defined by its author. The id may be missing; an empty title defaults to the id.
@@ -25,8 +25,8 @@ impl QuestionDraft {
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
-            true => fields.required_text("title", budget.limits().title),
-            false => fields.text("title", budget.limits().title),
+            true => fields.required_text("title", budget.limits.title),
+            false => fields.text("title", budget.limits.title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
         let show_if = Condition::read(&mut fields, "show_if", budget);
@@ -37,7 +37,7 @@ impl QuestionDraft {
         }
         if kind.is_none() {
             // The valid settings are unknown, but a member that no type has is certainly wrong.
-            fields.expect_members(&SETTINGS);
+            fields.known.extend(SETTINGS);
         }
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
@@ -45,7 +45,6 @@ impl QuestionDraft {
         Some(Self(Question { id, kind, title, description, required, show_if, required_if, settings }))
     }
 
-    /// The id the author chose.
     pub fn id(&self) -> Option<&str> {
         self.0.id.as_deref()
     }
@@ -103,7 +102,6 @@ const SETTINGS: [&str; 28] = [
     "text",
 ];
 
-/// Maximum characters of a description.
 pub const MAX_DESCRIPTION: usize = 10_000;
 
 fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<QuestionKind> {
@@ -115,13 +113,13 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Questio
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
         let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownQuestionType, message);
-        fields.report(violation.allowed(name, QuestionKind::NAMES));
+        fields.violations.push(violation.allowed(name, QuestionKind::NAMES));
     }
     kind
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let id = fields.typed("id", "text", Value::as_str)?;
+    let id = fields.typed("id", "text", Value::as_str, no_help)?;
     if is_id(id) {
         return Some(id.to_owned());
     }

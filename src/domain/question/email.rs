@@ -42,7 +42,6 @@ pub(super) struct Email {
 /// A domain in `allow_domains` or `deny_domains`; it includes its subdomains.
 #[derive(Debug, Clone)]
 struct Domain {
-    /// The domain as the author wrote it.
     original: String,
     ascii: String,
 }
@@ -126,7 +125,7 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
             None => {
                 let pointer = format!("{}/{place}", fields.pointer_to(name));
                 let message = format!("`{original}` is not a domain like example.com");
-                fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+                fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
             }
         }
     }

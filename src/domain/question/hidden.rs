@@ -41,8 +41,7 @@ fn check(value: &Value) -> Result<(), AnswerError> {
         Value::Number(_) | Value::Bool(_) => Ok(()),
         Value::String(_) => one_line(value).map(|_text| ()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
-            let message = format!("Enter a text, a number or a boolean, not {}", value.kind());
-            Err(AnswerError::new(Rule::TypeMismatch, message))
+            Err(AnswerError::wrong_type("a text, a number or a boolean", value))
         }
     }
 }

@@ -4,13 +4,11 @@ use crate::domain::json::{Object, Value};
 use crate::domain::pattern::ecma262::END;
 use crate::domain::question::is_empty;
 
-/// Returns an object of the members whose value is `Some`.
 pub(in crate::domain) fn object<const N: usize>(members: [(&'static str, Option<Value>); N]) -> Value {
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(present.collect())
 }
 
-/// Returns a schema that accepts what any of `schemas` accepts.
 pub(super) fn any_of(schemas: impl IntoIterator<Item = Value>) -> Value {
     object([("anyOf", Some(schemas.into_iter().collect()))])
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::domain::json::{Value, parse};
 use crate::domain::question::Rules;
 use crate::domain::question::boolean::{Boolean, Consent};
-use crate::domain::question::calendar::{Calendar, Unit};
-use crate::domain::question::choice::{MultipleChoice, SingleChoice};
+use crate::domain::question::calendar::{Calendar, DATE, DATETIME, TIME};
+use crate::domain::question::choice::{ChoiceSet, MultipleChoice};
 use crate::domain::question::display_only::DisplayOnly;
 use crate::domain::question::email::Email;
 use crate::domain::question::hidden::Hidden;
@@ -19,7 +19,7 @@ use crate::domain::question::url::Url;
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::Rule;
+use crate::domain::validation::violation::{Rule, Violation};
 
 /// The type of a question with its settings: `type` in JSON. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -34,7 +34,6 @@ type ReadSettings = fn(&mut Fields<'_, '_>, &mut Budget) -> Arc<dyn Rules>;
 /// The type that starts a page.
 const PAGE: &str = "page";
 
-/// All types of question.
 const KINDS: [(&str, ReadSettings); 20] = [
     ("short_text", |fields, budget| Arc::new(Text::read(fields, Lines::One, budget))),
     ("long_text", |fields, budget| Arc::new(Text::read(fields, Lines::Many, budget))),
@@ -46,20 +45,19 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("opinion_scale", |fields, _| Arc::new(read_opinion(fields))),
     ("boolean", |fields, _| Arc::new(Boolean::read(fields))),
     ("consent", |fields, _| Arc::new(Consent::read(fields))),
-    ("single_choice", |fields, budget| Arc::new(SingleChoice::read(fields, budget.limits()))),
-    ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, budget.limits()))),
-    ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, budget.limits()))),
-    ("matrix", |fields, budget| Arc::new(Matrix::read(fields, budget.limits()))),
-    ("date", |fields, _| Arc::new(Calendar::read(fields, Unit::Date))),
-    ("time", |fields, _| Arc::new(Calendar::read(fields, Unit::Time))),
-    ("datetime", |fields, _| Arc::new(Calendar::read(fields, Unit::DateTime))),
+    ("single_choice", |fields, budget| Arc::new(ChoiceSet::read_single(fields, &budget.limits))),
+    ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, &budget.limits))),
+    ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, &budget.limits))),
+    ("matrix", |fields, budget| Arc::new(Matrix::read(fields, &budget.limits))),
+    ("date", |fields, _| Arc::new(Calendar::read(fields, &DATE))),
+    ("time", |fields, _| Arc::new(Calendar::read(fields, &TIME))),
+    ("datetime", |fields, _| Arc::new(Calendar::read(fields, &DATETIME))),
     ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
     ("statement", |_, _| Arc::new(DisplayOnly)),
     (PAGE, |_, _| Arc::new(DisplayOnly)),
 ];
 
 impl QuestionKind {
-    /// The names of all types.
     pub const NAMES: [&str; KINDS.len()] = {
         let (mut names, mut index) = ([""; KINDS.len()], 0);
         while index < names.len() {
@@ -77,9 +75,7 @@ impl QuestionKind {
 
     /// Returns the type `name` without settings, and the names of its required settings; `None` if there is no such type.
     pub fn without_settings(name: &str) -> Option<(Self, Vec<String>)> {
-        let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
-        let mut fields = Fields::open(&nothing, "", name, &mut violations)?;
-        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))?;
+        let (kind, _, violations) = Self::read_from(name, &Value::Object(Vec::new()))?;
         let missing = violations.into_iter().filter(|violation| violation.code == Rule::MissingField);
         Some((kind, missing.map(|violation| violation.last_step()).collect()))
     }
@@ -89,17 +85,21 @@ impl QuestionKind {
     pub fn example(name: &str) -> Option<Self> {
         const SETTINGS: &str =
             r#"{"options":["red","green"],"rows":["taste","price"],"columns":["good","bad"]}"#;
-        let (settings, mut violations) = (parse(SETTINGS).ok()?, Vec::new());
-        let mut fields = Fields::open(&settings, "", name, &mut violations)?;
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))
+        Self::read_from(name, &parse(SETTINGS).ok()?).map(|(kind, ..)| kind)
     }
 
     /// Returns the names of the settings of the type `name`; empty if there is no such type.
     pub fn settings(name: &str) -> Vec<&'static str> {
-        let (nothing, mut violations) = (Value::Object(Vec::new()), Vec::new());
-        let Some(mut fields) = Fields::open(&nothing, "", name, &mut violations) else { return Vec::new() };
-        Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED));
-        fields.expected().to_vec()
+        Self::read_from(name, &Value::Object(Vec::new())).map(|(_, names, _)| names).unwrap_or_default()
+    }
+
+    /// Parses `settings` of the type `name`; also returns the names of all its settings, and the violations.
+    fn read_from(name: &str, settings: &Value) -> Option<(Self, Vec<&'static str>, Vec<Violation>)> {
+        let mut violations = Vec::new();
+        let mut fields = Fields::open(settings, "", name, &mut violations)?;
+        let kind = Self::read(name, &mut fields, &mut Budget::new(&Limits::UNLIMITED))?;
+        let names = fields.known;
+        Some((kind, names, violations))
     }
 
     /// Whether the question starts a page; its `show_if` applies to all questions up to the next page.
@@ -107,17 +107,14 @@ impl QuestionKind {
         self.name == PAGE
     }
 
-    /// Whether the answer is a list.
     pub fn answer_is_list(&self) -> bool {
         matches!(self.rules().example(), Value::Array(_))
     }
 
-    /// The name of the type.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The rules of the type.
     pub fn rules(&self) -> &dyn Rules {
         &*self.rules
     }

@@ -21,12 +21,12 @@ pub(super) fn check(fields: &mut Fields<'_, '_>, values: &[String]) {
         if !values.contains(key) {
             let message = format!("`{}` cannot be labelled", shortened(key));
             let violation = Violation::new(pointer, Rule::InvalidRange, message);
-            fields.report(violation.allowed(key, values.iter().map(String::as_str)));
+            fields.violations.push(violation.allowed(key, values.iter().map(String::as_str)));
         } else if let Value::String(text) = label {
-            fields.violations().extend(control_character(&format!("the label of {key}"), text, &pointer));
+            fields.violations.extend(control_character(&format!("the label of {key}"), text, &pointer));
         } else {
             let message = format!("the label of {key} must be text, not {}", label.kind());
-            fields.report(Violation {
+            fields.violations.push(Violation {
                 help: quoted(label),
                 ..Violation::new(pointer, Rule::TypeMismatch, message)
             });

@@ -17,7 +17,6 @@ pub(super) struct Matrix {
     rows: OptionList,
     columns: ChoiceSet,
     takes_several: bool,
-    /// For each row, whether it is required.
     required: Vec<bool>,
 }
 
@@ -67,8 +66,8 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
         let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
         let message = format!("`{}` is not one of the rows", shortened(&row));
         let violation = Violation::new(pointer, Rule::InvalidRange, message);
-        let is_compared = fields.violations().len() < MAX_COMPARED;
-        fields.report(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
+        let is_compared = fields.violations.len() < MAX_COMPARED;
+        fields.violations.push(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
     }
     required
 }
@@ -76,8 +75,7 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
 impl Rules for Matrix {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         let Value::Object(members) = answer else {
-            let message = format!("Enter an object from rows to columns, not {}", answer.kind());
-            return vec![AnswerError::new(Rule::TypeMismatch, message)];
+            return vec![AnswerError::wrong_type("an object from rows to columns", answer)];
         };
         let (mut errors, mut answered) = (Vec::new(), vec![false; self.rows.len()]);
         for (row, value) in members {
@@ -128,7 +126,7 @@ impl Rules for Matrix {
     }
 
     fn example(&self) -> Value {
-        let column = Value::from(self.columns.options().first());
+        let column = Value::from(self.columns.options.first());
         let column = if self.takes_several { [column].into_iter().collect() } else { column };
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
     }
@@ -147,6 +145,6 @@ impl Rules for Matrix {
 
     fn expects(&self) -> String {
         let several = if self.takes_several { "a list, each " } else { "" };
-        format!("for each row {several}{}", self.columns.options().describe())
+        format!("for each row {several}{}", self.columns.options.describe())
     }
 }

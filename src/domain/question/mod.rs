@@ -120,14 +120,12 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 }
 
-/// One error in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerError {
     /// JSON pointer (RFC 6901) within the answer to the invalid part; empty for the whole answer.
     pub at: String,
-    /// The broken rule.
     pub rule: Rule,
-    /// What to enter instead, for the respondent.
+    /// An instruction for the respondent: `Enter a whole number`.
     pub message: String,
 }
 
@@ -136,22 +134,23 @@ impl AnswerError {
         Self { at: String::new(), rule, message: message.into() }
     }
 
+    /// The error of an `answer` that is not what is `expected`: text, a list.
+    fn wrong_type(expected: &str, answer: &Value) -> Self {
+        Self::new(Rule::TypeMismatch, format!("Enter {expected}, not {}", answer.kind()))
+    }
+
     /// Moves the error to the member or item `key` of an enclosing value.
     fn within(self, key: &str) -> Self {
         Self { at: join("", key) + &self.at, ..self }
     }
 }
 
-/// One question of a form.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id.
     pub id: Option<String>,
-    /// The type, with its settings.
     pub kind: QuestionKind,
-    /// The text of the question.
     pub title: String,
-    /// Description in Markdown.
     pub description: Option<String>,
     /// Whether an answer is required, if the question is asked.
     pub required: bool,
@@ -159,7 +158,6 @@ pub struct Question {
     pub show_if: Option<Condition>,
     /// When an answer is required even if `required` is false.
     pub required_if: Option<Condition>,
-    /// The settings specific to its type.
     pub settings: QuestionSettings,
 }
 
@@ -196,7 +194,6 @@ impl Question {
         LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
     }
 
-    /// The setting `name`, if set.
     pub fn setting(&self, name: &str) -> Option<Value> {
         let (_, written) = self.settings.iter().find(|(known, _)| *known == name)?;
         parse(written.get()).ok()
@@ -228,7 +225,6 @@ pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> 
     Some(AnswerError::new(Rule::TooLong, message))
 }
 
-/// Returns the characters of the longest number in `answer`.
 fn longest_number(answer: &Value) -> usize {
     match answer {
         Value::Null | Value::Bool(_) | Value::String(_) => 0,

@@ -63,8 +63,7 @@ fn read_step(fields: &mut Fields<'_, '_>, min: Option<&Number>) -> Option<(Numbe
 impl Rules for Quantity {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         let Value::Number(number) = answer else {
-            let message = format!("Enter {}, not {}", self.expects(), answer.kind());
-            return vec![AnswerError::new(Rule::TypeMismatch, message)];
+            return vec![AnswerError::wrong_type(&self.expects(), answer)];
         };
         let value = number.exact();
         let below = self.min.as_ref().is_some_and(|min| value < min.exact());

@@ -10,10 +10,8 @@ use crate::domain::validation::fields::{Fields, read_text};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join};
 
-/// Maximum characters of an option's value or label.
 const MAX_LENGTH: usize = 300;
 
-/// A list of options with unique values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OptionList {
     values: Vec<String>,
@@ -44,11 +42,13 @@ impl OptionList {
         let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashMap::<_, usize>::new());
         for (place, item) in items.iter().enumerate() {
             let pointer = join(&fields.pointer_to(name), &place.to_string());
-            let Some((value, label)) = read_item(name, item, &pointer, fields.violations()) else { continue };
+            let Some((value, label)) = read_item(name, item, &pointer, fields.violations) else { continue };
             if let Some(first) = seen.get(&value) {
                 let message = format!("`{value}` appears twice in the list");
                 let related = join(&fields.pointer_to(name), &first.to_string());
-                fields.report(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
+                fields
+                    .violations
+                    .push(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
             } else {
                 seen.insert(value.clone(), place);
             }
@@ -69,7 +69,6 @@ impl OptionList {
         self.values.len()
     }
 
-    /// The first value; empty only if the definition is not valid.
     pub(super) fn first(&self) -> &str {
         self.values().next().unwrap_or_default()
     }
@@ -78,7 +77,6 @@ impl OptionList {
         self.values.iter().map(String::as_str)
     }
 
-    /// Returns the index of `value`.
     pub(super) fn position(&self, value: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|place| self.values[*place].as_str().cmp(value));
         found.ok().map(|found| self.sorted[found])

@@ -15,8 +15,8 @@ use crate::domain::validation::violation::Rule;
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     lines: Lines,
-    min_length: i64,
-    max_length: i64,
+    min_length: usize,
+    max_length: usize,
     pattern: Option<Pattern>,
     pattern_message: Option<String>,
 }
@@ -25,7 +25,6 @@ pub(super) struct Text {
 pub(super) const NOT_BLANK: &str =
     r"[^\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
-/// Whether a text may have line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
     One,
@@ -34,7 +33,7 @@ pub(super) enum Lines {
 
 impl Lines {
     /// Default of `max_length`, in characters.
-    fn max_length(self) -> i64 {
+    fn max_length(self) -> usize {
         match self {
             Self::One => 1_000,
             Self::Many => 20_000,
@@ -66,15 +65,15 @@ fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Patt
 impl Text {
     pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines, budget: &mut Budget) -> Self {
         let longest = 64 * 1024;
-        let min = fields.integer("min_length", 0..=longest).unwrap_or(0);
-        let max = fields.integer("max_length", 1..=longest);
+        let min = fields.count("min_length", 0..=longest).unwrap_or(0);
+        let max = fields.count("max_length", 1..=longest);
         let pattern = read_pattern(fields, budget);
-        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED as i64 } else { lines.max_length() });
+        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED } else { lines.max_length() });
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
-        let matched = budget.limits().matched;
-        if text.pattern.is_some() && text.max_length() > matched {
+        let matched = budget.limits.matched;
+        if text.pattern.is_some() && max > matched {
             let message = format!("with a `pattern`, `max_length` must be at most {matched}, not {max}");
             fields.refuse("max_length", Rule::InvalidRange, message);
         }
@@ -85,28 +84,11 @@ impl Text {
         text
     }
 
-    fn check_length(&self, length: usize, errors: &mut Vec<AnswerError>) {
-        let length = i64::try_from(length).unwrap_or(i64::MAX);
-        let (min, max) = (self.min_length, self.max_length);
-        if length < min {
-            errors.push(AnswerError::new(
-                Rule::TooShort,
-                format!("Enter at least {min} characters, not {length}"),
-            ));
-        }
-        if length > max {
-            errors.push(AnswerError::new(
-                Rule::TooLong,
-                format!("Enter at most {max} characters, not {length}"),
-            ));
-        }
-    }
-
     fn check_pattern(&self, text: &str, errors: &mut Vec<AnswerError>) {
         let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
         let message = match &self.pattern_message {
             Some(message) => message.clone(),
-            None => format!("Enter text that matches {}", pattern.text()),
+            None => format!("Enter text that matches {}", pattern.text),
         };
         errors.push(AnswerError::new(Rule::PatternMismatch, message));
     }
@@ -114,23 +96,31 @@ impl Text {
 
 impl Rules for Text {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        let Value::String(text) = answer else { return vec![not_text(answer)] };
+        let Value::String(text) = answer else { return vec![AnswerError::wrong_type("text", answer)] };
         let mut errors: Vec<_> = forbidden(text, self.lines).into_iter().collect();
         let length = text.chars().count();
-        self.check_length(length, &mut errors);
+        let (min, max) = (self.min_length, self.max_length);
+        if length < min {
+            let message = format!("Enter at least {min} characters, not {length}");
+            errors.push(AnswerError::new(Rule::TooShort, message));
+        }
+        if length > max {
+            let message = format!("Enter at most {max} characters, not {length}");
+            errors.push(AnswerError::new(Rule::TooLong, message));
+        }
         // Matching takes time proportional to the length of the text.
-        if length <= self.max_length().max(MAX_MATCHED) {
+        if length <= max.max(MAX_MATCHED) {
             self.check_pattern(text, &mut errors);
         }
         errors
     }
 
     fn schema(&self) -> Value {
-        let pattern = self.pattern.as_ref().and_then(|pattern| translate(pattern.text()));
+        let pattern = self.pattern.as_ref().and_then(|pattern| translate(&pattern.text));
         object([
             ("type", Some("string".into())),
-            ("minLength", (self.min_length > 0).then(|| self.min_length.into())),
-            ("maxLength", Some(self.max_length.into())),
+            ("minLength", (self.min_length > 0).then(|| (self.min_length as i64).into())),
+            ("maxLength", Some((self.max_length as i64).into())),
             ("pattern", Some(self.lines.expression().into())),
             ("allOf", patterns(pattern)),
         ])
@@ -141,7 +131,7 @@ impl Rules for Text {
     }
 
     fn max_length(&self) -> usize {
-        usize::try_from(self.max_length).unwrap_or(usize::MAX)
+        self.max_length
     }
 
     fn example(&self) -> Value {
@@ -169,12 +159,8 @@ pub(super) fn check_line(
 
 /// Returns the answer if it is one line of text without control characters.
 pub(super) fn one_line(answer: &Value) -> Result<&str, AnswerError> {
-    let Value::String(text) = answer else { return Err(not_text(answer)) };
+    let Value::String(text) = answer else { return Err(AnswerError::wrong_type("text", answer)) };
     forbidden(text, Lines::One).map_or(Ok(text), Err)
-}
-
-fn not_text(answer: &Value) -> AnswerError {
-    AnswerError::new(Rule::TypeMismatch, format!("Enter text, not {}", answer.kind()))
 }
 
 /// Returns an error for the first forbidden character in `text`.

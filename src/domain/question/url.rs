@@ -11,13 +11,11 @@ use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// Default of `schemes`.
 const WEB: [&str; 2] = ["http", "https"];
 
 /// Characters that no URL contains, for a class of JSON Schema: controls, white space, and `\`, which browsers correct.
 const FOREIGN: &str = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\\";
 
-/// Pattern of a port, for JSON Schema.
 const PORT: &str = "0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 
 /// Returns a pattern for URLs with `scheme`. It covers the host of `http` and `https`; all other hosts, and whether a
@@ -44,7 +42,7 @@ impl Url {
         for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
             let pointer = format!("{}/{place}", fields.pointer_to("schemes"));
             let message = format!("`{scheme}` is not a scheme like https");
-            fields.report(Violation::new(pointer, Rule::InvalidRange, message));
+            fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
         }
         Self { schemes }
     }

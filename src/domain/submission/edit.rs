@@ -23,7 +23,6 @@ pub struct SubmissionPatch {
     violations: Vec<Violation>,
 }
 
-/// The content of a submission after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedContent {
     pub answers: Box<str>,
@@ -63,7 +62,6 @@ impl SubmissionPatch {
         self.answers.is_some()
     }
 
-    /// Bytes of the answers and metadata.
     pub fn size(&self) -> usize {
         let answers = self.answers.as_ref().map_or(0, |answers| answers.text().len());
         answers + self.metadata.as_ref().map_or(0, |metadata| metadata.len())

@@ -14,7 +14,6 @@ use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::id::SubmissionId;
 
-/// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
@@ -25,9 +24,7 @@ pub enum Order {
 /// Criteria that every submission in a list satisfies, as sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubmissionQuery {
-    /// Accepted at this time or later.
     pub since: Option<Timestamp>,
-    /// Accepted before this time.
     pub until: Option<Timestamp>,
     pub status: Option<SubmissionStatus>,
     /// Text contained in an answer, ignoring case.
@@ -49,7 +46,6 @@ pub struct SubmissionFilter {
 #[derive(Debug, Clone)]
 struct FilterClause {
     condition: Condition,
-    /// By the ids of questions.
     types: Vec<(String, AnswerType)>,
 }
 
@@ -74,7 +70,6 @@ impl SubmissionFilter {
         Ok(Self { since: *since, until: *until, text, answers })
     }
 
-    /// Whether there are no criteria.
     pub fn matches_all(&self) -> bool {
         self.since.is_none() && self.until.is_none() && !self.reads_answers()
     }
@@ -153,7 +148,6 @@ fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
     all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
 }
 
-/// Returns a pattern that finds `text`, ignoring case.
 fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
     let pattern = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
     pattern.map_err(|_too_big| {
@@ -162,7 +156,6 @@ fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
     })
 }
 
-/// Whether a text within `answer` matches `text`.
 fn contains_text(answer: &Value, text: &Regex) -> bool {
     match answer {
         Value::String(found) => text.is_match(found),

@@ -5,7 +5,6 @@ use crate::domain::validation::fields::control_character;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join};
 
-/// Maximum members of the metadata of one submission.
 pub const MAX_METADATA: usize = 20;
 
 /// Checks `value`, the member `metadata` of a submission: a flat object of at most [`MAX_METADATA`] texts.
@@ -13,8 +12,7 @@ pub const MAX_METADATA: usize = 20;
 /// Names and texts are each limited to the size of an answer, without control characters except tab and line breaks.
 pub fn check(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
     let Value::Object(members) = value else {
-        let message = format!("`metadata` must be an object, not {}", value.kind());
-        violations.push(Violation::new("/metadata", Rule::TypeMismatch, message));
+        violations.push(Violation::wrong_type("/metadata", "metadata", "an object", value));
         return;
     };
     if members.len() > MAX_METADATA {

@@ -1,33 +1,22 @@
 //! Submissions: answers as sent, stored verbatim.
 
-pub mod answer_validation;
+pub mod check_answers;
 pub mod edit;
 pub mod filter;
 pub mod metadata;
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Object, SyntaxError, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::id::{FormId, SubmissionId};
 
-/// The state of a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubmissionStatus {
-    Completed,
-}
-
-impl SubmissionStatus {
-    /// The status's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-        }
+named_enum! {
+    SubmissionStatus {
+        Completed = "completed",
     }
 }
 
@@ -44,18 +33,13 @@ pub struct Submission {
     pub answers: Box<str>,
     /// A JSON object of the sender's metadata, exactly as sent.
     pub metadata: Option<Box<str>>,
-    /// The last edit, if any.
     pub edited: Option<EditInfo>,
-    /// When it was moved to the trash, if it is there.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// The time and number of a submission's edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EditInfo {
-    /// Time of the last edit.
     pub at: Timestamp,
-    /// Number of edits.
     pub count: u32,
 }
 
@@ -70,7 +54,6 @@ pub struct ReplacedState {
 }
 
 impl Submission {
-    /// Bytes of the answers and metadata.
     pub fn size(&self) -> usize {
         self.answers.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
@@ -80,7 +63,6 @@ impl Submission {
         1 + u64::from(self.edits())
     }
 
-    /// Number of edits.
     pub fn edits(&self) -> u32 {
         self.edited.map_or(0, |edited| edited.count)
     }
@@ -104,7 +86,6 @@ impl Answers {
         Self { text: text.into(), values }
     }
 
-    /// Parses `text`, a JSON object.
     pub(in crate::domain) fn read(text: &str) -> Result<Self, SyntaxError> {
         let members = json::parse_object(text)?;
         let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
@@ -116,7 +97,6 @@ impl Answers {
         &self.text
     }
 
-    /// The answers in the order sent.
     pub fn values(&self) -> &[(String, Value)] {
         &self.values
     }
@@ -158,7 +138,6 @@ impl Answers {
         (Self { text: text.into(), values }, dropped)
     }
 
-    /// Returns the text without a copy.
     pub fn into_text(self) -> Box<str> {
         self.text
     }
@@ -167,13 +146,10 @@ impl Answers {
 /// Why the body of a submission cannot be parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyError {
-    /// The body is not valid JSON.
     Syntax(SyntaxError),
-    /// The body does not have the expected members.
     Shape(Vec<Violation>),
 }
 
-/// A submission as sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmittedAnswers {
     pub answers: Answers,
@@ -220,13 +196,10 @@ pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range
     Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
 }
 
-/// Returns the violation for the member `name`, whose `value` is not an object.
 pub(in crate::domain) fn not_an_object(name: &str, value: &Value) -> Violation {
-    let message = format!("`{name}` must be an object, not {}", value.kind());
-    Violation::new(join("", name), Rule::TypeMismatch, message)
+    Violation::wrong_type(join("", name), name, "an object", value)
 }
 
-/// Returns the violation for the unknown member `name` of a body.
 pub(in crate::domain) fn unknown_field(name: &str) -> Violation {
     let message = format!("unknown field `{}`", shortened(name));
     Violation::new(join("", name), Rule::UnknownField, message).allowed(name, ["answers", "metadata"])

@@ -9,35 +9,23 @@ use crate::domain::validation::violation::Rule;
 /// Maximum bytes of any compiled pattern, even without limits: far more than was ever accepted, but bounded.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// The remaining budget for the questions of a form.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    limits: Limits,
+    pub(in crate::domain) limits: Limits,
     pattern_bytes: Remaining,
     pattern_text: Remaining,
     matches: Remaining,
     includes: Remaining,
     values: Remaining,
-    largest: Option<Largest>,
-}
-
-/// The largest pattern so far.
-#[derive(Debug, Clone)]
-struct Largest {
-    /// The beginning of the pattern.
-    text: String,
-    /// Bytes it takes of the budget.
-    cost: usize,
+    /// The beginning of the largest pattern so far, and the bytes it takes of the budget.
+    largest: Option<(String, usize)>,
 }
 
 /// An element of conditions that is counted across a form.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::domain) enum Counted {
-    /// Tests with `matches`.
     Matches,
-    /// Tests with `includes`.
     Includes,
-    /// Values that answers are compared with.
     Values,
 }
 
@@ -63,7 +51,6 @@ impl Remaining {
 }
 
 impl Budget {
-    /// The whole budget of a form.
     pub fn new(limits: &Limits) -> Self {
         let all = |amount| Remaining(Some(amount));
         Self {
@@ -75,11 +62,6 @@ impl Budget {
             values: all(limits.values),
             largest: None,
         }
-    }
-
-    /// The limits.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Counts one more of `what`.
@@ -114,9 +96,9 @@ impl Budget {
         let left = self.pattern_bytes.0.ok_or(BudgetError::AlreadyReported)?;
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
-                self.pattern_bytes.0 = Some(left - pattern.cost());
-                if self.largest.as_ref().is_none_or(|largest| largest.cost < pattern.cost()) {
-                    self.largest = Some(Largest { text: abbreviated(text), cost: pattern.cost() });
+                self.pattern_bytes.0 = Some(left - pattern.cost);
+                if self.largest.as_ref().is_none_or(|(_, cost)| *cost < pattern.cost) {
+                    self.largest = Some((text.chars().take(40).collect(), pattern.cost));
                 }
                 Ok(pattern)
             }
@@ -133,8 +115,7 @@ impl Budget {
     fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
         let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
         let advice = advice(text);
-        let Some(Largest { text, cost }) = self.largest.as_ref().filter(|_| left < self.limits.patterns)
-        else {
+        let Some((text, cost)) = self.largest.as_ref().filter(|_| left < self.limits.patterns) else {
             return format!("`{name}` compiles to more than {most} KiB: {advice}");
         };
         self.pattern_bytes.0 = None;
@@ -156,7 +137,6 @@ const UNICODE: [(&str, &str); 6] = [
     (r"\b", r"(?-u:\b)"),
 ];
 
-/// Suggests how to make the pattern `text` smaller.
 fn advice(text: &str) -> String {
     let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
     let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();
@@ -167,9 +147,4 @@ fn advice(text: &str) -> String {
         );
     }
     if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
-}
-
-/// Abbreviates `text` for a message.
-fn abbreviated(text: &str) -> String {
-    text.chars().take(40).collect()
 }

@@ -13,10 +13,12 @@ use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join
 pub struct Fields<'a, 'v> {
     members: &'a Object,
     pointer: String,
-    known: Vec<&'static str>,
+    /// The names of all members that may be present.
+    pub(in crate::domain) known: Vec<&'static str>,
     /// Members whose canonical form differs from what was sent.
     normalized: Vec<(&'static str, Value)>,
-    violations: &'v mut Vec<Violation>,
+    /// The violations so far, including those of other parsers.
+    pub(in crate::domain) violations: &'v mut Vec<Violation>,
 }
 
 impl<'a, 'v> Fields<'a, 'v> {
@@ -30,29 +32,15 @@ impl<'a, 'v> Fields<'a, 'v> {
     ) -> Option<Self> {
         let pointer = pointer.into();
         let Value::Object(members) = value else {
-            violations.push(Violation::new(
-                pointer,
-                Rule::TypeMismatch,
-                format!("{} must be an object, not {}", what.into(), value.kind()),
-            ));
+            let message = format!("{} must be an object, not {}", what.into(), value.kind());
+            violations.push(Violation::new(pointer, Rule::TypeMismatch, message));
             return None;
         };
         Some(Self { members, pointer, known: Vec::new(), normalized: Vec::new(), violations })
     }
 
-    /// The pointer to the member `name`.
     pub fn pointer_to(&self, name: &str) -> String {
         join(&self.pointer, name)
-    }
-
-    /// Marks the members `names` as known.
-    pub fn expect_members(&mut self, names: &[&'static str]) {
-        self.known.extend(names);
-    }
-
-    /// The names of all known members.
-    pub fn expected(&self) -> &[&'static str] {
-        &self.known
     }
 
     /// Sets the canonical form of the member `name`.
@@ -72,16 +60,6 @@ impl<'a, 'v> Fields<'a, 'v> {
     pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
         let pointer = self.pointer_to(name);
         self.violations.push(Violation::new(pointer, rule, message));
-    }
-
-    /// Reports `violation`.
-    pub fn report(&mut self, violation: Violation) {
-        self.violations.push(violation);
-    }
-
-    /// The violations so far, to report those found by another parser.
-    pub fn violations(&mut self) -> &mut Vec<Violation> {
-        self.violations
     }
 
     /// Returns the member `name`, including `null`.
@@ -124,30 +102,19 @@ impl<'a, 'v> Fields<'a, 'v> {
         read_text(value, &pointer, name, max, self.violations)
     }
 
-    /// Converts the member `name` with `read`; reports a `type_mismatch`, with `wanted` as the expected type, if that returns
-    /// `None`.
+    /// Converts the member `name` with `read`. If that returns `None`, reports that it must be `wanted`, with the `help` for
+    /// its value.
     pub fn typed<T>(
         &mut self,
         name: &'static str,
         wanted: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
-    ) -> Option<T> {
-        self.typed_or(name, wanted, read, |_| None)
-    }
-
-    /// Converts the member `name` with `read`; `help` suggests a correction of a value of another type.
-    fn typed_or<T>(
-        &mut self,
-        name: &'static str,
-        wanted: &str,
-        read: impl FnOnce(&'a Value) -> Option<T>,
-        help: impl FnOnce(&Value) -> Option<String>,
+        help: fn(&Value) -> Option<String>,
     ) -> Option<T> {
         let value = self.value(name)?;
         let found = read(value);
         if found.is_none() {
-            let message = format!("`{name}` must be {wanted}, not {}", value.kind());
-            let violation = Violation::new(self.pointer_to(name), Rule::TypeMismatch, message);
+            let violation = Violation::wrong_type(self.pointer_to(name), name, wanted, value);
             self.violations.push(Violation { help: help(value), ..violation });
         }
         found
@@ -155,22 +122,37 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     /// Returns a text of any length.
     pub fn string(&mut self, name: &'static str) -> Option<&'a str> {
-        self.typed_or(name, "text", Value::as_str, quoted)
+        self.typed(name, "text", Value::as_str, quoted)
     }
 
-    /// Returns a boolean.
+    /// Returns the value whose name is given, one of `values`; another name breaks `rule`.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        rule: Rule,
+        values: &[(&'static str, T)],
+    ) -> Option<T> {
+        let text = self.string(name)?;
+        let found = values.iter().find(|(known, _)| *known == text);
+        if found.is_none() {
+            let message = format!("`{}` is not a valid `{name}`", shortened(text));
+            let violation = Violation::new(self.pointer_to(name), rule, message);
+            self.violations.push(violation.allowed(text, values.iter().map(|(known, _)| *known)));
+        }
+        found.map(|(_, value)| *value)
+    }
+
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {
-        self.typed_or(name, "true or false", Value::as_bool, boolean)
+        self.typed(name, "true or false", Value::as_bool, boolean)
     }
 
-    /// Returns a number.
     pub fn number(&mut self, name: &'static str) -> Option<Number> {
-        self.typed(name, "a number", Value::as_number).cloned()
+        self.typed(name, "a number", Value::as_number, no_help).cloned()
     }
 
     /// Returns a whole number within `range`.
     pub fn integer(&mut self, name: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
-        let number = self.typed(name, "a whole number", Value::as_number)?;
+        let number = self.typed(name, "a whole number", Value::as_number, no_help)?;
         let integer = number.integer().filter(|integer| range.contains(integer));
         if integer.is_none() {
             let (from, to) = range.into_inner();
@@ -181,9 +163,16 @@ impl<'a, 'v> Fields<'a, 'v> {
         integer.inspect(|integer| self.normalize(name, (*integer).into()))
     }
 
+    /// Returns a whole number within `range`, as a size.
+    pub fn count(&mut self, name: &'static str, range: RangeInclusive<usize>) -> Option<usize> {
+        let bound = |bound: usize| i64::try_from(bound).unwrap_or(i64::MAX);
+        let found = self.integer(name, bound(*range.start())..=bound(*range.end()))?;
+        usize::try_from(found).ok()
+    }
+
     /// Returns a list of texts of 1 to `max` characters each.
     pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
-        let items = self.typed(name, "a list", Value::as_array)?;
+        let items = self.typed(name, "a list", Value::as_array, no_help)?;
         if items.is_empty() {
             self.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
             return None;
@@ -242,6 +231,11 @@ pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str
 
 /// Help for a definition that sets the status.
 const PUBLISH: &str = "leave it out: a new form is a draft, and `forms publish` or PATCH with `{\"status\":\"published\"}` publishes it";
+
+/// Help for a type of value that is rarely confused with another.
+pub(in crate::domain) fn no_help(_: &Value) -> Option<String> {
+    None
+}
 
 /// Suggests quotes for `value` where text is expected.
 pub(in crate::domain) fn quoted(value: &Value) -> Option<String> {

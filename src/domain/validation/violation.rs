@@ -2,35 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::domain::open_enum::OpenEnum;
+use crate::domain::json::Value;
+pub use crate::domain::json::{join, unescape};
+use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::domain::validation::similar::nearest_first;
 
 /// Declares [`Rule`] with its names and meanings.
 macro_rules! rules {
     ($($rule:ident $name:literal $meaning:literal;)*) => {
-        /// Which rule of a definition or of an answer was broken. The text form is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum Rule {
-            $(#[doc = $meaning] #[serde(rename = $name)] $rule,)*
+        named_enum! {
+            /// Which rule of a definition or of an answer was broken.
+            Rule { $(#[doc = $meaning] $rule = $name,)* }
         }
 
         impl Rule {
-            /// All rules.
-            pub const ALL: &[Self] = &[$(Self::$rule,)*];
-
-            /// The stable text: `missing_field`.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$rule => $name,)* }
-            }
-
-            /// The rule called `name`.
-            pub fn parse(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|rule| rule.name() == name)
-            }
-
-            /// What the rule means and how to comply with it.
+            /// An explanation of the rule, with the remedy.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$rule => $meaning,)* }
             }
@@ -97,7 +85,6 @@ pub const MAX_VIOLATIONS: usize = 100;
 /// nobody corrects more names at once.
 pub const MAX_COMPARED: usize = 10;
 
-/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) into the body that was sent.
@@ -105,9 +92,8 @@ pub struct Violation {
     /// The id of the question, if the violation concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The rule.
     pub code: OpenEnum<Rule>,
-    /// What is wrong, for a person.
+    /// The error, for a person.
     pub message: String,
     /// Valid values or names: the most similar first, at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -138,7 +124,12 @@ impl Violation {
         }
     }
 
-    /// Sets the question to `id`.
+    /// A violation at `pointer`: the `value` called `name` is not what is `wanted`, such as `a list`.
+    pub fn wrong_type(pointer: impl Into<String>, name: &str, wanted: &str, value: &Value) -> Self {
+        let message = format!("`{name}` must be {wanted}, not {}", value.kind());
+        Self::new(pointer, Rule::TypeMismatch, message)
+    }
+
     #[must_use]
     pub fn question(mut self, id: &str) -> Self {
         self.question = Some(id.to_owned());
@@ -152,14 +143,12 @@ impl Violation {
         self
     }
 
-    /// Sets the help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Sets the pointer to a related place.
     #[must_use]
     pub fn related(mut self, pointer: impl Into<String>) -> Self {
         self.related = Some(pointer.into());
@@ -170,16 +159,6 @@ impl Violation {
     pub fn last_step(&self) -> String {
         unescape(self.pointer.rsplit('/').next().unwrap_or_default())
     }
-}
-
-/// Unescapes `step`, one reference token of a JSON pointer (RFC 6901 §4).
-pub fn unescape(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
-}
-
-/// Appends the member or item `key` to `pointer`; `~` and `/` are escaped (RFC 6901 §3).
-pub fn join(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Runs `read` and returns its result, or the violations if it reports any.

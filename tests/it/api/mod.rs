@@ -25,3 +25,4 @@ mod submission_life; // metadata, edits, history
 mod submission_trash; // the trash of submissions
 mod submissions; // submissions
 mod unknown; // answers to what is no question of the form
+mod written; // the JSON of submissions, written by hand

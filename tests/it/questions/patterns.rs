@@ -162,8 +162,8 @@ fn a_version_knows_what_its_patterns_weigh_and_whether_it_searches() {
     let version = |settings: &str| define(&format!(r#""type":"short_text"{settings}"#)).unwrap();
     let (none, little) = (version(""), version(r#","pattern":"a""#));
     let large = version(r#","pattern":"[ab]{3000}""#);
-    assert_eq!((none.pattern_bytes(), none.searches()), (0, false));
-    assert!((1..20_000).contains(&little.pattern_bytes()) && little.searches());
+    assert_eq!((none.pattern_bytes, none.searches), (0, false));
+    assert!((1..20_000).contains(&little.pattern_bytes) && little.searches);
     // Three thousand states, of 24 bytes at least.
-    assert!((72_000..300_000).contains(&large.pattern_bytes()));
+    assert!((72_000..300_000).contains(&large.pattern_bytes));
 }

@@ -18,10 +18,8 @@ use crate::domain::validation::violation::{
 pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
 impl Version {
-    /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them.
-    ///
-    /// # Errors
-    /// All violations.
+    /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them, or
+    /// all violations.
     pub fn check(
         &self,
         answers: &[(String, Value)],
@@ -137,10 +135,8 @@ impl Version {
     }
 }
 
-/// The result of checking the questions of a form.
 #[derive(Default)]
 struct CheckedAnswers<'a> {
-    /// Number of answers to a question of the form.
     known: usize,
     defaults: Defaults<'a>,
     violations: Vec<Violation>,
@@ -246,7 +242,6 @@ fn written_value(answer: Option<&Value>, error: &AnswerError) -> String {
     }
 }
 
-/// Indexes answers by question id.
 fn by_question(answers: &[(String, Value)]) -> HashMap<&str, &Value> {
     answers.iter().map(|(key, value)| (key.as_str(), value)).collect()
 }

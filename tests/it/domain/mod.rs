@@ -1,5 +1,8 @@
 //! The rules: definitions, edits, answers. Tables of what is accepted and refused, with code and place.
 
+mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
+mod values; // ids, keys, times, slugs, similar names, descriptions
+
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
@@ -375,7 +378,7 @@ fn scopes_include_what_lies_below_them() {
 fn every_rule_has_its_own_name_and_a_meaning() {
     let names: std::collections::HashSet<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     assert_eq!(names.len(), Rule::ALL.len());
-    for rule in Rule::ALL {
+    for rule in &Rule::ALL {
         assert_eq!(serde_json::to_string(rule).unwrap(), format!("\"{}\"", rule.name()));
         assert!(rule.meaning().ends_with('.'), "{}", rule.name());
     }
