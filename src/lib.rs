@@ -48,7 +48,7 @@
 //! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are stored and returned as the text that was sent.
-//! * A cache holds what never changes: a form's version, compiled; a row with the very bytes it was decoded from.
+//! * A cache holds what never changes: a form's version, compiled; a decoded row, until a row of its form changes.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.
@@ -75,7 +75,7 @@
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
-//! | a command | a file in `cli/commands/`, its variant and arms in [`cli::commands::Command`], its line in `help/mod.rs` | the compiler; golden man pages |
+//! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
 //! | a problem code | a row in `api/problem.rs`, an arm in `http/wire/problem.rs` | the compiler; the test that each code is reached |
 

@@ -1,6 +1,7 @@
 //! `forms completions`.
 
 use crate::cli;
+use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 use clap::{Arg, Args, ValueHint};
@@ -18,9 +19,10 @@ pub struct Completions {
     shell: Shell,
 }
 
-impl Completions {
-    /// Prints the script. It is rendered to memory first, because clap panics if the output stream is closed.
-    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Completions {
+    const ENTRY: (Group, &str) = (Group::Tools, "set up a shell");
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
         let mut command = with_hints(cli::command());
         clap_complete::generate(self.shell, &mut command, "forms", &mut script);

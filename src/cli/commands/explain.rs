@@ -1,8 +1,10 @@
 //! `forms explain`.
 
 use crate::api::{self, Code};
+use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
@@ -26,8 +28,14 @@ pub struct Explain {
     code: Option<String>,
 }
 
-impl Explain {
-    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Explain {
+    const ENTRY: (Group, &str) = (Group::Tools, "explain an error code");
+
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["code", "status", "meaning"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);
         let Some(meaning) = meaning(code) else {

@@ -4,8 +4,10 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
 use crate::api::FormEntry;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
@@ -72,8 +74,20 @@ fn explain_refusal(error: CliError, status: &str) -> CliError {
     CliError::usage(format!("invalid --status `{status}`: expected one of: {}", names.join(", ")))
 }
 
+impl Run for List {
+    const ENTRY: (Group, &str) = (Group::Run, "list forms");
+
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl List {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
         let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);

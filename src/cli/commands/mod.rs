@@ -1,7 +1,6 @@
 //! The commands, one file or folder each.
 //!
-//! To add one: a file with its arguments and a `run`, a variant and its arms in [`Command`], and its line in the list of
-//! commands in [`help`].
+//! A command implements [`Run`] beside its arguments; its line in `commands!` adds it to the parser and to the help.
 
 mod batch;
 mod block_on;
@@ -27,74 +26,89 @@ use block_on::block_on;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Format;
-use crate::cli::output::columns::{Columns, DELETED, FORM, SUBMISSION};
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
-/// All commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    Create(create::Create),
-    Edit(edit::Edit),
-    Show(show::Show),
-    Validate(validate::Validate),
-    Publish(publish::Publish),
-    Unpublish(publish::Unpublish),
-    Close(publish::Close),
-    List(list::List),
-    Delete(trash::Delete),
-    Restore(trash::Restore),
-    Submit(submit::Submit),
-    Responses(responses::Responses),
-    Serve(serve::Serve),
-    Whoami(whoami::Whoami),
-    Explain(explain::Explain),
-    Completions(completions::Completions),
-    Help(help::Help),
-}
-
-impl Command {
-    pub fn run(self, session: &Session) -> Result<(), CliError> {
-        match self {
-            Self::Create(command) => block_on(session, command.run(session)),
-            Self::Edit(command) => block_on(session, command.run(session)),
-            Self::Show(command) => block_on(session, command.run(session)),
-            Self::Validate(command) => command.run(session),
-            Self::Publish(command) => block_on(session, command.run(session)),
-            Self::Unpublish(command) => block_on(session, command.run(session)),
-            Self::Close(command) => block_on(session, command.run(session)),
-            Self::List(command) => block_on(session, command.run(session)),
-            Self::Delete(command) => block_on(session, command.run(session)),
-            Self::Restore(command) => block_on(session, command.run(session)),
-            Self::Submit(command) => block_on(session, command.run(session)),
-            Self::Responses(command) => block_on(session, command.run(session)),
-            Self::Serve(command) => command.run(session),
-            Self::Whoami(command) => block_on(session, command.run(session)),
-            Self::Explain(command) => command.run(session),
-            Self::Completions(command) => command.run(session),
-            Self::Help(command) => command.run(session),
-        }
-    }
+/// A command of the command line.
+pub trait Run {
+    /// Heading and summary in the list of commands; the summary has at most 27 characters.
+    const ENTRY: (Group, &str);
 
     /// Returns the columns that `--columns` can choose.
-    pub fn columns(&self) -> Columns {
-        match self {
-            Self::Create(_) | Self::Edit(_) | Self::Show(_) | Self::Restore(_) => FORM,
-            Self::Publish(_) | Self::Unpublish(_) | Self::Close(_) => FORM,
-            Self::Delete(_) => DELETED,
-            Self::Submit(_) => SUBMISSION,
-            Self::List(_) => Columns::Dynamic,
-            Self::Validate(command) => command.columns(),
-            Self::Responses(command) => command.columns(),
-            Self::Whoami(_) => Columns::Fixed(&["url", "data", "key", "workspace"]),
-            Self::Explain(_) => Columns::Fixed(&["code", "status", "meaning"]),
-            Self::Serve(_) | Self::Completions(_) | Self::Help(_) => Columns::None,
-        }
+    fn columns(&self) -> Columns {
+        Columns::None
     }
 
     /// Returns the output format that one of the command's own flags selects.
-    pub fn format(&self) -> Option<Format> {
-        if let Self::Validate(command) = self { command.format() } else { None }
+    fn format(&self) -> Option<Format> {
+        None
     }
+
+    /// Runs the command.
+    fn run(self, session: &Session) -> Result<(), CliError>;
+}
+
+/// A heading in the list of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    Write,
+    Run,
+    Collect,
+    Operate,
+    Connect,
+    Tools,
+}
+
+/// Declares [`Command`], and the list of commands in the order of the help.
+macro_rules! commands {
+    ($($module:ident::$name:ident,)*) => {
+        /// All commands.
+        #[derive(Debug, Subcommand)]
+        pub enum Command {
+            $($name($module::$name),)*
+        }
+
+        impl Command {
+            /// Returns the columns that `--columns` can choose.
+            pub fn columns(&self) -> Columns {
+                match self { $(Self::$name(command) => command.columns(),)* }
+            }
+
+            /// Returns the output format that one of the command's own flags selects.
+            pub fn format(&self) -> Option<Format> {
+                match self { $(Self::$name(command) => command.format(),)* }
+            }
+
+            /// Runs the command.
+            pub fn run(self, session: &Session) -> Result<(), CliError> {
+                match self { $(Self::$name(command) => command.run(session),)* }
+            }
+        }
+
+        /// Heading, name and summary of each command.
+        const OVERVIEW: &[(Group, &str, &str)] =
+            &[$(($module::$name::ENTRY.0, stringify!($name), $module::$name::ENTRY.1),)*];
+    };
+}
+
+commands! {
+    create::Create,
+    edit::Edit,
+    show::Show,
+    validate::Validate,
+    publish::Publish,
+    publish::Unpublish,
+    publish::Close,
+    list::List,
+    trash::Delete,
+    trash::Restore,
+    submit::Submit,
+    responses::Responses,
+    serve::Serve,
+    whoami::Whoami,
+    explain::Explain,
+    completions::Completions,
+    help::Help,
 }
 
 /// Build forms and collect answers, from a file, a script or a server

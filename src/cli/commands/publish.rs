@@ -5,8 +5,10 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
+use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state;
 use crate::domain::form::FormStatus;
@@ -59,22 +61,58 @@ struct Forms {
     dry_run: bool,
 }
 
+impl Run for Publish {
+    const ENTRY: (Group, &str) = (Group::Run, "open a form for answers");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Publish {
     /// Publishes the forms, and reopens closed ones.
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
         change(session, &self.forms, &patch).await
     }
 }
 
+impl Run for Unpublish {
+    const ENTRY: (Group, &str) = (Group::Run, "back to draft");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Unpublish {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
     }
 }
 
+impl Run for Close {
+    const ENTRY: (Group, &str) = (Group::Run, "take no more answers");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Close {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"settings": {"closed": true}})).await
     }
 }

@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::cli::commands::{Group, Run};
 use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
@@ -148,8 +149,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
 }
 
-impl Serve {
-    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Serve {
+    const ENTRY: (Group, &str) = (Group::Operate, "run the server");
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
@@ -175,7 +178,9 @@ impl Serve {
         runtime.shutdown_background();
         ended
     }
+}
 
+impl Serve {
     fn config(self, data: PathBuf, insecure_http: bool) -> Config {
         let limits = self.limits;
         let mut config = Config::new(data);

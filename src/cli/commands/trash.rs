@@ -6,8 +6,10 @@ use serde_json::json;
 
 use crate::api::Code;
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::{Columns, DELETED, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
@@ -42,8 +44,20 @@ pub struct Delete {
     dry_run: bool,
 }
 
+impl Run for Delete {
+    const ENTRY: (Group, &str) = (Group::Run, "move it to the trash");
+
+    fn columns(&self) -> Columns {
+        DELETED
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Delete {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
     }
@@ -148,8 +162,20 @@ pub struct Restore {
     forms: Vec<String>,
 }
 
+impl Run for Restore {
+    const ENTRY: (Group, &str) = (Group::Run, "take it out of trash");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Restore {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {
             let restored = client

@@ -1,8 +1,10 @@
 //! `forms whoami`.
 
 use crate::api::Whoami as WhoamiResponse;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Key, Sourced, Target};
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::Url;
@@ -19,10 +21,22 @@ Examples:
   forms whoami -o json | jq -r .url.source")]
 pub struct Whoami {}
 
+impl Run for Whoami {
+    const ENTRY: (Group, &str) = (Group::Connect, "show server, key, workspace");
+
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["url", "data", "key", "workspace"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Whoami {
     /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
     /// a response.
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
         let answer = asked.as_ref().ok();

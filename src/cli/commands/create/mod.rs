@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
@@ -16,6 +17,7 @@ use crate::cli::input::document::violations::{locate_violations, rejected};
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
+use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
@@ -69,10 +71,22 @@ pub struct Create {
     stray: Option<String>,
 }
 
+impl Run for Create {
+    const ENTRY: (Group, &str) = (Group::Write, "create a form");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Create {
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
     /// by the server.
-    pub(super) async fn run(mut self, session: &Session) -> Result<(), CliError> {
+    async fn execute(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
                 Some(_) => format!("a question follows its flag: -Q {}", shell_quote(stray)),

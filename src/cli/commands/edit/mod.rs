@@ -12,10 +12,12 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
 use crate::cli::input::document::violations::{describe_violations, not_stored, rejected};
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
@@ -114,9 +116,21 @@ impl EditBase {
     }
 }
 
+impl Run for Edit {
+    const ENTRY: (Group, &str) = (Group::Write, "change a form");
+
+    fn columns(&self) -> Columns {
+        FORM
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Edit {
     /// Changes the form and reports what has changed.
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli;
+use crate::cli::commands::{Group, OVERVIEW, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
@@ -13,19 +14,23 @@ use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::validation::similar::similar;
 
-/// The commands by group. clap has no groups (clap issue 1553).
-const COMMANDS: &str = "\
-WRITE    create    create a form            edit         change a form
-         show      show one form            validate     check files, offline
-RUN      publish   open a form for answers  unpublish    back to draft
-         close     take no more answers     list         list forms
-         delete    move it to the trash     restore      take it out of trash
-COLLECT  submit    send answers             responses    list, show, delete
-OPERATE  serve     run the server
-CONNECT  whoami    show server, key, workspace
-TOOLS    explain   explain an error code    completions  set up a shell
-         help      help on a command or topic
-";
+/// Returns the commands by group, two per line. clap has no groups (clap issue 1553).
+fn overview() -> String {
+    let mut text = String::new();
+    for commands in OVERVIEW.chunk_by(|(one, ..), (other, ..)| one == other) {
+        let mut heading = format!("{:?}", commands[0].0).to_uppercase();
+        for line in commands.chunks(2) {
+            let cell = |(index, (_, name, summary)): (usize, &(Group, &str, &str))| {
+                let (names, summaries) = [(10, 25), (13, 0)][index];
+                format!("{:<names$}{summary:<summaries$}", name.to_lowercase())
+            };
+            let cells: String = line.iter().enumerate().map(cell).collect();
+            text += format!("{:<9}{cells}", std::mem::take(&mut heading)).trim_end();
+            text += "\n";
+        }
+    }
+    text
+}
 
 /// Text after the root's help.
 const ROOT_AFTER: &str = "\
@@ -49,7 +54,7 @@ pub fn with_common(command: clap::Command) -> clap::Command {
     let template = format!(
         "forms — build forms and collect answers, from a file, a script or a server\n\n\
          Usage: forms [OPTIONS] <COMMAND>\n\n{}\nGlobal options:\n{}{{after-help}}\n",
-        COMMANDS,
+        overview(),
         options(&command)
     );
     let after = format!("{ROOT_AFTER}\n\n{}", common_section());
@@ -129,8 +134,10 @@ pub struct Help {
     names: Vec<String>,
 }
 
-impl Help {
-    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Help {
+    const ENTRY: (Group, &str) = (Group::Tools, "help on a command or topic");
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
         if let [name] = &self.names[..]
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
         {

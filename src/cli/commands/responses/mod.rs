@@ -7,6 +7,7 @@ mod trash;
 
 use clap::{Args, Subcommand};
 
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::{Columns, DELETED, SUBMISSION};
 use crate::cli::output::exit::CliError;
@@ -45,9 +46,10 @@ enum ResponsesCommand {
     Restore(Restore),
 }
 
-impl Responses {
-    /// Returns the columns that `--columns` can choose.
-    pub(super) fn columns(&self) -> Columns {
+impl Run for Responses {
+    const ENTRY: (Group, &str) = (Group::Collect, "list, show, delete");
+
+    fn columns(&self) -> Columns {
         match &self.command {
             Some(ResponsesCommand::Restore(_)) => SUBMISSION,
             Some(ResponsesCommand::Delete(_)) => DELETED,
@@ -55,7 +57,13 @@ impl Responses {
         }
     }
 
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Responses {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
             (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
             (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,

@@ -8,10 +8,12 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
+use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
+use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
@@ -55,9 +57,21 @@ pub struct Submit {
     dry_run: bool,
 }
 
+impl Run for Submit {
+    const ENTRY: (Group, &str) = (Group::Collect, "send answers");
+
+    fn columns(&self) -> Columns {
+        SUBMISSION
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
 impl Submit {
     /// Sends the answers, after checking all of them.
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
         let mut sources = self.read(session)?;
         let form = session.client().await?.get_form(&self.form).await?;
         let mut unsent =

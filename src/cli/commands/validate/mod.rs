@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::validate::evaluation::Evaluation;
+use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::document::{self, Document, Record};
@@ -67,18 +68,18 @@ enum ProblemFormat {
     Github,
 }
 
-impl Validate {
-    pub(super) fn format(&self) -> Option<Format> {
-        (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
-    }
+impl Run for Validate {
+    const ENTRY: (Group, &str) = (Group::Write, "check files, offline");
 
-    /// Returns the columns that `--columns` can choose.
-    pub(super) fn columns(&self) -> Columns {
+    fn columns(&self) -> Columns {
         Columns::Fixed(if self.has_answers() { &evaluation::COLUMNS } else { &["file", "valid"] })
     }
 
-    /// Checks the files, or evaluates answers against the one form.
-    pub(super) fn run(self, session: &Session) -> Result<(), CliError> {
+    fn format(&self) -> Option<Format> {
+        (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
         // The flag is global, so clap cannot declare the conflict.
         if self.format.is_some() && session.global.output.is_some() {
             return Err(CliError::usage("--format and --output cannot be used together"));
@@ -95,7 +96,9 @@ impl Validate {
         }
         batch.finish_with_worst()
     }
+}
 
+impl Validate {
     fn has_answers(&self) -> bool {
         self.answers.is_some() || self.arguments.iter().any(|argument| answer(argument).is_some())
     }
