@@ -48,7 +48,7 @@
 //! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are stored and returned as the text that was sent.
-//! * A cache holds what never changes: a form's version, compiled; a decoded row, until a row of its form changes.
+//! * Caches hold compiled versions of forms, which never change, and decoded rows until a row of their kinds changes.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.

@@ -43,6 +43,13 @@ pub(super) fn block_on(
     ended
 }
 
+/// Runs `read` on another thread, so that Ctrl-C ends the command while it waits for input.
+pub(super) async fn read_input<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, CliError> + Send + 'static,
+) -> Result<T, CliError> {
+    tokio::task::spawn_blocking(read).await.unwrap_or(Err(CliError::Interrupted))
+}
+
 /// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. The latter two keep their default action when not
 /// interactive: there is nothing to restore, and `nohup` must work.
 async fn wait_for_signal(session: &Session) -> io::Result<()> {

@@ -21,7 +21,7 @@ pub mod whoami;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use block_on::block_on;
+use block_on::{block_on, read_input};
 
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;

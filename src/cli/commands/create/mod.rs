@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Group, Run, block_on, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
@@ -136,7 +136,8 @@ impl Create {
 
     async fn create_from_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
         session.warn_of_terminal(file);
-        let documents = document::read(file)?;
+        let path = file.to_owned();
+        let documents = read_input(move || document::read(&path)).await?;
         if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {
             let message =
                 format!("--title and --slug are for one form, and the file has {}", documents.len());

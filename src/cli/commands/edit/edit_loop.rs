@@ -6,6 +6,7 @@ use crate::api::FormDetail;
 use crate::cli::commands::create::locate_in_file;
 use crate::cli::commands::edit::diff::{diff, lines};
 use crate::cli::commands::edit::{Edit, EditBase, explain_conflict};
+use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
@@ -28,7 +29,8 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     let initial = match &command.file {
         Some(file) => {
             session.warn_of_terminal(file);
-            strip_comments(&document::text(file)?.1)
+            let path = file.clone();
+            strip_comments(&read_input(move || document::text(&path)).await?.1)
         }
         None => yaml::yaml(&base.definition)?,
     };
@@ -74,7 +76,8 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
 /// Sends `file` as the form's new definition.
 pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) -> Result<(), CliError> {
     session.warn_of_terminal(file);
-    let (name, text) = document::text(file)?;
+    let path = file.to_owned();
+    let (name, text) = read_input(move || document::text(&path)).await?;
     let base = EditBase::read(session, &command.form).await?;
     let form = send_text(session, command, &base, &name, &text).await?;
     report(session, command, &base, form.as_ref())

@@ -2,13 +2,13 @@
 
 mod ask;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Group, Run, block_on, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
@@ -72,7 +72,7 @@ impl Run for Submit {
 impl Submit {
     /// Sends the answers, after checking all of them.
     async fn execute(self, session: &Session) -> Result<(), CliError> {
-        let mut sources = self.read(session)?;
+        let mut sources = self.read(session).await?;
         let form = session.client().await?.get_form(&self.form).await?;
         let mut unsent =
             Unsent { command: self.retry_command(session), asked: Vec::new(), output: &session.output };
@@ -127,17 +127,18 @@ impl Submit {
         format!("{} submit {}", session.command_prefix(), words.join(" "))
     }
 
-    fn read(&self, session: &Session) -> Result<AnswerSources, CliError> {
-        let file = self.file.as_deref();
-        let args = answer_args::parse(&self.answers, file.as_slice(), |key, path| {
-            session.warn_of_terminal(path);
-            answer_args::read_file(key, path)
-        })?;
-        let read = |path| {
-            session.warn_of_terminal(path);
-            document::record(path)
-        };
-        Ok(AnswerSources { args, record: file.map(read).transpose()? })
+    async fn read(&self, session: &Session) -> Result<AnswerSources, CliError> {
+        let (file, answers) = (self.file.clone(), self.answers.clone());
+        let stdin = Path::new("-");
+        if file.as_deref() == Some(stdin) || answers.iter().any(|answer| answer.ends_with("=@-")) {
+            session.warn_of_terminal(stdin);
+        }
+        read_input(move || {
+            let file = file.as_deref();
+            let args = answer_args::parse(&answers, file.as_slice(), answer_args::read_file)?;
+            Ok(AnswerSources { args, record: file.map(document::record).transpose()? })
+        })
+        .await
     }
 }
 

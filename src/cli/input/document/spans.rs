@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle};
 
@@ -23,7 +23,7 @@ pub(super) struct Node {
     /// Whether it is a plain (unquoted) scalar.
     pub(super) is_plain: bool,
     /// Shared with the aliases of the value.
-    children: Rc<Children>,
+    children: Arc<Children>,
 }
 
 #[derive(Debug)]
@@ -171,7 +171,7 @@ impl Walk {
         match event {
             Event::Scalar(text, style, anchor, _) => {
                 let is_plain = style == ScalarStyle::Plain;
-                let node = Node { span, is_plain, children: Rc::new(Children::None) };
+                let node = Node { span, is_plain, children: Arc::new(Children::None) };
                 self.add(node, anchor, &text);
             }
             Event::SequenceStart(_, anchor, _) => self.open(span, anchor, Children::Items(Vec::new())),
@@ -202,7 +202,7 @@ impl Walk {
 
     fn close(&mut self, end: usize) {
         let Some(Open { start, anchor, children, .. }) = self.open.pop() else { return };
-        let node = Node { span: start..end.max(start), is_plain: false, children: Rc::new(children) };
+        let node = Node { span: start..end.max(start), is_plain: false, children: Arc::new(children) };
         self.add(node, anchor, "");
     }
 
