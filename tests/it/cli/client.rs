@@ -14,7 +14,7 @@ fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
 fn a_submission_whose_answer_was_lost_is_stored_once() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let url = server.url.clone();
     let replies = vec![Reply::Pass(url.clone()), Reply::Swallow(url.clone()), Reply::Pass(url)];
     let between = StandIn::answering(replies);
@@ -36,7 +36,7 @@ fn a_submission_whose_answer_was_lost_is_stored_once() {
 fn a_submission_whose_answer_never_came_may_be_stored_and_says_how_to_look() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let url = server.url.clone();
     let key = operator_key(&home);
     let submit = |replies: Vec<Reply>, retries: &str| {
@@ -113,7 +113,7 @@ fn a_server_that_took_the_request_needs_no_start() {
 fn a_form_that_is_gone_after_a_lost_answer_was_deleted() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let url = server.url.clone();
     let between = StandIn::answering(vec![Reply::Swallow(url.clone()), Reply::Pass(url)]);
     let key = operator_key(&home);

@@ -7,7 +7,7 @@ const DATA: [&str; 2] = ["--data", "store"];
 
 fn home() -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.ok(&[&DATA[..], &["submit", &id, "q1=soup", "q3=4"]].concat());
     (home, id)
 }

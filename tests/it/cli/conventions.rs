@@ -21,7 +21,7 @@ fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
 fn json_is_the_body_of_the_api() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let body = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &operator_key(&home), "");
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     let shown = home.run(&["show", &id, "-o", "json"]).expect(0).json();
@@ -43,7 +43,7 @@ fn an_empty_list_is_a_document() {
 #[test]
 fn a_pipe_gets_tabs_and_no_colour() {
     let home = Home::new();
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let list = home.ok(&["--data", "store", "list"]);
     assert!(list.lines().all(|line| line.split('\t').count() == 6) && list.lines().count() == 1, "{list:?}");
     assert!(!list.contains('\u{1b}'));
@@ -62,7 +62,7 @@ fn a_reader_that_goes_is_no_error() {
 #[test]
 fn standard_input_is_read_only_when_it_is_named() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     // A pipe that never ends: whoever reads it hangs.
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = home.command(&["--data", "store", "submit", &id, "q1=hi"]);
@@ -177,7 +177,7 @@ fn contradictions_are_refused() {
 #[test]
 fn verbose_tells_requests_and_never_the_key() {
     let home = Home::new();
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let quiet = home.run(&["--data", "store", "list"]).expect(0);
     assert!(quiet.stderr.is_empty());
     let lines = home.run(&["--data", "store", "-v", "list"]).expect(0).stderr;
@@ -199,7 +199,7 @@ fn verbose_tells_requests_and_never_the_key() {
 #[test]
 fn a_dry_run_stores_nothing() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let tried = home.ok(&["--data", "store", "submit", "--dry-run", &id, "q1=x"]);
     assert_eq!(tried, "(dry run)\n");
     assert_eq!(home.ok(&["--data", "store", "create", "--dry-run", "-f", "survey.yaml"]), "(dry run)\n");
@@ -213,7 +213,7 @@ fn a_dry_run_stores_nothing() {
 #[test]
 fn what_is_done_already_is_done() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let updated =
         || home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json()["updated_at"].clone();
     let before = updated();
@@ -224,7 +224,7 @@ fn what_is_done_already_is_done() {
 #[test]
 fn several_forms_are_handled_in_one_go() {
     let home = Home::new();
-    let (one, other) = (home.published(&["--data", "store"]), home.published(&["--data", "store"]));
+    let (one, other) = (home.published_form(&["--data", "store"]), home.published_form(&["--data", "store"]));
     let both = home.ok(&["--data", "store", "unpublish", &one, &other]);
     assert_eq!(both, format!("{one}\n{other}\n"));
     home.ok(&["--data", "store", "delete", "--yes", "--purge", &one, &other]);

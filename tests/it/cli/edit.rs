@@ -18,7 +18,7 @@ fn form(home: &Home, id: &str) -> Value {
 #[test]
 fn flags_change_what_they_name_and_say_what_has_changed() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let flags = ["--title", "Lunch: 1.10", "--description", "yes", "--slug", "lunch"];
     let run = edit(&home, &id, &flags).expect(0);
     assert_eq!(run.stdout, format!("{id}\n"));
@@ -63,7 +63,7 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
 #[test]
 fn a_flag_takes_its_text_as_it_is() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     edit(&home, &id, &["--title", "null", "--slug", "null", "--description", "null"]).expect(0);
     let made = form(&home, &id);
     for name in ["title", "slug", "description"] {
@@ -77,7 +77,7 @@ fn a_flag_takes_its_text_as_it_is() {
 #[test]
 fn everything_that_is_set_amiss_is_told_at_once() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
     let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
     let told = edit(&home, &id, &flags).expect(6).stderr;
@@ -94,7 +94,7 @@ fn everything_that_is_set_amiss_is_told_at_once() {
 #[test]
 fn what_does_not_fit_is_told_and_changes_nothing() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.write("other.yaml", "title: Other\nslug: taken\n");
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
     let before = form(&home, &id);
@@ -150,7 +150,7 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
 fn a_change_by_others_meanwhile_is_not_overwritten() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let key = operator_key(&home);
     let run_through = |title: &str, replies: Vec<Reply>| {
         let stand_in = StandIn::answering(replies);
@@ -178,7 +178,7 @@ fn a_change_by_others_meanwhile_is_not_overwritten() {
 #[test]
 fn flags_that_touch_answers_warn_with_their_number() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.ok(&[&DATA[..], &["submit", &id, "q1=a"]].concat());
     let told =
         edit(&home, &id, &["--set", "questions.q1.type=long_text", "--set", "questions.q2="]).expect(0);
@@ -205,7 +205,7 @@ fn what_takes_no_answer_is_removed_without_a_count() {
 #[test]
 fn a_file_is_sent_without_a_terminal_only_with_yes() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let file = || home.ok(&[&DATA[..], &["show", &id, "-o", "yaml"]].concat());
     let text = file().replace("Lunch", "Dinner");
     home.write("dinner.yaml", &text);

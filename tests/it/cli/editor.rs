@@ -16,7 +16,7 @@ const TMP: &str = "it's tmp";
 /// A home with a form, its id, and `script` as the editor.
 fn with_editor(script: &str) -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     install(&home, &id, script);
     (home, id)
 }
@@ -25,7 +25,7 @@ fn with_editor(script: &str) -> (Home, String) {
 fn with_others(script: &str) -> (Home, Served, String) {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     install(&home, &id, script);
     (home, server, id)
 }

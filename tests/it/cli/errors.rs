@@ -10,7 +10,7 @@ use super::Home;
 fn each_exit_code_is_reached() {
     let home = Home::new();
     let data = ["--data", "store"];
-    let id = home.published(&data);
+    let id = home.published_form(&data);
     let draft = home.ok(&[&data[..], &["create", "-f", "survey.yaml"]].concat());
     let draft = draft.trim();
     home.write("bad.yaml", "title: A\nquestions: 5\n");

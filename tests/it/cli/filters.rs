@@ -5,7 +5,7 @@ use super::Home;
 #[test]
 fn answers_are_listed_by_what_was_answered_and_when() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     for (name, score) in [("Ada", 5), ("Bob", 4), ("Cem", 2)] {
         home.ok(&["--data", "store", "submit", &id, &format!("q1={name}"), &format!("q3={score}")]);
     }

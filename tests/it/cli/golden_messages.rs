@@ -131,7 +131,7 @@ fn a_server_that_does_not_answer_is_one_clear_line() {
 #[test]
 fn a_question_that_cannot_be_asked_names_the_flag() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     home.ok(&["--data", "store", "submit", &id, "q1=hello"]);
     keep("no-terminal", 2, &home, &["--data", "store", "delete", &id]);
 }
@@ -264,7 +264,7 @@ fn the_problems_of_all_forms_of_a_file_are_drawn() {
 #[test]
 fn what_is_wrong_with_a_record_is_drawn_in_its_file() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     home.write("answers.yaml", "answers:\n  q2: nobody\n  q3: many\n  q4: 1\n");
     keep("record", 6, &home, &["--data", "store", "submit", &id, "--file", "answers.yaml"]);
 }

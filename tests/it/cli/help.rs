@@ -147,7 +147,7 @@ fn a_key_cannot_be_given_where_other_users_see_it() {
 #[test]
 fn help_on_answers_tells_what_the_command_takes() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let help = home.ok(&["responses", "list", "--help"]);
     assert!(help.contains("Columns are id, submitted_at,"), "{help}");
     home.ok(&["--data", "store", "responses", &id, "--columns", "id,submitted_at,q1"]);

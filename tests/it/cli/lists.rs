@@ -18,7 +18,7 @@ fn many(count: usize) -> String {
 #[test]
 fn a_list_of_none_is_refused_for_the_same_reasons() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let list = |arguments: &[&str]| {
         home.run(&[&["--data", "store", "responses", &id, "--limit", "0"], arguments].concat())
     };
@@ -57,7 +57,7 @@ fn a_table_shows_fifty_and_says_how_many_there_are() {
 fn answers_are_paged_likewise() {
     let home = Home::new();
     let _server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     for number in 0..52 {
         home.ok(&["submit", &id, &format!("q1=number {number}")]);
     }
@@ -75,7 +75,7 @@ fn answers_are_paged_likewise() {
 #[test]
 fn one_submission_has_the_columns_of_its_questions() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let submission = home.ok(&["--data", "store", "submit", &id, "q1=Ada", "q3=5"]);
     let show = |arguments: &[&str]| {
         let command = ["--data", "store", "responses", "show", &id, submission.trim()];
@@ -101,7 +101,7 @@ fn forms_can_be_listed_with_their_slugs() {
 #[test]
 fn a_list_tells_which_published_forms_take_no_answers() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let command = ["--data", "store", "list"];
     let chosen = || home.ok(&[&command[..], &["--columns", "status,accepting_reason"]].concat());
     let seen = || Session::start(&home, &[("NO_COLOR", "1")], &command).end().1;
@@ -119,7 +119,7 @@ fn a_list_tells_which_published_forms_take_no_answers() {
 fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     home.ok(&["submit", &id, "q1=hello", "q3=2"]);
     let patch = "{\"questions\":[{\"id\":\"q1\",\"type\":\"short_text\",\"title\":\"Only this\"}]}";
     send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), &operator_key(&home), patch);

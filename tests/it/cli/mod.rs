@@ -131,7 +131,7 @@ impl Home {
 
     /// Creates and publishes [`SURVEY`] in the data directory `store` or on the running server.
     #[track_caller]
-    pub(crate) fn published(&self, global: &[&str]) -> String {
+    pub(crate) fn published_form(&self, global: &[&str]) -> String {
         let arguments = [global, &["create", "--publish", "-f", "survey.yaml"]].concat();
         self.ok(&arguments).trim().to_owned()
     }
@@ -139,7 +139,7 @@ impl Home {
     /// Makes the data directory `store`, without a form in it.
     #[track_caller]
     pub(crate) fn empty_store(&self) {
-        let id = self.published(&["--data", "store"]);
+        let id = self.published_form(&["--data", "store"]);
         self.ok(&["--data", "store", "delete", "--yes", "--purge", &id]);
     }
 

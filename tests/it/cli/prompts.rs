@@ -9,7 +9,7 @@ use super::terminal::{Session, has_cursor};
 /// A home with a published form, and the form's id.
 fn with_form(answers: usize) -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     for _ in 0..answers {
         home.ok(&["--data", "store", "submit", &id, "q1=hello"]);
     }
@@ -105,7 +105,7 @@ fn a_form_in_the_trash_is_erased_after_the_same_question() {
 fn the_question_names_the_server() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let mut session = Session::start(&home, &[], &["delete", &id]);
     session.until(&format!("on {}? [y/N]", server.url));
     session.press("n\r");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Home;
 use crate::engine::random::Random;
 use crate::logic::random::draw_questions;
-use crate::questions::least_settings;
+use crate::questions::required_settings;
 
 /// Texts that YAML has other plans with.
 const TEXTS: &[&str] = &[
@@ -169,7 +169,7 @@ fn draw_question(random: &mut Random, number: usize, kind: &str) -> String {
             let (rows, columns) = (draw_options(random), draw_options(random));
             members.push(format!(r#""type":"matrix","rows":{rows},"columns":{columns}"#));
         }
-        _ => members.push(least_settings(kind)),
+        _ => members.push(required_settings(kind)),
     }
     if matches!(kind, "page" | "statement") && random.once_in(2) {
         members.remove(0);

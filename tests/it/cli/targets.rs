@@ -32,7 +32,7 @@ fn the_address_of_a_server_is_read_as_its_help_shows() {
 fn a_variable_that_cannot_be_read_is_not_one_that_is_not_set() {
     let home = Home::new();
     let _server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     for name in ["FORMS_DATA", "FORMS_URL", "FORMS_API_KEY", "FORMS_API_KEY_FILE"] {
         let mut delete = home.command(&["delete", "--yes", &id]);
         let run: Run = delete.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
@@ -145,7 +145,7 @@ fn a_second_server_is_told_that_the_first_is_one() {
 #[test]
 fn a_question_that_cannot_be_asked_says_why() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let delete = ["--data", "store", "delete", &id];
     for (variable, why) in [
         (("CI", "1"), "CI is set"),
@@ -165,7 +165,7 @@ fn no_text_of_a_library_is_shown() {
     let home = Home::new();
     std::fs::create_dir(home.path().join("folder")).unwrap();
     home.write("plain", "x");
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(home.path().join("store"), mode).unwrap();
     let calls: [&[&str]; 6] = [
