@@ -114,8 +114,8 @@ async fn a_dry_run_of_a_change_returns_the_changed_form_and_stores_nothing() {
     let after = server.get(&path).send().await;
     assert_eq!((after.header("etag"), after.expect(200)), (Some(&*tag), before.expect(200)));
     server.patch(&path, json!({"slug": "way"})).send().await.expect(200);
-    let allowed = json!({"title": "Visit", "slug": "taken"});
-    assert_eq!(server.post(format!("{FORMS}?dry_run=true"), allowed).send().await.code(), "slug_taken");
+    let duplicate = json!({"title": "Visit", "slug": "taken"});
+    assert_eq!(server.post(format!("{FORMS}?dry_run=true"), duplicate).send().await.code(), "slug_taken");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Commands on several items: one document for what was done, one line for what was not.
+//! Commands on several items: one document of results, one line of failures.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn run(home: &Home, format: &str, arguments: &[&str]) -> Run {
     home.run(&[&DATA[..], &["-o", format], arguments].concat())
 }
 
-/// A home with two published forms, one of which has a description.
+/// Creates a home with two forms, one of which has a description.
 fn with_forms() -> (Home, String, String) {
     let home = Home::new();
     let one = home.published_form(&DATA);
@@ -57,7 +57,7 @@ fn the_forms_of_one_file_are_one_document() {
 }
 
 #[test]
-fn what_failed_of_several_is_one_line() {
+fn several_failures_are_one_line() {
     let (home, one, other) = with_forms();
     let missing = "frm_000000000000";
     let partly = run(&home, "json", &["publish", &one, missing, &other]).expect(8);
@@ -76,7 +76,7 @@ fn what_failed_of_several_is_one_line() {
 }
 
 #[test]
-fn files_are_checked_one_by_one_and_told_together() {
+fn several_files_are_validated_and_reported_together() {
     let home = Home::new();
     home.write("bad.yaml", "titel: A\nquestions: [{type: ratting, title: T}]\n");
     let fit = home.run(&["validate", "-o", "json", "survey.yaml", "survey.yaml"]).expect(0).json();
@@ -100,7 +100,7 @@ fn files_are_checked_one_by_one_and_told_together() {
 }
 
 #[test]
-fn a_missing_file_is_no_unfit_one() {
+fn an_invalid_file_determines_the_exit_code_over_a_missing_one() {
     let home = Home::new();
     let validate = |files: &[&str]| run(&home, "jsonl", &[&["validate"], files].concat());
     home.write("bad.yaml", "titel: A\n");
@@ -111,24 +111,24 @@ fn a_missing_file_is_no_unfit_one() {
 }
 
 #[test]
-fn who_reads_hears_which_of_several_failed() {
+fn the_message_of_a_failure_names_the_item() {
     let home = Home::new();
     let form = home.published_form(&DATA);
     let submit = || home.ok(&["--data", "store", "submit", &form, "q1=x"]).trim().to_owned();
     let (one, other) = (submit(), submit());
-    let said = run(&home, "table", &["responses", "restore", &form, &one, &other]).expect(5).stderr;
+    let message = run(&home, "table", &["responses", "restore", &form, &one, &other]).expect(5).stderr;
     for id in [one, other] {
         assert!(
-            said.contains(&format!("error[not_in_trash]: {id}: the resource is not in the trash\n")),
-            "{said}"
+            message.contains(&format!("error[not_in_trash]: {id}: the resource is not in the trash\n")),
+            "{message}"
         );
     }
-    let said = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
-    assert!(said.starts_with("error[form_not_found]: there is no form `nope`\n"), "{said}");
+    let message = run(&home, "table", &["publish", "nope", "neither"]).expect(3).stderr;
+    assert!(message.starts_with("error[form_not_found]: there is no form `nope`\n"), "{message}");
 }
 
 #[test]
-fn of_a_file_with_several_forms_all_are_stored_or_none() {
+fn either_all_forms_of_a_file_are_stored_or_none() {
     let home = Home::new();
     home.write("one.yaml", "slug: taken\ntitle: A\n");
     home.ok(&["--data", "store", "create", "-f", "one.yaml"]);

@@ -1,4 +1,4 @@
-//! Servers that misbehave on purpose, and requests by a client that is not ours.
+//! A fake server with scripted replies, and a raw HTTP client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,58 +8,58 @@ use std::thread::JoinHandle;
 
 use super::Home;
 
-/// What a stand-in does with one connection.
+/// The reaction to one connection.
 pub(crate) enum Reply {
-    /// Answers with these bytes.
+    /// Sends these bytes.
     Bytes(Vec<u8>),
-    /// Hands the request to the server at this address, and keeps the answer to itself.
-    Swallow(String),
-    /// Reports that the request has come, and does not answer until the client hangs up.
-    Silence(Sender<()>),
-    /// Hands the request on, and the answer back.
-    Pass(String),
+    /// Forwards the request to the server at this address and drops the response.
+    DropResponse(String),
+    /// Reports that the request was received, and sends nothing until the client disconnects.
+    NoResponse(Sender<()>),
+    /// Forwards the request and the response.
+    Forward(String),
 }
 
-/// A server that does with the n-th connection what the n-th reply says.
-pub(crate) struct StandIn {
+/// A server that handles the n-th connection with the n-th reply.
+pub(crate) struct FakeServer {
     pub(crate) url: String,
-    /// The requests it got.
+    /// The requests received.
     pub(crate) requests: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl StandIn {
-    pub(crate) fn answering(replies: Vec<Reply>) -> Self {
+impl FakeServer {
+    pub(crate) fn with_replies(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&requests);
+        let log = Arc::clone(&requests);
         let thread = std::thread::spawn(move || {
             for reply in replies {
                 let (mut stream, _) = listener.accept().unwrap();
                 let request = read_request(&stream);
-                heard.lock().unwrap().push(request.clone());
+                log.lock().unwrap().push(request.clone());
                 match reply {
-                    // Who has read enough may hang up.
+                    // The client may disconnect before it has read everything.
                     Reply::Bytes(bytes) => drop(stream.write_all(&bytes)),
-                    Reply::Silence(came) => {
-                        came.send(()).unwrap();
+                    Reply::NoResponse(received) => {
+                        received.send(()).unwrap();
                         drop(stream.read_to_end(&mut Vec::new()));
                     }
-                    Reply::Swallow(server) => drop(forward(&server, &request)),
-                    Reply::Pass(server) => stream.write_all(&forward(&server, &request)).unwrap(),
+                    Reply::DropResponse(server) => drop(forward(&server, &request)),
+                    Reply::Forward(server) => stream.write_all(&forward(&server, &request)).unwrap(),
                 }
             }
         });
         Self { url, requests, thread: Some(thread) }
     }
 
-    /// A 200 with this JSON.
+    /// A 200 response with this JSON.
     pub(crate) fn ok(body: &str) -> Reply {
         Self::status("200 OK", "", body)
     }
 
-    /// An answer with this status and these header lines.
+    /// A response with this status and these header lines.
     pub(crate) fn status(status: &str, headers: &str, body: &str) -> Reply {
         let head = format!(
             "HTTP/1.1 {status}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",
@@ -68,8 +68,8 @@ impl StandIn {
         Reply::Bytes([head.as_bytes(), body.as_bytes()].concat())
     }
 
-    /// Waits until every reply was given.
-    pub(crate) fn finish(mut self) -> Vec<String> {
+    /// Waits until every reply was sent and returns the requests.
+    pub(crate) fn into_requests(mut self) -> Vec<String> {
         self.thread.take().unwrap().join().unwrap();
         self.requests.lock().unwrap().clone()
     }
@@ -88,7 +88,7 @@ fn read_request(stream: &TcpStream) -> String {
     request + &String::from_utf8(body).unwrap()
 }
 
-/// Sends the request as it is, asking for the connection to be closed, and gives the whole answer.
+/// Sends the request with `Connection: close` added, and returns the whole response.
 fn forward(server: &str, request: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(server.strip_prefix("http://").unwrap()).unwrap();
     stream.write_all(request.replacen("\r\n", "\r\nconnection: close\r\n", 1).as_bytes()).unwrap();
@@ -97,7 +97,7 @@ fn forward(server: &str, request: &str) -> Vec<u8> {
     answer
 }
 
-/// Sends one request and gives the body of the answer, which must be a success.
+/// Sends a request that must succeed and returns the body of the response.
 pub(crate) fn send(url: &str, method: &str, path: &str, key: &str, body: &str) -> String {
     let length = body.len();
     let request = format!(
@@ -109,7 +109,7 @@ pub(crate) fn send(url: &str, method: &str, path: &str, key: &str, body: &str) -
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// A POST.
+/// Sends a POST request.
 pub(crate) fn post(url: &str, path: &str, key: &str, body: &str) -> String {
     send(url, "POST", path, key, body)
 }

@@ -1,4 +1,4 @@
-//! The life of a form on the command line: into the trash and out of it, closed and opened again.
+//! Publishing, closing, deleting and restoring of forms and responses on the command line.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use rustix::process::Signal;
 
 use super::Home;
 
-/// What takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time for emptying the trash.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_deleted_form_is_listed_in_the_trash_and_restored() {
+fn a_deleted_form_is_listed_in_the_trash_and_can_be_restored() {
     let home = Home::new();
     let _server = home.serve();
     let (kept, deleted) = (home.published_form(&[]), home.published_form(&[]));
@@ -43,7 +43,7 @@ fn a_deleted_form_is_listed_in_the_trash_and_restored() {
 }
 
 #[test]
-fn what_cannot_be_an_id_never_leads_elsewhere() {
+fn an_invalid_id_does_not_change_the_path_of_the_request() {
     let home = Home::new();
     let _server = home.serve();
     let id = home.published_form(&[]);
@@ -71,7 +71,7 @@ fn what_cannot_be_an_id_never_leads_elsewhere() {
 }
 
 #[test]
-fn a_server_empties_the_trash_after_its_days() {
+fn a_server_empties_the_trash_after_the_configured_days() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     home.ok(&["--data", "store", "delete", "--yes", &id]);
@@ -81,16 +81,16 @@ fn a_server_empties_the_trash_after_its_days() {
     server.stop(Signal::TERM);
     let _server =
         home.serve_with(&["serve", "--data", "store", "--listen", "127.0.0.1:0", "--trash-days", "0"]);
-    // It begins with that as soon as it serves.
+    // The server does this right after its start.
     let begun = Instant::now();
     while !trash().is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "the trash stays full");
+        assert!(begun.elapsed() < TIMEOUT, "the trash was not emptied");
     }
     home.run(&["restore", &id]).expect(3);
 }
 
 #[test]
-fn lists_are_narrowed_by_status() {
+fn lists_can_be_filtered_by_status() {
     let home = Home::new();
     let published = home.published_form(&["--data", "store"]);
     let draft = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
@@ -102,7 +102,7 @@ fn lists_are_narrowed_by_status() {
 }
 
 #[test]
-fn a_closed_form_takes_no_answers_until_it_is_published_again() {
+fn a_closed_form_accepts_no_answers_until_it_is_published_again() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
@@ -115,13 +115,13 @@ fn a_closed_form_takes_no_answers_until_it_is_published_again() {
     let refused = run(&["submit", &id, "q1=x"]).expect(5);
     assert!(refused.stderr.starts_with("error[form_closed]: "), "{refused:?}");
     let opened = run(&["publish", &id]).expect(0);
-    let said = "\"Lunch\" is published and accepts answers\nnext: forms --data store submit ";
-    assert!(opened.stderr.starts_with(said), "{opened:?}");
+    let message = "\"Lunch\" is published and accepts answers\nnext: forms --data store submit ";
+    assert!(opened.stderr.starts_with(message), "{opened:?}");
     run(&["submit", &id, "q1=x"]).expect(0);
 }
 
 #[test]
-fn a_file_has_settings_and_may_write_the_confirmation_as_text() {
+fn a_file_can_have_settings_and_a_confirmation_as_text() {
     let home = Home::new();
     let text =
         "title: T\nquestions: []\nsettings:\n  closes_at: 2027-01-31T23:59:59Z\n  confirmation: Thank you\n";
@@ -146,7 +146,7 @@ fn a_file_has_settings_and_may_write_the_confirmation_as_text() {
 }
 
 #[test]
-fn a_form_is_called_by_its_slug_and_two_cannot_have_it() {
+fn a_slug_identifies_a_form_and_is_unique() {
     let home = Home::new();
     let _server = home.serve();
     home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
@@ -165,7 +165,7 @@ fn a_form_is_called_by_its_slug_and_two_cannot_have_it() {
 }
 
 #[test]
-fn answers_go_to_the_trash_and_come_back() {
+fn responses_can_be_deleted_restored_and_purged() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
@@ -201,11 +201,11 @@ fn answers_go_to_the_trash_and_come_back() {
     run(&[&purge[..], &["--dry-run"]].concat()).expect(3);
     assert_eq!(run(&["responses", &id, "--trashed"]).expect(0).stdout, "");
     let both = run(&["responses", "restore", &id, &first, &second, "-o", "json"]);
-    assert_eq!(both.code, Some(8), "one is erased, the other is not in the trash: {both:?}");
+    assert_eq!(both.code, Some(8), "one was purged, the other is not in the trash: {both:?}");
 }
 
 #[test]
-fn what_stands_beside_answers_is_sent_and_shown() {
+fn metadata_in_an_answer_file_is_sent_and_shown() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     home.write("answers.yaml", "answers: {q1: soup}\nmetadata: {table: \"5\"}\n");
@@ -221,7 +221,7 @@ fn what_stands_beside_answers_is_sent_and_shown() {
 }
 
 #[test]
-fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
+fn the_error_of_a_form_that_accepts_no_answers_shows_why_and_how_to_open_it() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
@@ -239,7 +239,7 @@ fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
         ("opens_at=9999-01-01T00:00:00Z", "form_not_open_yet", &*early, edit("settings.opens_at=")),
     ] {
         set(&format!("settings.{setting}"));
-        // Wrong answers too: nobody need mend what is not wanted.
+        // Invalid answers get the same error, because correcting them would not help.
         let refused = run(&["submit", &id, "q3=many"]).expect(5);
         let expected =
             format!("error[{code}]: {message}\n  = help: forms --data store {}\n", opening.join(" "));
@@ -250,7 +250,7 @@ fn a_form_that_takes_no_answers_says_why_and_how_it_would() {
 }
 
 #[test]
-fn whether_a_form_would_open_or_close_can_be_tried() {
+fn publish_unpublish_and_close_have_a_dry_run() {
     let home = Home::new();
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());
     let id = home.published_form(&["--data", "store"]);
@@ -268,7 +268,7 @@ fn whether_a_form_would_open_or_close_can_be_tried() {
 }
 
 #[test]
-fn what_cannot_be_restored_says_what_can() {
+fn the_error_of_a_failed_restore_shows_what_to_do() {
     let home = Home::new();
     home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
     let run = |arguments: &[&str]| home.run(&[&["--data", "store"], arguments].concat());

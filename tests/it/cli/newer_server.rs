@@ -1,23 +1,23 @@
-//! Servers that know more than this version, say it in another language, or are no forms servers at all.
+//! Servers of newer versions, servers in another language, and other HTTP servers.
 
 use serde_json::{Value, json};
 
 use super::Home;
-use super::stand_in::{Reply, StandIn};
+use super::fake_server::{FakeServer, Reply};
 
 const TIME: &str = "2026-11-20T09:00:00.000Z";
 
-/// A problem document with this status and these members besides.
+/// A problem document with this status, code and additional fields.
 fn problem(status: &str, code: &str, members: Value) -> Reply {
     let mut body = json!({
         "type": format!("/problems/{code}"), "title": "Nein", "code": code, "detail": "Das geht nicht",
         "status": status[..3].parse::<u16>().unwrap(), "retry_plan": {"after": 1.50},
     });
     body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    StandIn::status(status, "content-type: application/problem+json\r\n", &body.to_string())
+    FakeServer::status(status, "content-type: application/problem+json\r\n", &body.to_string())
 }
 
-/// A form with a status, a reason, a type of question and members that this version does not know.
+/// A form with an unknown status, reason, question type and fields.
 fn form() -> Value {
     json!({
         "id": "frm_7k2m9q4x1abz", "title": "Lunch", "slug": "lunch", "status": "archived", "version": 1,
@@ -38,14 +38,14 @@ fn submission() -> Value {
     })
 }
 
-/// Runs the command against a server that gives these replies, once each.
+/// Runs the command against a server with these replies.
 fn run(home: &Home, replies: Vec<Reply>, arguments: &[&str]) -> super::Run {
-    let server = StandIn::answering(replies);
+    let server = FakeServer::with_replies(replies);
     home.run(&[&["--url", &server.url, "--retries", "0"], arguments].concat())
 }
 
 #[test]
-fn an_unknown_code_counts_by_its_status() {
+fn the_exit_code_of_an_unknown_code_follows_from_the_status() {
     let home = Home::new();
     for (status, code, exit) in [
         ("404 Not Found", "form_archived", 3),
@@ -55,22 +55,23 @@ fn an_unknown_code_counts_by_its_status() {
         ("402 Payment Required", "unpaid", 6),
         ("503 Service Unavailable", "moving_house", 7),
     ] {
-        let told = run(&home, vec![problem(status, code, json!({}))], &["show", "f"]).expect(exit);
-        assert_eq!(told.stderr, format!("error[{code}]: Das geht nicht\n"), "{told:?}");
-        let told = run(&home, vec![problem(status, code, json!({}))], &["show", "f", "-o", "json"]).problem();
-        assert_eq!((&told["code"], &told["exit"]), (&json!(code), &json!(exit)), "{told}");
-        assert_eq!(told["retry_plan"], json!({"after": 1.50}), "{told}");
+        let result = run(&home, vec![problem(status, code, json!({}))], &["show", "f"]).expect(exit);
+        assert_eq!(result.stderr, format!("error[{code}]: Das geht nicht\n"), "{result:?}");
+        let result =
+            run(&home, vec![problem(status, code, json!({}))], &["show", "f", "-o", "json"]).problem();
+        assert_eq!((&result["code"], &result["exit"]), (&json!(code), &json!(exit)), "{result}");
+        assert_eq!(result["retry_plan"], json!({"after": 1.50}), "{result}");
     }
 }
 
 #[test]
-fn what_counts_is_the_status_of_the_answer_and_not_the_one_in_its_body() {
-    let told = problem("403 Forbidden", "plan_exceeded", json!({"status": 500}));
-    run(&Home::new(), vec![told], &["show", "f"]).expect(4);
+fn the_status_in_the_body_of_a_problem_document_is_ignored() {
+    let result = problem("403 Forbidden", "plan_exceeded", json!({"status": 500}));
+    run(&Home::new(), vec![result], &["show", "f"]).expect(4);
 }
 
 #[test]
-fn a_refusal_without_a_problem_document_is_told_by_its_status() {
+fn an_error_without_a_problem_document_is_reported_with_its_status() {
     let home = Home::new();
     for (status, body, exit) in [
         ("403 Forbidden", "<html><h1>403</h1></html>", 4),
@@ -78,36 +79,44 @@ fn a_refusal_without_a_problem_document_is_told_by_its_status() {
         ("502 Bad Gateway", "", 7),
         ("400 Bad Request", "no", 6),
     ] {
-        let told = run(&home, vec![StandIn::status(status, "", body)], &["list"]).expect(exit);
-        let said =
+        let result = run(&home, vec![FakeServer::status(status, "", body)], &["list"]).expect(exit);
+        let message =
             format!(" responded {status}, without a problem document\n  = help: is it a forms server?");
-        assert!(told.stderr.contains(&said), "{told:?}");
-        let told = run(&home, vec![StandIn::status(status, "", body)], &["list", "-o", "json"]).problem();
-        assert_eq!((&told["code"], &told["exit"]), (&json!("unexpected_answer"), &json!(exit)), "{told}");
+        assert!(result.stderr.contains(&message), "{result:?}");
+        let result =
+            run(&home, vec![FakeServer::status(status, "", body)], &["list", "-o", "json"]).problem();
+        assert_eq!(
+            (&result["code"], &result["exit"]),
+            (&json!("unexpected_answer"), &json!(exit)),
+            "{result}"
+        );
     }
 }
 
 #[test]
-fn what_a_proxy_answers_leaves_open_whether_it_was_stored() {
-    let replies = vec![StandIn::status("502 Bad Gateway", "", "")];
-    let told = run(&Home::new(), replies, &["create", "--title", "A", "-Q", "email:B"]).expect(7).stderr;
-    assert!(told.contains("= note: the response was lost: the request may have been carried out"), "{told}");
+fn after_an_error_of_a_proxy_the_change_may_have_been_made() {
+    let replies = vec![FakeServer::status("502 Bad Gateway", "", "")];
+    let result = run(&Home::new(), replies, &["create", "--title", "A", "-Q", "email:B"]).expect(7).stderr;
+    assert!(
+        result.contains("= note: the response was lost: the request may have been carried out"),
+        "{result}"
+    );
 }
 
 #[test]
-fn an_answer_without_end_is_not_read_to_its_end() {
+fn a_response_of_more_than_64_mib_is_refused() {
     let home = Home::new();
     let endless = |status: &str, sent: usize| {
         let head = format!("HTTP/1.1 {status}\r\ncontent-length: 10000000000\r\n\r\n");
         Reply::Bytes([head.as_bytes(), &vec![b' '; sent]].concat())
     };
     run(&home, vec![endless("403 Forbidden", 3 << 20)], &["list"]).expect(4);
-    let told = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
+    let result = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
     let unexpected = "does not respond like a forms server: its answer has more than 64 MiB\n";
-    assert!(told.stderr.contains(unexpected) && !told.stderr.contains("start one"), "{told:?}");
-    let told = run(&home, vec![endless("200 OK", 70 << 20)], &["close", "f"]).expect(7);
+    assert!(result.stderr.contains(unexpected) && !result.stderr.contains("start one"), "{result:?}");
+    let result = run(&home, vec![endless("200 OK", 70 << 20)], &["close", "f"]).expect(7);
     let unsure = "= note: the response was lost: the request may have been carried out";
-    assert!(told.stderr.contains(unexpected) && told.stderr.contains(unsure), "{told:?}");
+    assert!(result.stderr.contains(unexpected) && result.stderr.contains(unsure), "{result:?}");
 }
 
 #[test]
@@ -115,15 +124,15 @@ fn an_unknown_code_cannot_control_the_terminal() {
     let home = Home::new();
     let errors = json!([{"pointer": "/title", "code": "b\u{9b}31m", "message": "Nein"}]);
     let refused = vec![problem("422 Unprocessable Content", "a\u{1b}[31m", json!({"errors": errors}))];
-    let told = run(&home, refused, &["create", "--title", "A"]).expect(6).stderr;
-    assert!(told.starts_with("error[b\\u{9b}31m]: "), "{told}");
+    let result = run(&home, refused, &["create", "--title", "A"]).expect(6).stderr;
+    assert!(result.starts_with("error[b\\u{9b}31m]: "), "{result}");
     let refused = vec![problem("409 Conflict", "a\u{1b}[31m", json!({}))];
-    let told = run(&home, refused, &["show", "f"]).expect(5).stderr;
-    assert_eq!(told, "error[a\\u{1b}[31m]: Das geht nicht\n");
+    let result = run(&home, refused, &["show", "f"]).expect(5).stderr;
+    assert_eq!(result, "error[a\\u{1b}[31m]: Das geht nicht\n");
 }
 
 #[test]
-fn a_problem_document_is_read_as_far_as_it_can_be() {
+fn a_malformed_problem_document_is_read_as_far_as_possible() {
     let home = Home::new();
     let title = json!({"pointer": "/title", "code": "shouting", "message": "Nicht so laut"});
     let with = |member: &str, value: Value| {
@@ -151,16 +160,17 @@ fn a_problem_document_is_read_as_far_as_it_can_be() {
         let refused = || vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
         let command = ["create", "--title", "A"];
         assert_eq!(run(&home, refused(), &command).expect(6).stderr, expected, "{errors}");
-        let told = run(&home, refused(), &[&command[..], &["-o", "json"]].concat()).problem();
-        assert_eq!((&told["code"], &told["status"]), (&json!("policy"), &json!(422)), "{errors}");
+        let result = run(&home, refused(), &[&command[..], &["-o", "json"]].concat()).problem();
+        assert_eq!((&result["code"], &result["status"]), (&json!("policy"), &json!(422)), "{errors}");
     }
     let odd = json!({"title": 1, "type": null, "detail": ["x"], "request_id": 5, "form_id": {}});
-    let told = run(&home, vec![problem("409 Conflict", "form_frozen", odd)], &["show", "f"]).expect(5).stderr;
-    assert_eq!(told, "error[form_frozen]: form_frozen\n");
+    let result =
+        run(&home, vec![problem("409 Conflict", "form_frozen", odd)], &["show", "f"]).expect(5).stderr;
+    assert_eq!(result, "error[form_frozen]: form_frozen\n");
 }
 
 #[test]
-fn a_question_that_only_the_server_knows_stays_editable_around() {
+fn a_form_with_an_unknown_question_type_can_be_edited() {
     let home = Home::new();
     let mut form = form();
     form["questions"] = json!([
@@ -169,18 +179,18 @@ fn a_question_that_only_the_server_knows_stays_editable_around() {
         {"type": "banner", "title": "Bye"},
     ]);
     let etag = "etag: \"r1\"\r\n";
-    let answer = || StandIn::status("200 OK", etag, &form.to_string());
+    let answer = || FakeServer::status("200 OK", etag, &form.to_string());
     let text = run(&home, vec![answer()], &["show", "f", "-o", "yaml"]).expect(0).stdout;
     let edit = |text: &str, replies: Vec<Reply>| {
         home.write("f.yaml", text);
-        let server = StandIn::answering(replies);
+        let server = FakeServer::with_replies(replies);
         (home.run(&["--url", &server.url, "edit", "f", "-f", "f.yaml", "--yes"]), server)
     };
     let moved =
         text.replace("questions:\n", "questions:\n- {type: email, title: E}\n").replace("Lunch", "Dinner");
     let (sent, server) = edit(&moved, vec![answer(), answer()]);
     sent.expect(0);
-    let patch = server.finish().pop().unwrap();
+    let patch = server.into_requests().pop().unwrap();
     assert!(patch.contains("\"title\":\"Dinner\"") && patch.contains("\"ink\":\"blue\""), "{patch}");
     for (old, new, code) in [
         ("signature", "signatur", "unknown_question_type"),
@@ -197,22 +207,22 @@ fn a_question_that_only_the_server_knows_stays_editable_around() {
 }
 
 #[test]
-fn a_status_that_only_the_server_knows_is_for_it_to_judge() {
+fn an_unknown_status_is_checked_by_the_server() {
     let home = Home::new();
-    let server = StandIn::answering(vec![StandIn::ok(&json!({"forms": [form()]}).to_string())]);
+    let server = FakeServer::with_replies(vec![FakeServer::ok(&json!({"forms": [form()]}).to_string())]);
     let listed = home.run(&["--url", &server.url, "list", "--status", "In Review"]).expect(0).stdout;
     assert!(listed.contains("\tarchived\t"), "{listed}");
-    assert!(server.finish()[0].contains("status=in_review"));
+    assert!(server.into_requests()[0].contains("status=in_review"));
     let errors = json!([{"pointer": "/status", "code": "not_an_option", "message": "Nie", "allowed": ["draft", "archived"]}]);
     let refused = vec![problem("400 Bad Request", "invalid_query", json!({"errors": errors}))];
-    let told = run(&home, refused, &["list", "--status", "open"]).expect(2).stderr;
+    let result = run(&home, refused, &["list", "--status", "open"]).expect(2).stderr;
     let expected = "error: invalid --status `open`: \
                     expected one of: draft, published, closed, full, expired, not_open_yet, archived\n";
-    assert_eq!(told, expected);
+    assert_eq!(result, expected);
 }
 
 #[test]
-fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
+fn unknown_problems_are_shown_in_the_file_with_their_help() {
     let home = Home::new();
     home.write(
         "lunch.yaml",
@@ -226,9 +236,9 @@ fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
         {"pointer": "/questions/1/type", "code": "type_not_in_plan", "message": "Nicht im Plan", "allowed": ["email", "date"]},
     ]);
     let refused = || vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
-    let told = run(&home, refused(), &["create", "-f", "lunch.yaml"]).expect(6).stderr;
-    let after: String = told.split("lunch.yaml: ").nth(1).unwrap().to_owned();
-    assert_eq!(after, "5 problems found\n", "{told}");
+    let result = run(&home, refused(), &["create", "-f", "lunch.yaml"]).expect(6).stderr;
+    let after: String = result.split("lunch.yaml: ").nth(1).unwrap().to_owned();
+    assert_eq!(after, "5 problems found\n", "{result}");
     for part in [
         "error[shouting]: Nicht so laut\n --> lunch.yaml:1:8\n",
         "= help: schreib es klein\n",
@@ -239,31 +249,34 @@ fn what_a_newer_server_finds_in_a_file_is_drawn_there_with_its_own_help() {
         "4 |   - {id: a, type: rating, title: Taste}\n  |          - see here\n5 |   - {id: aa,",
         "= help: expected one of: email, date\n",
     ] {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(result.contains(part), "{part:?} is not in {result}");
     }
-    let told = run(&home, refused(), &["create", "-f", "lunch.yaml", "-o", "json"]).problem();
-    assert_eq!((&told["code"], &told["status"], &told["exit"]), (&json!("policy"), &json!(422), &json!(6)));
-    assert_eq!(told["retry_plan"], json!({"after": 1.50}));
-    let first = &told["errors"][0];
+    let result = run(&home, refused(), &["create", "-f", "lunch.yaml", "-o", "json"]).problem();
+    assert_eq!(
+        (&result["code"], &result["status"], &result["exit"]),
+        (&json!("policy"), &json!(422), &json!(6))
+    );
+    assert_eq!(result["retry_plan"], json!({"after": 1.50}));
+    let first = &result["errors"][0];
     assert_eq!((&first["code"], &first["since"], &first["line"]), (&json!("shouting"), &json!(7), &json!(1)));
 }
 
 #[test]
-fn what_a_newer_server_finds_without_a_file_names_its_place() {
+fn unknown_problems_without_a_file_name_the_question_or_field() {
     let home = Home::new();
     let errors = json!([
         {"pointer": "/questions/0/title", "code": "shouting", "message": "Nicht so laut"},
         {"pointer": "/settings/theme", "code": "unknown_field", "message": "Kenne ich nicht", "allowed": ["them"]},
     ]);
     let refused = vec![problem("422 Unprocessable Content", "policy", json!({"errors": errors}))];
-    let told = run(&home, refused, &["create", "--title", "A", "-Q", "email:B"]).expect(6).stderr;
+    let result = run(&home, refused, &["create", "--title", "A", "-Q", "email:B"]).expect(6).stderr;
     let expected = "error[shouting]: question 1: Nicht so laut\nerror[unknown_field]: `settings`: Kenne ich nicht\n  \
                     = help: a field with a similar name exists: `them`\nerror: 2 problems, nothing was stored\n";
-    assert_eq!(told, expected);
+    assert_eq!(result, expected);
 }
 
 #[test]
-fn a_newer_refusal_of_answers_stands_beside_the_answer_it_is_about() {
+fn unknown_problems_of_answers_are_shown_with_their_answer() {
     let home = Home::new();
     home.write("answers.json", "{\"q1\": \"x\",\n \"q3\": 4}\n");
     let errors = json!([
@@ -274,23 +287,23 @@ fn a_newer_refusal_of_answers_stands_beside_the_answer_it_is_about() {
     open.as_object_mut().unwrap().remove("accepting_reason");
     let replies = || {
         let refused = problem("422 Unprocessable Content", "policy", json!({"errors": errors}));
-        vec![StandIn::ok(&open.to_string()), refused]
+        vec![FakeServer::ok(&open.to_string()), refused]
     };
-    let told = run(&home, replies(), &["submit", "f", "q1=x", "q3=4"]).expect(6).stderr;
+    let result = run(&home, replies(), &["submit", "f", "q1=x", "q3=4"]).expect(6).stderr;
     let expected = "error[too_nice]: Zu gut\n  = help: expected one of: 1, 2\nerror[unsigned]: Leer\n  \
                     = help: unterschreib\nerror: 2 problems, nothing was sent\n";
-    assert_eq!(told, expected);
-    let told = run(&home, replies(), &["submit", "f", "--file", "answers.json"]).expect(6).stderr;
-    assert!(told.contains("error[too_nice]: Zu gut\n --> answers.json:2:8\n"), "{told}");
+    assert_eq!(result, expected);
+    let result = run(&home, replies(), &["submit", "f", "--file", "answers.json"]).expect(6).stderr;
+    assert!(result.contains("error[too_nice]: Zu gut\n --> answers.json:2:8\n"), "{result}");
 }
 
 #[test]
-fn unknown_statuses_reasons_types_and_members_are_shown_as_they_came() {
+fn unknown_statuses_reasons_types_and_fields_are_shown_unchanged() {
     let home = Home::new();
     let (form, submission) = (form(), submission());
     let list = json!({"forms": [form]});
     let submissions = json!({"submissions": [submission], "next_cursor": null});
-    // All pages are shown as one, which has no next.
+    // All pages are merged into one list without a cursor.
     let merged = json!({"submissions": [submission]});
     let id = submission["id"].as_str().unwrap();
     let commands: [(&[&str], &[&Value], &Value); 8] = [
@@ -305,25 +318,26 @@ fn unknown_statuses_reasons_types_and_members_are_shown_as_they_came() {
     ];
     for (command, bodies, shown) in commands {
         let etag = "etag: \"r1\"\r\n";
-        let replies = bodies.iter().map(|body| StandIn::status("200 OK", etag, &body.to_string())).collect();
-        let told = run(&home, replies, &[command, &["-o", "json"]].concat()).expect(0);
-        assert_eq!(serde_json::from_str::<Value>(&told.stdout).unwrap(), *shown, "{command:?}");
+        let replies =
+            bodies.iter().map(|body| FakeServer::status("200 OK", etag, &body.to_string())).collect();
+        let result = run(&home, replies, &[command, &["-o", "json"]].concat()).expect(0);
+        assert_eq!(serde_json::from_str::<Value>(&result.stdout).unwrap(), *shown, "{command:?}");
     }
-    let shown = run(&home, vec![StandIn::ok(&form.to_string())], &["show", "f"]).expect(0).stdout;
+    let shown = run(&home, vec![FakeServer::ok(&form.to_string())], &["show", "f"]).expect(0).stdout;
     assert!(shown.contains("status:     archived\naccepting:  no: paused by owner\n"), "{shown}");
     assert!(shown.ends_with("settings:\n  max_responses: 9\n"), "{shown}");
-    let listed = run(&home, vec![StandIn::ok(&list.to_string())], &["list"]).expect(0).stdout;
+    let listed = run(&home, vec![FakeServer::ok(&list.to_string())], &["list"]).expect(0).stdout;
     assert!(listed.contains("\tarchived\t"), "{listed}");
-    let said = run(&home, vec![StandIn::ok(&form.to_string())], &["publish", "f"]).expect(0).stderr;
-    assert_eq!(said, "\"Lunch\" does not accept answers: paused by owner\n");
+    let message = run(&home, vec![FakeServer::ok(&form.to_string())], &["publish", "f"]).expect(0).stderr;
+    assert_eq!(message, "\"Lunch\" does not accept answers: paused by owner\n");
 }
 
 #[test]
-fn a_wrong_filter_is_found_whatever_the_server_says() {
+fn problems_of_a_filter_are_shown_with_the_flag_for_unknown_codes_too() {
     let home = Home::new();
     let refused = |errors: Value| {
         vec![
-            StandIn::ok(&form().to_string()),
+            FakeServer::ok(&form().to_string()),
             problem("400 Bad Request", "invalid_query", json!({"errors": errors})),
         ]
     };
@@ -332,24 +346,27 @@ fn a_wrong_filter_is_found_whatever_the_server_says() {
         {"pointer": "/filter/q3/gte", "code": "impossible_condition", "message": "Nie"},
         {"pointer": "/since", "code": "before_the_flood", "message": "Zu alt"},
     ]);
-    let told = run(&home, refused(errors), &command).expect(6).stderr;
-    assert!(told.starts_with("error[invalid_query]: `--where q3.gte`: Nie; `--since`: Zu alt\n"), "{told}");
+    let result = run(&home, refused(errors), &command).expect(6).stderr;
+    assert!(
+        result.starts_with("error[invalid_query]: `--where q3.gte`: Nie; `--since`: Zu alt\n"),
+        "{result}"
+    );
     let errors = json!([{"pointer": "/filter/q3", "code": "unknown_question", "message": "Weg"}]);
-    let told = run(&home, refused(errors), &command).expect(2).stderr;
-    assert!(told.starts_with("error: --where: `q3` is not a question of \"Lunch\"\n"), "{told}");
+    let result = run(&home, refused(errors), &command).expect(2).stderr;
+    assert!(result.starts_with("error: --where: `q3` is not a question of \"Lunch\"\n"), "{result}");
 }
 
 #[test]
-fn what_was_meant_is_found_whatever_the_server_says() {
+fn hints_do_not_depend_on_the_messages_of_the_server() {
     let home = Home::new();
     let list = json!({"forms": [form()]}).to_string();
-    let missing = vec![problem("404 Not Found", "form_not_found", json!({})), StandIn::ok(&list)];
-    let told = run(&home, missing, &["show", "lnuch"]).expect(3).stderr;
+    let missing = vec![problem("404 Not Found", "form_not_found", json!({})), FakeServer::ok(&list)];
+    let result = run(&home, missing, &["show", "lnuch"]).expect(3).stderr;
     assert_eq!(
-        told,
+        result,
         "error[form_not_found]: Das geht nicht\n  = help: a form with a similar slug exists: lunch\n"
     );
     let taken = vec![problem("409 Conflict", "slug_taken", json!({"form_id": "frm_000000000001"}))];
-    let told = run(&home, taken, &["restore", "frm_7k2m9q4x1abz"]).expect(5).stderr;
-    assert!(told.contains(" edit frm_000000000001 --slug ''"), "{told}");
+    let result = run(&home, taken, &["restore", "frm_7k2m9q4x1abz"]).expect(5).stderr;
+    assert!(result.contains(" edit frm_000000000001 --slug ''"), "{result}");
 }

@@ -1,13 +1,13 @@
-//! Every command in every format: standard output is a document and nothing else, and of a failure it is empty.
+//! Every command in every format: stdout has only the document, and is empty after a failure.
 
 use serde::Deserialize;
 
-use super::help::leaves;
+use super::help::leaf_commands;
 use super::{Home, Run};
 
-/// How a command is called so that it succeeds, and how so that it fails, with its exit code. FORM and SUBMISSION are
-/// there, NEW is a published form of its own, TRASHED one in the trash; ANSWERED is FORM with a submission of its own,
-/// DISCARDED with one in the trash.
+/// Calls of a command that succeed, and calls that fail, with their exit codes. FORM and SUBMISSION exist; NEW is
+/// replaced by a new published form, TRASHED by a new form in the trash, ANSWERED by FORM and a new submission,
+/// DISCARDED by FORM and a new submission in the trash.
 fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
     match command {
         "create" => (
@@ -51,21 +51,21 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
         "serve" => (&[], &[(5, "--data store"), (2, "")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
-        // A script is none of the formats.
+        // A completion script has no output format.
         "completions" => (&[], &[(2, "nope")]),
         "help" => (&["exit-codes", "environment", "formatting", "submit", "responses list"], &[(2, "nope")]),
-        _ => panic!("say here how `forms {command}` is called"),
+        _ => panic!("add calls of `forms {command}` to this table"),
     }
 }
 
-struct Scene {
+struct Fixture {
     home: Home,
     form: String,
     submission: String,
 }
 
-impl Scene {
-    fn new() -> (Self, super::Served) {
+impl Fixture {
+    fn new() -> (Self, super::RunningServer) {
         let home = Home::new();
         let server = home.serve();
         home.write("two.yaml", "title: A\n---\ntitle: B\n");
@@ -77,8 +77,8 @@ impl Scene {
         (Self { home, form, submission }, server)
     }
 
-    /// What stands for `word`.
-    fn words(&self, word: &str) -> Vec<String> {
+    /// Replaces a placeholder.
+    fn expand(&self, word: &str) -> Vec<String> {
         let ok = |arguments: &[&str]| self.home.ok(arguments).trim().to_owned();
         let answered = || ok(&["submit", &self.form, "q1=x"]);
         match word {
@@ -95,7 +95,7 @@ impl Scene {
     }
 
     fn run(&self, format: &str, command: &str, call: &str) -> Run {
-        let words = command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.words(word));
+        let words = command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.expand(word));
         let words: Vec<_> = ["-o".to_owned(), format.to_owned()].into_iter().chain(words).collect();
         self.home.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
@@ -103,15 +103,15 @@ impl Scene {
 
 fn commands() -> Vec<String> {
     let mut found = Vec::new();
-    leaves(&forms::cli::command(), &[], &mut found);
+    leaf_commands(&forms::cli::command(), &[], &mut found);
     let mut names: Vec<_> = found.into_iter().map(|(path, _)| path.join(" ")).collect();
     names.push("help".to_owned());
     names
 }
 
-/// Whether `text` is nothing but a document of this format.
+/// Whether `text` is a valid document of this format.
 #[track_caller]
-fn is_pure(format: &str, text: &str) -> bool {
+fn is_document(format: &str, text: &str) -> bool {
     let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
     match format {
         "json" => is_json(text) && text.lines().count() == 1,
@@ -127,11 +127,11 @@ fn is_pure(format: &str, text: &str) -> bool {
             let widths = csv_widths(text);
             widths.first().is_some_and(|first| *first > 0 && widths.iter().all(|width| width == first))
         }
-        _ => panic!("no format {format}"),
+        _ => panic!("unexpected format {format}"),
     }
 }
 
-/// How many cells each record of `text` has (RFC 4180).
+/// The number of cells of each CSV record (RFC 4180).
 fn csv_widths(text: &str) -> Vec<usize> {
     let (mut widths, mut cells, mut is_quoted) = (Vec::new(), 1, false);
     for character in text.chars() {
@@ -149,8 +149,8 @@ fn csv_widths(text: &str) -> Vec<usize> {
     widths
 }
 
-/// Holds every command to `check`, each format at the same time as the others.
-fn in_every_format(check: impl Fn(&str, &str) + Sync) {
+/// Runs `check` for every command and format, with the formats in parallel.
+fn check_every_format(check: impl Fn(&str, &str) + Sync) {
     let commands = commands();
     std::thread::scope(|scope| {
         for format in ["json", "jsonl", "yaml", "csv", "table"] {
@@ -161,15 +161,15 @@ fn in_every_format(check: impl Fn(&str, &str) + Sync) {
 }
 
 #[test]
-fn results_are_documents_and_nothing_else() {
-    let (scene, _server) = Scene::new();
-    in_every_format(|format, command| {
+fn a_result_is_a_single_document() {
+    let (fixture, _server) = Fixture::new();
+    check_every_format(|format, command| {
         for call in calls(command).0 {
-            let run = scene.run(format, command, call).expect(0);
+            let run = fixture.run(format, command, call).expect(0);
             if format == "table" {
                 assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains("error"), "{run:?}");
             } else {
-                assert!(is_pure(format, &run.stdout), "{command} {call} -o {format}: {run:?}");
+                assert!(is_document(format, &run.stdout), "{command} {call} -o {format}: {run:?}");
                 assert!(run.stderr.is_empty(), "{command} {call} -o {format}: {run:?}");
             }
         }
@@ -177,11 +177,11 @@ fn results_are_documents_and_nothing_else() {
 }
 
 #[test]
-fn failures_are_one_line_of_json_and_no_result() {
-    let (scene, _server) = Scene::new();
-    in_every_format(|format, command| {
+fn a_failure_is_one_line_of_json_without_a_result() {
+    let (fixture, _server) = Fixture::new();
+    check_every_format(|format, command| {
         for (code, call) in calls(command).1.iter().chain(&[(2, "--no-such-flag")]) {
-            let run = scene.run(format, command, call).expect(*code);
+            let run = fixture.run(format, command, call).expect(*code);
             if format == "table" {
                 assert!(run.stderr.contains("error"), "{command} {call}: {run:?}");
                 continue;
@@ -195,13 +195,13 @@ fn failures_are_one_line_of_json_and_no_result() {
 }
 
 #[test]
-fn what_csv_has_can_be_chosen() {
-    let (scene, _server) = Scene::new();
-    // Topics of help are texts, without columns.
+fn every_csv_column_can_be_selected() {
+    let (fixture, _server) = Fixture::new();
+    // Help topics are texts without columns.
     for command in commands().iter().filter(|command| *command != "help") {
         for call in calls(command).0 {
             let header = |call: &str| {
-                let csv = scene.run("csv", command, call).expect(0).stdout;
+                let csv = fixture.run("csv", command, call).expect(0).stdout;
                 csv.lines().next().unwrap_or_default().to_owned()
             };
             let all = header(call);

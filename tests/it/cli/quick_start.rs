@@ -1,8 +1,8 @@
-//! The first minute of a new user, word for word: with a server, and without one.
+//! The first commands of a new user, with and without a server, and the example files.
 
 use super::Home;
 
-/// Runs the scene in bash, as a person would type it.
+/// Runs `script` in bash.
 fn bash(home: &Home, script: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_forms")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
@@ -20,10 +20,10 @@ fn bash(home: &Home, script: &str) -> String {
 }
 
 #[test]
-fn a_form_is_made_published_answered_and_read_with_a_server() {
+fn a_form_is_created_published_submitted_and_listed_with_a_server() {
     let home = Home::new();
     let _server = home.serve();
-    let said = bash(
+    let output = bash(
         &home,
         "id=$(forms create -f survey.yaml)
          forms publish $id
@@ -31,13 +31,13 @@ fn a_form_is_made_published_answered_and_read_with_a_server() {
          forms list
          forms responses $id -o jsonl",
     );
-    check(&said);
+    check(&output);
 }
 
 #[test]
-fn the_same_works_without_a_server() {
+fn a_form_is_created_published_submitted_and_listed_without_a_server() {
     let home = Home::new();
-    let said = bash(
+    let output = bash(
         &home,
         "id=$(forms --data ./store create -f survey.yaml)
          forms --data ./store publish $id
@@ -45,14 +45,14 @@ fn the_same_works_without_a_server() {
          forms --data ./store list
          forms --data ./store responses $id -o jsonl",
     );
-    check(&said);
+    check(&output);
 }
 
 #[track_caller]
-fn check(said: &str) {
-    let lines: Vec<_> = said.lines().collect();
-    let [published, submission, form, answers] = lines[..] else { panic!("{said}") };
-    assert!(published.starts_with("frm_") && submission.starts_with("sub_"), "{said}");
+fn check(output: &str) {
+    let lines: Vec<_> = output.lines().collect();
+    let [published, submission, form, answers] = lines[..] else { panic!("{output}") };
+    assert!(published.starts_with("frm_") && submission.starts_with("sub_"), "{output}");
     let cells: Vec<_> = form.split('\t').collect();
     assert_eq!([cells[0], cells[1], cells[2], cells[4]], [published, "published", "1", "Lunch"]);
     let answers: serde_json::Value = serde_json::from_str(answers).unwrap();
@@ -60,7 +60,7 @@ fn check(said: &str) {
 }
 
 #[test]
-fn every_example_is_a_form_that_can_be_created() {
+fn every_example_can_be_created() {
     let home = Home::new();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! `forms serve`: the ready line, signals, logs, and how commands of the same user find it.
+//! `forms serve`: the ready line, signals, logs, flags, and the runtime files by which commands find the server.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,20 +15,20 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
 
-use super::stand_in::{operator_key, send};
-use super::{Home, Served};
+use super::fake_server::{operator_key, send};
+use super::{Home, RunningServer};
 
-/// The folder of the runtime files where `XDG_RUNTIME_DIR` is not set.
-fn folder(home: &Home) -> PathBuf {
+/// The folder of the runtime files if `XDG_RUNTIME_DIR` is not set.
+fn runtime_folder(home: &Home) -> PathBuf {
     home.path().join(".local/state/forms/run")
 }
 
 fn runtime_files(home: &Home) -> Vec<PathBuf> {
-    fs::read_dir(folder(home)).unwrap().map(|file| file.unwrap().path()).collect()
+    fs::read_dir(runtime_folder(home)).unwrap().map(|file| file.unwrap().path()).collect()
 }
 
 #[test]
-fn a_signal_stops_the_server_and_takes_its_runtime_file_away() {
+fn a_signal_stops_the_server_and_removes_its_runtime_file() {
     for signal in [Signal::TERM, Signal::INT] {
         let home = Home::new();
         let mut server = home.serve();
@@ -37,14 +37,14 @@ fn a_signal_stops_the_server_and_takes_its_runtime_file_away() {
         let port = server.url.rsplit(':').next().unwrap();
         assert_eq!(files[0].file_name().unwrap().to_str().unwrap(), format!("127.0.0.1-{port}.json"));
         assert_eq!(fs::metadata(&files[0]).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::metadata(folder(&home)).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(runtime_folder(&home)).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(server.stop(signal), Some(0));
         assert!(runtime_files(&home).is_empty());
     }
 }
 
 #[test]
-fn the_address_is_all_that_goes_to_stdout_and_logs_are_json_lines() {
+fn stdout_has_only_the_address_and_logs_are_json_lines() {
     let home = Home::new();
     let mut command = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
     let log = fs::File::create(home.path().join("serve.log")).unwrap();
@@ -57,7 +57,7 @@ fn the_address_is_all_that_goes_to_stdout_and_logs_are_json_lines() {
         ready.push(byte[0]);
     }
     let url = String::from_utf8(ready).unwrap();
-    let mut server = Served { child, url: url.trim().to_owned() };
+    let mut server = RunningServer { child, url: url.trim().to_owned() };
     let id = home.published_form(&[]);
     home.ok(&["submit", &id, "q1=a secret answer"]);
     server.stop(Signal::TERM);
@@ -72,7 +72,7 @@ fn the_address_is_all_that_goes_to_stdout_and_logs_are_json_lines() {
 }
 
 #[test]
-fn the_runtime_folder_is_used_where_there_is_one() {
+fn the_runtime_file_is_in_xdg_runtime_dir_if_it_is_set() {
     let home = Home::new();
     let folder = home.path().join("runtime");
     fs::create_dir(&folder).unwrap();
@@ -81,14 +81,14 @@ fn the_runtime_folder_is_used_where_there_is_one() {
     let mut child = command.spawn().unwrap();
     let mut byte = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
-    let _server = Served { child, url: String::new() };
+    let _server = RunningServer { child, url: String::new() };
     assert_eq!(fs::read_dir(folder.join("forms")).unwrap().count(), 1);
     let variables = [("XDG_RUNTIME_DIR", folder.to_str().unwrap())];
     home.run_with(&variables, &["list"]).expect(0);
 }
 
 #[test]
-fn beside_a_second_server_a_command_asks_which() {
+fn with_two_servers_a_command_asks_for_the_url() {
     let home = Home::new();
     let first = home.serve();
     let second = home.serve_with(&["serve", "--data", "other", "--listen", "127.0.0.1:0"]);
@@ -100,13 +100,13 @@ fn beside_a_second_server_a_command_asks_which() {
 }
 
 #[test]
-fn a_runtime_file_is_believed_only_with_proof() {
+fn a_runtime_file_is_trusted_only_if_private_and_of_a_running_server() {
     let home = Home::new();
     let server = home.serve();
     let file = runtime_files(&home).remove(0);
     let content = fs::read_to_string(&file).unwrap();
     let other = |name: &str, text: &str, mode: u32| {
-        let path = folder(&home).join(name);
+        let path = runtime_folder(&home).join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
@@ -116,20 +116,20 @@ fn a_runtime_file_is_believed_only_with_proof() {
     let open = other("open.json", &content.replace(&server.url, "http://127.0.0.1:1"), 0o644);
     let broken = other("broken.json", "{", 0o600);
     home.run(&["list"]).expect(0);
-    assert!(!dead.exists(), "what a server left behind is taken away");
+    assert!(!dead.exists(), "the stale runtime file was not removed");
     assert!(open.exists() && broken.exists());
 }
 
 #[test]
-fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
+fn a_runtime_file_that_is_not_a_regular_file_is_ignored() {
     let home = Home::new();
     let server = home.serve();
     let file = runtime_files(&home).remove(0);
-    let (pipe, link) = (folder(&home).join("pipe.json"), folder(&home).join("link.json"));
+    let (pipe, link) = (runtime_folder(&home).join("pipe.json"), runtime_folder(&home).join("link.json"));
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     symlink(&file, &link).unwrap();
-    fs::create_dir(folder(&home).join("folder.json")).unwrap();
-    let (found, folder) = (mpsc::channel(), folder(&home));
+    fs::create_dir(runtime_folder(&home).join("folder.json")).unwrap();
+    let (found, folder) = (mpsc::channel(), runtime_folder(&home));
     thread::spawn(move || found.0.send(running_in(&[folder])));
     let found = found.1.recv_timeout(Duration::from_secs(20)).expect("opening the pipe waits for a writer");
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
@@ -137,16 +137,16 @@ fn a_runtime_file_that_is_not_a_regular_file_is_left_alone() {
 }
 
 #[test]
-fn a_server_is_found_once_where_two_folders_are_one() {
+fn a_server_is_found_once_if_two_folders_are_the_same() {
     let home = Home::new();
     let server = home.serve();
     let link = home.path().join("link");
-    symlink(folder(&home), &link).unwrap();
-    let found = running_in(&[folder(&home), link]);
+    symlink(runtime_folder(&home), &link).unwrap();
+    let found = running_in(&[runtime_folder(&home), link]);
     assert_eq!(found.iter().map(|server| &server.url).collect::<Vec<_>>(), [&server.url]);
 }
 
-/// A process that has ended.
+/// The pid of a process that has exited.
 fn dead_pid() -> u32 {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
@@ -154,7 +154,7 @@ fn dead_pid() -> u32 {
 }
 
 #[test]
-fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
+fn the_error_of_a_store_in_use_names_its_process() {
     let home = Home::new();
     let server = home.serve();
     let here = [("FORMS_DATA", "store")];
@@ -171,18 +171,19 @@ fn a_store_in_use_is_refused_at_once_naming_who_has_it() {
 }
 
 #[test]
-fn a_server_that_was_killed_and_is_not_yet_gone_is_waited_for() {
+fn serve_waits_for_a_killed_server_to_release_its_locks() {
     let home = Home::new();
-    home.empty_store();
-    // Of a process that has gigabytes all is left for a while but what it does: it cannot be asked, and it holds things.
-    let (mut killed, listener) = (unburied(), TcpListener::bind("127.0.0.1:0").unwrap());
+    home.create_empty_store();
+    // A killed process with gigabytes of memory takes a while to exit: until then it holds its locks and its port, but
+    // does not respond.
+    let (mut killed, listener) = (zombie(), TcpListener::bind("127.0.0.1:0").unwrap());
     let (pid, address) = (killed.id(), listener.local_addr().unwrap());
     let (data, url) = (fs::canonicalize(home.path().join("store")).unwrap(), format!("http://{address}"));
     fs::write(data.join("lock"), format!("{pid} {url}\n")).unwrap();
     let lock = fs::File::open(data.join("lock")).unwrap();
     lock.lock().unwrap();
-    fs::create_dir_all(folder(&home)).unwrap();
-    let file = folder(&home).join(format!("127.0.0.1-{}.json", address.port()));
+    fs::create_dir_all(runtime_folder(&home)).unwrap();
+    let file = runtime_folder(&home).join(format!("127.0.0.1-{}.json", address.port()));
     let content = json!({"url": url, "key": "fk_", "pid": pid, "data": data});
     fs::write(&file, content.to_string()).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
@@ -190,17 +191,17 @@ fn a_server_that_was_killed_and_is_not_yet_gone_is_waited_for() {
     let mut command = home.command(&["serve", "--data", "store", "--listen", &address.to_string()]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(log.any(|line| line.unwrap().contains("waiting for it to end")), "it does not wait");
+    assert!(log.any(|line| line.unwrap().contains("waiting for it to end")), "the server did not wait");
     drop((listener, lock));
     let mut ready = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
     assert_eq!(ready.trim(), url);
-    let _server = Served { child, url };
+    let _server = RunningServer { child, url };
     killed.wait().unwrap();
 }
 
-/// A process that has ended, whose parent has not heard of it.
-fn unburied() -> std::process::Child {
+/// Starts a process that exits and stays a zombie.
+fn zombie() -> std::process::Child {
     let child = std::process::Command::new("true").spawn().unwrap();
     let id = WaitId::Pid(Pid::from_child(&child));
     waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
@@ -217,15 +218,29 @@ fn an_address_in_use_is_refused() {
 }
 
 #[test]
-fn an_address_that_others_reach_is_refused() {
+fn an_invalid_listen_address_is_refused() {
     let home = Home::new();
-    let run = home.run(&["serve", "--data", "store", "--listen", "0.0.0.0:0"]).expect(2);
-    assert!(run.stderr.contains("--insecure-http"), "{run:?}");
-    assert!(!home.path().join("store").exists(), "a refusal makes no store");
+    for address in ["foo", "localhost:8787", "127.0.0.1", "127.0.0.1:65536"] {
+        let run = home.run(&["serve", "--data", "store", "--listen", address]).expect(2);
+        let message = format!(
+            "error: invalid value '{address}' for '--listen <ADDRESS>': expected an IP address and a port, such as 127.0.0.1:8787\n"
+        );
+        assert!(run.stderr.starts_with(&message), "{run:?}");
+        assert_eq!(run.stdout, "");
+    }
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
 }
 
 #[test]
-fn only_serve_and_create_make_a_store() {
+fn a_public_address_is_refused_without_insecure_http() {
+    let home = Home::new();
+    let run = home.run(&["serve", "--data", "store", "--listen", "0.0.0.0:0"]).expect(2);
+    assert!(run.stderr.contains("--insecure-http"), "{run:?}");
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
+}
+
+#[test]
+fn only_serve_and_create_can_create_a_store() {
     let home = Home::new();
     fs::create_dir(home.path().join("empty")).unwrap();
     let dry_run = ["create", "--dry-run", "-f", "survey.yaml"];
@@ -236,13 +251,13 @@ fn only_serve_and_create_make_a_store() {
             assert!(run.stderr.contains(&format!("help: forms serve --data {data}")), "{run:?}");
         }
     }
-    assert!(!home.path().join("mistyped").exists(), "a refusal makes no store");
+    assert!(!home.path().join("mistyped").exists(), "a refused command created a store");
     home.published_form(&["--data", "./empty"]);
     home.ok(&["--data", "./empty", "list"]);
 }
 
 #[test]
-fn a_data_directory_that_is_none_is_a_mistake_that_names_it() {
+fn the_error_of_an_invalid_data_directory_names_it() {
     let home = Home::new();
     home.write("file", "");
     fs::create_dir(home.path().join("music")).unwrap();
@@ -260,7 +275,7 @@ fn a_data_directory_that_is_none_is_a_mistake_that_names_it() {
 }
 
 #[test]
-fn limits_are_flags() {
+fn limits_can_be_set_with_flags() {
     let home = Home::new();
     let arguments = [
         "serve",
@@ -291,7 +306,7 @@ fn a_second_ctrl_c_does_not_wait_for_requests() {
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let mut server = Served { child, url: url.trim().to_owned() };
+    let mut server = RunningServer { child, url: url.trim().to_owned() };
     let mut stuck = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
     write!(
         stuck,
@@ -300,10 +315,10 @@ fn a_second_ctrl_c_does_not_wait_for_requests() {
         operator_key(&home)
     )
     .unwrap();
-    // The server asks for the body: the request is under way.
-    let mut asked = [0; 12];
-    stuck.read_exact(&mut asked).unwrap();
-    assert_eq!(&asked, b"HTTP/1.1 100");
+    // The server asks for the body: the request is in flight.
+    let mut head = [0; 12];
+    stuck.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 100");
     let pid = Pid::from_child(&server.child);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
     assert!(log.any(|line| line.contains("stopping after the requests in progress")));
@@ -325,29 +340,29 @@ fn commands_on_one_data_directory_wait_for_each_other() {
 }
 
 #[test]
-fn a_file_of_a_dead_server_whose_number_another_process_has_is_not_believed() {
+fn a_runtime_file_whose_pid_was_reused_is_not_trusted() {
     let home = Home::new();
     home.published_form(&["--data", "store"]);
-    let run = folder(&home);
+    let run = runtime_folder(&home);
     fs::create_dir_all(&run).unwrap();
     let data = fs::canonicalize(home.path().join("store")).unwrap();
-    // This process lives and is this user's, but serves nothing.
-    let told = serde_json::json!({
+    // This process is running and belongs to this user, but is not a server.
+    let content = serde_json::json!({
         "url": "http://127.0.0.1:1", "key": "fk_x", "pid": std::process::id(), "data": data,
     });
     let file = run.join("127.0.0.1-1.json");
-    fs::write(&file, told.to_string()).unwrap();
+    fs::write(&file, content.to_string()).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(home.run(&["--data", "store", "list"]).code, Some(0));
-    assert!(!file.exists(), "it is stale");
-    fs::write(&file, told.to_string()).unwrap();
+    assert!(!file.exists(), "the stale runtime file was not removed");
+    fs::write(&file, content.to_string()).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let served = home.serve();
     assert!(served.url.starts_with("http://127.0.0.1:"));
 }
 
 #[test]
-fn several_failures_alike_are_that_failure() {
+fn several_failures_of_one_kind_have_its_exit_code() {
     let home = Home::new();
     let form = home.published_form(&["--data", "store"]);
     let missing = ["frm_000000000000", "frm_000000000001"];
@@ -356,7 +371,7 @@ fn several_failures_alike_are_that_failure() {
 }
 
 #[test]
-fn a_server_of_this_user_under_another_name_gets_no_key_and_is_named() {
+fn another_host_name_of_the_users_server_gets_no_key_but_a_hint() {
     let home = Home::new();
     let server = home.serve();
     let other_name = server.url.replace("127.0.0.1", "localhost");
@@ -365,20 +380,20 @@ fn a_server_of_this_user_under_another_name_gets_no_key_and_is_named() {
 }
 
 #[test]
-fn how_large_an_answer_may_be_is_for_the_server_to_say() {
+fn the_maximum_answer_size_is_checked_by_the_server() {
     let home = Home::new();
     let data = ["--data", "store", "--listen", "127.0.0.1:0"];
     let _server = home.serve_with(&[&["serve", "--max-answer", "100KiB"], &data[..]].concat());
     home.write("survey.yaml", "title: A\nquestions: [{type: short_text, title: T, max_length: 60000}]\n");
     let form = home.published_form(&[]);
-    // Two bytes each.
+    // Two bytes per character.
     home.ok(&["submit", &form, &format!("q1={}", "é".repeat(40_000))]);
     let run = home.run(&["submit", &form, &format!("q1={}", "é".repeat(55_000))]).expect(6);
     assert!(run.stderr.contains("at most 102400 bytes"), "{run:?}");
 }
 
 #[test]
-fn a_level_of_logs_that_is_none_is_a_mistake() {
+fn an_invalid_log_level_is_refused() {
     let home = Home::new();
     let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0"];
     for level in ["inof", "forms=debug"] {
@@ -399,7 +414,7 @@ fn a_level_of_logs_that_is_none_is_a_mistake() {
 fn numbers_out_of_range_are_refused_with_the_range() {
     let home = Home::new();
     let largest = u64::MAX.to_string();
-    for (flag, least, most, below) in [
+    for (flag, min, max, below) in [
         ("--min-free", "0", "1024GiB", "-1"),
         ("--cache-size", "1MiB", "1024GiB", "255"),
         ("--trash-days", "0", "36500", "-1"),
@@ -423,7 +438,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     ] {
         for value in [below, &largest, "many"] {
             let run = home.run(&["serve", "--data", "store", &format!("{flag}={value}")]).expect(2);
-            let expected = format!(": expected {least} to {most}\n");
+            let expected = format!(": expected {min} to {max}\n");
             assert!(run.stderr.contains(&expected), "{flag} {value}: {}", run.stderr);
         }
     }

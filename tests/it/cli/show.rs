@@ -1,9 +1,9 @@
-//! `forms show`: a form with all that its questions ask for, for people, in a pipe, and as the file it was made of.
+//! `forms show`: a form as text and as a file.
 
 use super::Home;
 
 #[test]
-fn a_form_shown_as_a_file_makes_the_same_form_again() {
+fn a_form_shown_as_a_file_creates_the_same_form() {
     let home = Home::new();
     let data = ["--data", "store"];
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
@@ -20,7 +20,7 @@ fn a_form_shown_as_a_file_makes_the_same_form_again() {
 }
 
 #[test]
-fn what_has_no_id_stays_under_its_column_in_a_pipe() {
+fn a_question_without_an_id_keeps_its_column_in_a_pipe() {
     let home = Home::new();
     home.write("welcome.yaml", "title: A\nquestions:\n  - {type: statement, title: Welcome}\n  - {id: name, type: email, title: Email, required: true}\n");
     let id = home.ok(&["--data", "store", "create", "-f", "welcome.yaml"]);
@@ -30,7 +30,7 @@ fn what_has_no_id_stays_under_its_column_in_a_pipe() {
 }
 
 #[test]
-fn a_form_is_shown_with_all_that_its_questions_ask_for_in_80_columns() {
+fn a_form_is_shown_with_all_settings_in_80_columns() {
     let home = Home::new();
     home.write(
         "survey.yaml",
@@ -93,7 +93,7 @@ settings:
 }
 
 #[test]
-fn a_title_that_long_ids_leave_no_room_for_has_lines_of_its_own() {
+fn a_title_beside_a_long_id_gets_its_own_line() {
     let home = Home::new();
     let id = "how_much_would_you_be_willing_to_pay_for_";
     home.write("long.yaml", &format!("title: A\nquestions:\n  - {{id: {id}, type: multiple_choice, title: What would you pay for it today?, options: [a, b]}}\n"));

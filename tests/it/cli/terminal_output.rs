@@ -1,35 +1,35 @@
-//! What people see of results: nothing where there is nothing, colours, indented JSON, the next step.
+//! Results on a terminal: empty lists, colours, indented JSON, the suggested next step.
 
 use super::Home;
 use super::terminal::Session;
 
 const DATA: [&str; 2] = ["--data", "store"];
 
-fn see(home: &Home, arguments: &[&str]) -> String {
+fn run_on_terminal(home: &Home, arguments: &[&str]) -> String {
     let arguments = [&DATA[..], arguments].concat();
-    Session::start(home, &[("NO_COLOR", "1")], &arguments).end().1.replace('\r', "")
+    Session::start(home, &[("NO_COLOR", "1")], &arguments).finish().1.replace('\r', "")
 }
 
 #[test]
-fn a_list_of_nothing_says_so_instead_of_headings() {
+fn an_empty_list_shows_a_message_instead_of_headings() {
     let home = Home::new();
-    home.empty_store();
-    assert_eq!(see(&home, &["list"]), "no forms yet: forms --data store create\n");
-    assert_eq!(see(&home, &["list", "--status", "draft"]), "no forms match\n");
-    assert_eq!(see(&home, &["list", "--trashed"]), "no forms in the trash\n");
-    assert_eq!(see(&home, &["-q", "list"]), "");
+    home.create_empty_store();
+    assert_eq!(run_on_terminal(&home, &["list"]), "no forms yet: forms --data store create\n");
+    assert_eq!(run_on_terminal(&home, &["list", "--status", "draft"]), "no forms match\n");
+    assert_eq!(run_on_terminal(&home, &["list", "--trashed"]), "no forms in the trash\n");
+    assert_eq!(run_on_terminal(&home, &["-q", "list"]), "");
     let piped = home.run(&["--data", "store", "list"]).expect(0);
     assert_eq!((piped.stdout.as_str(), piped.stderr.as_str()), ("", ""));
     let id = home.published_form(&DATA);
-    assert_eq!(see(&home, &["responses", &id]), "no responses yet\n");
+    assert_eq!(run_on_terminal(&home, &["responses", &id]), "no responses yet\n");
     home.ok(&["--data", "store", "submit", &id, "q1=soup"]);
-    assert_eq!(see(&home, &["responses", &id, "--where", "q1=stew"]), "no responses match\n");
-    assert_eq!(see(&home, &["responses", &id, "--trashed"]), "no responses in the trash\n");
-    assert_eq!(see(&home, &["responses", &id, "--limit", "0"]), "");
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--where", "q1=stew"]), "no responses match\n");
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--trashed"]), "no responses in the trash\n");
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--limit", "0"]), "");
 }
 
 #[test]
-fn what_a_list_shows_can_be_typed() {
+fn statuses_and_columns_are_accepted_as_they_are_shown() {
     let home = Home::new();
     let (open, closed) = (home.published_form(&DATA), home.published_form(&DATA));
     home.ok(&["--data", "store", "close", &closed]);
@@ -55,7 +55,7 @@ fn what_a_list_shows_can_be_typed() {
 }
 
 #[test]
-fn the_columns_of_csv_do_not_depend_on_what_they_show() {
+fn the_columns_of_csv_do_not_depend_on_their_content() {
     let home = Home::new();
     home.write("plain.yaml", "title: A\nquestions: [{type: email, title: T}]\n");
     home.write("rich.yaml", "title: A\nslug: a\ndescription: D\nquestions: [{type: email, title: T}]\n");
@@ -71,32 +71,32 @@ fn the_columns_of_csv_do_not_depend_on_what_they_show() {
 }
 
 #[test]
-fn a_person_reads_json_over_several_lines() {
+fn json_is_indented_and_coloured_on_a_terminal() {
     let home = Home::new();
     home.published_form(&DATA);
-    let seen = see(&home, &["list", "-o", "json"]);
-    assert!(seen.starts_with("{\n  \"forms\": [\n    {\n      \"id\": \"frm_"), "{seen}");
-    let coloured = Session::start(&home, &[], &["--data", "store", "list", "-o", "json"]).end().1;
+    let screen = run_on_terminal(&home, &["list", "-o", "json"]);
+    assert!(screen.starts_with("{\n  \"forms\": [\n    {\n      \"id\": \"frm_"), "{screen}");
+    let coloured = Session::start(&home, &[], &["--data", "store", "list", "-o", "json"]).finish().1;
     assert!(coloured.contains("\u{1b}[34m\"forms\"\u{1b}[0m"), "{coloured}");
     assert_eq!(home.ok(&["--data", "store", "list", "-o", "json"]).lines().count(), 1);
 }
 
 #[test]
-fn the_status_has_a_colour_and_the_slug_a_column_where_there_is_one() {
+fn the_status_is_coloured_and_the_slug_has_a_column_if_any_form_has_one() {
     let home = Home::new();
     home.published_form(&DATA);
     let list = ["--data", "store", "list"];
-    let seen = Session::start(&home, &[], &list).end().1;
-    assert!(seen.contains("  \u{1b}[32mpublished\u{1b}[0m  ") && !seen.contains("SLUG"), "{seen}");
+    let screen = Session::start(&home, &[], &list).finish().1;
+    assert!(screen.contains("  \u{1b}[32mpublished\u{1b}[0m  ") && !screen.contains("SLUG"), "{screen}");
     home.write("slug.yaml", "title: B\nslug: brunch\n");
     home.ok(&["--data", "store", "create", "-f", "slug.yaml"]);
-    let seen = Session::start(&home, &[], &list).end().1;
-    assert!(seen.contains("  \u{1b}[33mdraft\u{1b}[0m  ") && seen.contains("  SLUG"), "{seen}");
+    let screen = Session::start(&home, &[], &list).finish().1;
+    assert!(screen.contains("  \u{1b}[33mdraft\u{1b}[0m  ") && screen.contains("  SLUG"), "{screen}");
     assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 6);
 }
 
 #[test]
-fn a_failure_is_one_line_of_json_with_its_warnings() {
+fn the_json_error_contains_warnings() {
     let home = Home::new();
     let server = home.serve();
     let key = home.write("key", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
@@ -112,7 +112,7 @@ fn a_failure_is_one_line_of_json_with_its_warnings() {
 }
 
 #[test]
-fn the_next_step_is_said_and_so_is_what_the_form_has_to_say() {
+fn the_next_step_and_the_confirmation_message_are_shown() {
     let home = Home::new();
     home.write(
         "thanks.yaml",
@@ -133,7 +133,7 @@ fn the_next_step_is_said_and_so_is_what_the_form_has_to_say() {
 }
 
 #[test]
-fn deleting_answers_looks_first_and_is_told_once() {
+fn deleting_responses_checks_first_that_they_exist_and_reports_once() {
     let home = Home::new();
     let id = home.published_form(&DATA);
     let submit = || home.ok(&["--data", "store", "submit", &id, "q1=soup"]).trim().to_owned();
@@ -143,8 +143,11 @@ fn deleting_answers_looks_first_and_is_told_once() {
         home.run(&[&["--data", "store", "responses", "delete", &id, &one, &other], extra].concat()).expect(0)
     };
     let missed = ["--data", "store", "responses", "delete", &id, &one, missing];
-    let (code, seen) = Session::start(&home, &[("NO_COLOR", "1")], &missed).end();
-    assert!(code == Some(3) && !seen.contains("Delete 2") && seen.contains("submission_not_found"), "{seen}");
+    let (code, screen) = Session::start(&home, &[("NO_COLOR", "1")], &missed).finish();
+    assert!(
+        code == Some(3) && !screen.contains("Delete 2") && screen.contains("submission_not_found"),
+        "{screen}"
+    );
     assert_eq!(delete(&home, &["--dry-run"]).stderr, "2 responses would be deleted\n");
     let done = delete(&home, &["--yes"]);
     let restore = format!("forms --data store responses restore {id} {one} {other}");
@@ -153,7 +156,7 @@ fn deleting_answers_looks_first_and_is_told_once() {
 }
 
 #[test]
-fn a_file_that_is_larger_than_by_default_is_a_warning() {
+fn a_file_beyond_a_default_limit_causes_a_warning() {
     let home = Home::new();
     home.write("long.yaml", &format!("title: {}\nquestions: [{{type: email, title: E}}]\n", "x".repeat(400)));
     let run = home.run(&["validate", "long.yaml"]).expect(0);
@@ -167,7 +170,7 @@ fn a_file_that_is_larger_than_by_default_is_a_warning() {
 }
 
 #[test]
-fn completion_offers_commands_first_and_files_to_commands_that_take_some() {
+fn completion_offers_commands_and_offers_files_only_where_a_file_is_expected() {
     let home = Home::new();
     home.write("completion.bash", &home.ok(&["completions", "bash"]));
     let offered = |line: &str| {
@@ -196,7 +199,7 @@ fn completion_offers_commands_first_and_files_to_commands_that_take_some() {
 }
 
 #[test]
-fn help_has_pages_of_types_and_codes_and_fits_sixty_lines() {
+fn help_covers_question_types_and_codes_and_fits_sixty_lines() {
     let home = Home::new();
     assert!(home.ok(&["help"]).lines().count() <= 60);
     let types = home.ok(&["help", "questions"]);
@@ -211,4 +214,44 @@ fn help_has_pages_of_types_and_codes_and_fits_sixty_lines() {
     let codes = home.ok(&["explain"]);
     assert!(codes.contains("  form_not_found\n") && codes.contains("  out_of_range\n"), "{codes}");
     assert!(home.ok(&["explain", "-o", "csv"]).starts_with("code,status,meaning\n"));
+}
+
+#[test]
+fn the_examples_of_question_types_are_shown_and_valid() {
+    let home = Home::new();
+    let text = home.ok(&["help", "questions"]);
+    let types = home.run(&["help", "questions", "-o", "json"]).expect(0).json();
+    let (mut questions, mut answers) = (Vec::new(), serde_json::Map::new());
+    for question in types["questions"].as_array().unwrap() {
+        let name = question["type"].as_str().unwrap();
+        let mut definition = serde_json::json!({"id": name, "type": name, "title": name});
+        for setting in question["settings"].as_array().unwrap() {
+            let value = match setting.as_str().unwrap() {
+                "options" => ["red", "green"],
+                "rows" => ["taste", "price"],
+                "columns" => ["good", "bad"],
+                _ => continue,
+            };
+            definition[setting.as_str().unwrap()] = serde_json::json!(value);
+        }
+        questions.push(definition);
+        let example = &question["example"];
+        if !example.is_null() {
+            answers.insert(name.to_owned(), example.clone());
+        }
+    }
+    let names: Vec<_> =
+        text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
+    assert_eq!(names.len(), questions.len(), "{text}");
+    assert_eq!(answers.len(), questions.len() - 2, "a statement and a page take no answer: {answers:?}");
+    for example in ["\"hello\"", "\"+49 30 901820\"", "[\"red\",\"green\"]", "\"good\",\"price\":\"good\"}"] {
+        assert!(text.contains(&format!("{example}\n")), "{example}: {text}");
+    }
+    let form = serde_json::json!({"title": "All types", "questions": questions});
+    home.write("all.json", &form.to_string());
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "all.json"]);
+    home.write("answers.json", &serde_json::json!({"answers": answers}).to_string());
+    home.ok(&["--data", "store", "submit", id.trim(), "--file", "answers.json"]);
+    let stored = home.run(&["--data", "store", "responses", id.trim(), "-o", "json"]).json();
+    assert_eq!(stored["submissions"][0]["answers"].as_object().unwrap().len(), answers.len());
 }

@@ -1,11 +1,11 @@
-//! What strangers wrote can steer neither a terminal nor a spreadsheet, and comes out as it was written.
+//! Text written by others cannot control a terminal or run as a formula in a spreadsheet.
 
 use super::Home;
-use super::stand_in::{StandIn, operator_key, post};
+use super::fake_server::{FakeServer, operator_key, post};
 use super::terminal::Session;
 
 #[test]
-fn csv_runs_no_formula_and_changes_no_number() {
+fn csv_escapes_formulas_and_keeps_numbers() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
     for answer in ["q1==1+1", "q1=-5", "q1=a,\"b\""] {
@@ -22,11 +22,11 @@ fn csv_runs_no_formula_and_changes_no_number() {
 }
 
 #[test]
-fn answers_keep_their_text_and_stay_on_one_line() {
+fn answers_in_jsonl_keep_their_text_on_one_line() {
     let home = Home::new();
     let server = home.serve();
     let id = home.published_form(&[]);
-    // Sent by another client, with line breaks between the tokens and a number with its own text.
+    // Sent by another client, with line breaks between tokens and a number in a special notation.
     let body = "{\"answers\":{\n  \"q1\": \"hello\",\r\n  \"q3\": 4.0\n}}";
     post(&server.url, &format!("/api/v1/forms/{id}/submissions"), &operator_key(&home), body);
     let line = home.ok(&["responses", &id, "-o", "jsonl"]);
@@ -35,21 +35,21 @@ fn answers_keep_their_text_and_stay_on_one_line() {
 }
 
 #[test]
-fn text_of_strangers_cannot_steer_the_terminal() {
+fn control_characters_in_a_list_are_escaped() {
     let title = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}tab\there";
     let form = serde_json::json!({
         "id": "frm_7k2m9q4x1abz", "title": title, "status": "published", "response_count": 0,
         "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
     });
     let body = serde_json::json!({ "forms": [form] }).to_string();
-    let server = StandIn::answering(vec![StandIn::ok(&body)]);
+    let server = FakeServer::with_replies(vec![FakeServer::ok(&body)]);
     let list = Home::new().run(&["--url", &server.url, "list"]).expect(0);
     assert!(!list.stdout.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{list:?}");
     assert!(list.stdout.contains("\\u{1b}]0;pwn\\u{7}\\u{9b}31m\\u{202e}tab\\there"), "{list:?}");
 }
 
 #[test]
-fn what_old_stores_hold_cannot_steer_a_terminal_in_any_format() {
+fn control_characters_are_escaped_in_every_format_on_a_terminal() {
     let evil = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}\r";
     let time = "2026-11-20T09:00:00.000Z";
     let question = serde_json::json!({
@@ -77,19 +77,41 @@ fn what_old_stores_hold_cannot_steer_a_terminal_in_any_format() {
     ];
     for (command, bodies) in commands {
         for format in ["table", "json", "jsonl", "yaml", "csv"] {
-            let replies = bodies.iter().map(|body| StandIn::ok(&body.to_string())).collect();
-            let server = StandIn::answering(replies);
+            let replies = bodies.iter().map(|body| FakeServer::ok(&body.to_string())).collect();
+            let server = FakeServer::with_replies(replies);
             let arguments = [&["--url", &server.url, "--retries", "0", "-o", format], command].concat();
-            let (_, seen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).end();
-            let seen = seen.replace("\u{1b}[?25h", "").replace("\r\n", "\n");
-            let is_steered = seen.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r']);
-            assert!(!is_steered && seen.contains("pwn"), "{command:?} -o {format}: {seen:?}");
+            let (_, screen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).finish();
+            let screen = screen.replace("\u{1b}[?25h", "").replace("\r\n", "\n");
+            let has_control_characters = screen.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r']);
+            assert!(!has_control_characters && screen.contains("pwn"), "{command:?} -o {format}: {screen:?}");
         }
     }
 }
 
 #[test]
-fn a_command_in_a_hint_can_be_pasted_whatever_it_names() {
+fn json_on_a_terminal_has_json_escapes() {
+    let title = "a\u{202e}b\u{9b}c\u{1b}";
+    let form = serde_json::json!({
+        "id": "frm_7k2m9q4x1abz", "title": title, "status": "draft", "version": 1, "accepting": false,
+        "questions": [], "settings": {}, "response_count": 0,
+        "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
+    });
+    let list = serde_json::json!({ "forms": [form] });
+    for (command, body) in [(&["show", "f"][..], &form), (&["list"], &list)] {
+        let server = FakeServer::with_replies(vec![FakeServer::ok(&body.to_string())]);
+        let arguments = [&["--url", &server.url, "-o", "json"], command].concat();
+        let (code, screen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).finish();
+        assert_eq!(code, Some(0), "{screen:?}");
+        let json = screen.replace("\u{1b}[?25h", "");
+        assert!(json.contains(r#""a\u202eb\u009bc\u001b""#), "{json:?}");
+        let shown: serde_json::Value = serde_json::from_str(&json).expect(&json);
+        let shown = shown.pointer("/forms/0").unwrap_or(&shown);
+        assert_eq!(shown["title"], title);
+    }
+}
+
+#[test]
+fn commands_in_hints_are_quoted_for_the_shell() {
     let home = Home::new();
     let hint = |arguments: &[&str]| {
         let run = home.run(arguments).expect(2);
@@ -101,6 +123,6 @@ fn a_command_in_a_hint_can_be_pasted_whatever_it_names() {
     let stray = hint(&["create", "x\u{1b}[31m\u{202e}"]);
     assert_eq!(stray, "forms create -f $'x\\U0000001b[31m\\U0000202e'");
     let file = home.write("esc\u{1b}[31m.yaml", "title: T\n");
-    let told = home.ok(&["validate", file.file_name().unwrap().to_str().unwrap()]);
-    assert_eq!(told, "esc\\u{1b}[31m.yaml: ok\n");
+    let result = home.ok(&["validate", file.file_name().unwrap().to_str().unwrap()]);
+    assert_eq!(result, "esc\\u{1b}[31m.yaml: ok\n");
 }

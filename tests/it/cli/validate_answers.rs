@@ -1,4 +1,4 @@
-//! Answers tried on a form file, offline: what would be asked, what is hidden, what would be refused.
+//! `forms validate` with answers: which questions are shown, hidden or refused; and `--format github`.
 
 use super::terminal::Session;
 use super::{Home, Run};
@@ -31,11 +31,11 @@ fn validate(home: &Home, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn each_question_is_told_with_why() {
+fn each_question_is_listed_with_its_state_and_reason() {
     let home = home();
-    let tried = validate(&home, &["score=2", "emial=x", "email=nope", "note=1"]).expect(6);
+    let evaluation = validate(&home, &["score=2", "emial=x", "email=nope", "note=1"]).expect(6);
     assert_eq!(
-        tried.stdout,
+        evaluation.stdout,
         "\
 score\tasked\tanswered
 why\trefused\trequired: \"Why?\" needs an answer
@@ -46,8 +46,8 @@ note\trefused\tnot_answerable: This is only shown and takes no answer
 emial\trefused\tunknown_question: `emial` is not a question of this form; a similar id exists: `email`
 "
     );
-    assert_eq!(tried.stderr, "error: feedback.yaml: the answers would be refused\n");
-    let tried = validate(&home, &["score=3"]).expect(0);
+    assert_eq!(evaluation.stderr, "error: feedback.yaml: the answers would be refused\n");
+    let evaluation = validate(&home, &["score=3"]).expect(0);
     let lines = "\
 score\tasked\tanswered
 why\thidden\tthe `show_if` of its page does not hold
@@ -55,22 +55,22 @@ more\tasked\tno answer
 source\tasked\tanswered by its default
 email\tasked\tno answer
 ";
-    assert_eq!((&*tried.stdout, &*tried.stderr), (lines, "the answers would be accepted\n"));
+    assert_eq!((&*evaluation.stdout, &*evaluation.stderr), (lines, "the answers would be accepted\n"));
 }
 
 #[test]
-fn a_terminal_tells_reasons_whole_below_the_lines_that_cut_them() {
+fn a_terminal_shows_full_messages_below_the_table() {
     let home = home();
     let arguments = ["validate", "feedback.yaml", "score=3", "email=nope"];
-    let (code, seen) = Session::start(&home, &[("NO_COLOR", "1")], &arguments).end();
-    assert!(code == Some(6) && seen.contains("error[invalid_email]: \"Mail\": Enter an email"), "{seen}");
+    let (code, screen) = Session::start(&home, &[("NO_COLOR", "1")], &arguments).finish();
+    assert!(code == Some(6) && screen.contains("error[invalid_email]: \"Mail\": Enter an email"), "{screen}");
 }
 
 #[test]
-fn the_same_is_told_to_programs() {
+fn evaluations_are_available_as_json_csv_and_github_annotations() {
     let home = home();
-    let tried = validate(&home, &["score=2", "-o", "json"]).expect(6);
-    let (shown, problem) = (tried.json(), tried.problem());
+    let evaluation = validate(&home, &["score=2", "-o", "json"]).expect(6);
+    let (shown, problem) = (evaluation.json(), evaluation.problem());
     assert_eq!((&shown["valid"], &shown["file"]), (&false.into(), &"feedback.yaml".into()));
     let row = serde_json::json!({"question": "why", "state": "refused", "why": "required: \"Why?\" needs an answer"});
     assert_eq!(shown["questions"][1], row);
@@ -96,7 +96,7 @@ fn the_same_is_told_to_programs() {
 }
 
 #[test]
-fn what_is_wrong_says_which_question_it_is_about() {
+fn problems_of_answers_name_their_question() {
     let home = home();
     home.write(
         "two.yaml",
@@ -107,19 +107,19 @@ fn what_is_wrong_says_which_question_it_is_about() {
         let line = format!("::error title=invalid_email::\"{title}\": Enter an email");
         assert!(github.stdout.contains(&line), "{github:?}");
     }
-    let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &["validate", "two.yaml", "q1=x"]).end();
-    assert!(seen.contains("error[invalid_email]: \"Work\": Enter an email"), "{seen}");
+    let (_, screen) = Session::start(&home, &[("NO_COLOR", "1")], &["validate", "two.yaml", "q1=x"]).finish();
+    assert!(screen.contains("error[invalid_email]: \"Work\": Enter an email"), "{screen}");
     let json = home.run(&["validate", "two.yaml", "q1=x", "q3=y", "-o", "json"]).expect(6).problem();
     assert_eq!(json["errors"][0]["hint"], "q1=… expects an email address");
     assert_eq!(json["errors"][1]["hint"], "its questions are q1, q2");
     home.write("sets.jsonl", "{\"q1\":\"x\"}\n{\"q2\":\"y\"}\n");
     let sets = home.run(&["validate", "two.yaml", "--answers", "sets.jsonl", "-o", "jsonl"]).expect(6);
-    let told = sets.problem()["errors"][1]["message"].as_str().unwrap().to_owned();
-    assert!(told.starts_with("\"Home\": Enter an email"), "{told}");
+    let result = sets.problem()["errors"][1]["message"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("\"Home\": Enter an email"), "{result}");
 }
 
 #[test]
-fn several_sets_are_tried_one_by_one() {
+fn several_sets_of_answers_are_evaluated_individually() {
     let home = home();
     let lines = validate(&home, &["--answers", "sets.jsonl", "-o", "jsonl"]).expect(6);
     let sets: Vec<serde_json::Value> =
@@ -135,19 +135,19 @@ fn several_sets_are_tried_one_by_one() {
 }
 
 #[test]
-fn arguments_go_before_the_file() {
+fn arguments_override_the_answers_of_the_file() {
     let home = home();
     for (answers, code) in [("score: 5\nemail: nobody\n", 6), ("{\"answers\": {\"score\": 2}}", 6), ("{}", 0)]
     {
-        let run = home.run_on(answers, &["validate", "feedback.yaml", "--answers", "-"]);
+        let run = home.run_with_input(answers, &["validate", "feedback.yaml", "--answers", "-"]);
         run.expect(code);
         let amended = ["validate", "feedback.yaml", "--answers", "-", "score=5", "email=a@example.com"];
-        home.run_on(answers, &amended).expect(0);
+        home.run_with_input(answers, &amended).expect(0);
     }
 }
 
 #[test]
-fn what_is_no_set_of_answers_is_drawn_where_it_stands() {
+fn an_invalid_set_of_answers_is_shown_at_its_line() {
     let home = home();
     home.write("bad.jsonl", "{\"score\":1}\n{\"score\":\n[]\n");
     let bad = validate(&home, &["--answers", "bad.jsonl"]).expect(6);
@@ -160,7 +160,7 @@ fn what_is_no_set_of_answers_is_drawn_where_it_stands() {
 }
 
 #[test]
-fn answers_need_one_form() {
+fn answers_need_exactly_one_form() {
     let home = home();
     home.write("two.yaml", "title: A\n---\ntitle: B\n");
     home.write("a=b.yaml", FEEDBACK);
@@ -179,9 +179,9 @@ fn answers_need_one_form() {
 }
 
 #[test]
-fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
+fn common_mistakes_in_files_are_reported_with_a_correction() {
     let home = Home::new();
-    for (text, told) in [
+    for (text, expected) in [
         (
             "title: A\nquestions:\n\t- {type: email, title: T}\n",
             "a tab is not allowed here: YAML is indented with spaces",
@@ -198,19 +198,19 @@ fn what_a_file_most_often_has_amiss_is_told_with_what_is_right() {
         ),
     ] {
         home.write("form.yaml", text);
-        let said = home.run(&["validate", "form.yaml"]).expect(6).stderr;
-        assert!(said.contains(told), "{text}: {said}");
+        let stderr = home.run(&["validate", "form.yaml"]).expect(6).stderr;
+        assert!(stderr.contains(expected), "{text}: {stderr}");
     }
 }
 
 #[test]
-fn a_workflow_shows_problems_beside_their_lines() {
+fn github_annotations_have_file_and_line() {
     let home = home();
     home.write("bad.yaml", "title: A\nquestion: 3\nslug: A\n");
-    let told =
+    let result =
         home.run(&["validate", "--format", "github", "bad.yaml", "survey.yaml", "missing.yaml"]).expect(6);
     assert_eq!(
-        told.stdout,
+        result.stdout,
         "\
 ::error file=bad.yaml,line=2,col=1,title=unknown_field::unknown field `question`%0Ahelp: a field with a similar name exists: `questions`
 ::error file=bad.yaml,line=3,col=7,title=invalid_slug::`slug` has lower-case letters, digits and single hyphens, 64 at most
@@ -224,10 +224,10 @@ fn a_workflow_shows_problems_beside_their_lines() {
 }
 
 #[test]
-fn what_the_form_is_set_to_leave_out_is_not_refused() {
+fn dropped_answers_are_not_refused() {
     let home = home();
     home.write("feedback.yaml", &format!("{FEEDBACK}settings: {{unknown_answers: drop}}\n"));
-    let tried = validate(&home, &["score=5", "emial=x"]).expect(0);
-    assert!(tried.stdout.contains("\nemial\tdropped\t"), "{tried:?}");
+    let evaluation = validate(&home, &["score=5", "emial=x"]).expect(0);
+    assert!(evaluation.stdout.contains("\nemial\tdropped\t"), "{evaluation:?}");
     validate(&home, &["score=5", "emial=x", "email=x"]).expect(6);
 }
