@@ -18,7 +18,7 @@ use super::block_on;
 use super::common::fill::{Form, expect, published_form};
 use super::common::server::{Server, forms_serve, operator_key};
 use super::common::settings;
-use super::common::table::say;
+use super::common::table::report_progress;
 use super::common::wire::{Connection, request};
 use crate::store::SeededRandom;
 
@@ -120,7 +120,10 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     let bit = 1 << random.below(8);
     let flipped = flip(&file, at, bit);
     let shown = file.display();
-    say(&format!("round {round}: {target:?}, bit {bit:#04x} at {at} of {shown}, clean: {is_clean}")).unwrap();
+    report_progress(&format!(
+        "round {round}: {target:?}, bit {bit:#04x} at {at} of {shown}, clean: {is_clean}"
+    ))
+    .unwrap();
     match start(data) {
         Ok(server) => {
             let here = Form { address: server.address(), ..form.clone() };

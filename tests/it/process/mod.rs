@@ -34,7 +34,8 @@ fn has_strace(skipped: &str) -> bool {
     let works = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     let works = works.is_ok_and(|status| status.success());
     if !works {
-        common::table::say(&format!("strace is missing or may not trace: {skipped} is skipped")).unwrap();
+        common::table::report_progress(&format!("strace is missing or may not trace: {skipped} is skipped"))
+            .unwrap();
     }
     works
 }
