@@ -19,7 +19,10 @@ async fn a_full_queue_and_a_long_wait_are_refused() {
     tokio::task::yield_now().await;
     let second = pool.admit().unwrap();
     assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue was not full");
-    assert!(matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)), "a job was run after the maximum wait");
+    assert!(
+        matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)),
+        "a job was run after the maximum wait"
+    );
     drop((second, release));
     running.await.unwrap().unwrap().unwrap_err();
     pool.run(|| ()).await.unwrap();

@@ -238,7 +238,7 @@ async fn failed_authentication_is_rate_limited_by_address_and_valid_keys_still_w
     assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("rate_limited", Some("60")));
     assert_eq!(call(&server.key, "192.0.2.1").await.status, 200);
     assert_eq!(call("fk_3", "192.0.2.2").await.code(), "unauthorized");
-    // An IPv4 address counts as itself in either form, an IPv6 one as its network.
+    // An IPv4 address is counted on its own in both notations, an IPv6 address with its /64.
     assert_eq!(call("fk_3", "::ffff:192.0.2.1").await.code(), "rate_limited");
     for (address, code) in [
         ("2001:db8::1", "unauthorized"),
@@ -252,7 +252,7 @@ async fn failed_authentication_is_rate_limited_by_address_and_valid_keys_still_w
         server.clock.set(&format!("2026-11-20T{time}Z"));
         assert_eq!(call("fk_3", "192.0.2.1").await.header("retry-after"), wait, "{time}");
     }
-    // A clock that was set back begins a new count.
+    // If the clock is set back, counting starts again.
     call("fk_3", "192.0.2.1").await;
     assert_eq!(call("fk_3", "192.0.2.1").await.code(), "rate_limited");
     server.clock.set("2026-11-20T09:00:00Z");

@@ -276,8 +276,8 @@ async fn a_cursor_is_valid_only_for_its_list() {
         assert_eq!(response.code(), "invalid_cursor", "{path}");
     }
     for bad in ["", "zz", "00", &cursor[1..], &cursor[2..], &format!("{cursor}00"), "%C3%A9"] {
-        let answer = server.get(format!("{FORMS}/{form}/submissions?cursor={bad}")).send().await;
-        assert_eq!(answer.code(), "invalid_cursor", "{bad}");
+        let response = server.get(format!("{FORMS}/{form}/submissions?cursor={bad}")).send().await;
+        assert_eq!(response.code(), "invalid_cursor", "{bad}");
     }
 }
 

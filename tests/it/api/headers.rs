@@ -158,7 +158,7 @@ async fn large_responses_are_compressed_if_the_client_accepts_it() {
         ("gzip;q=high", None),
         ("*", None),
     ] {
-        let answer = server.get(path).header("accept-encoding", accepted).send().await;
-        assert_eq!(answer.header("content-encoding"), encoding, "{accepted}");
+        let response = server.get(path).header("accept-encoding", accepted).send().await;
+        assert_eq!(response.header("content-encoding"), encoding, "{accepted}");
     }
 }

@@ -184,9 +184,9 @@ async fn a_weak_etag_is_accepted() {
 }
 
 #[tokio::test]
-async fn if_match_lists_the_revisions_at_which_to_change() {
+async fn if_match_accepts_a_list_of_revisions() {
     let server = Server::start().await;
-    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let form = format!("{FORMS}/{}", server.draft_form(questions()).await);
     let tag = server.get(&form).send().await.header("etag").unwrap().to_owned();
     assert_eq!(tag, "\"r1\"");
     for (text, status) in [
@@ -205,7 +205,7 @@ async fn if_match_lists_the_revisions_at_which_to_change() {
         ("\"r1\" \"r2\"", 400),
         ("*, \"r1\"", 400),
     ] {
-        let answer = server.patch(&form, json!({})).header("if-match", text).send().await;
-        assert_eq!(answer.status.as_u16(), status, "{text}");
+        let response = server.patch(&form, json!({})).header("if-match", text).send().await;
+        assert_eq!(response.status.as_u16(), status, "{text}");
     }
 }

@@ -106,10 +106,10 @@ async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
 }
 
 #[tokio::test]
-async fn one_body_within_its_limit_is_taken_even_if_larger_than_a_share() {
+async fn one_body_within_its_limit_is_accepted_even_if_larger_than_the_share_of_a_key() {
     let limits = HttpLimits { max_definition: 100 * MIB, ..HttpLimits::default() };
-    let server = Server::with(limits).await;
-    let call = |length| server.post(FORMS, json!({})).body(announced(length));
+    let server = Server::with_limits(limits).await;
+    let call = |length| server.post(FORMS, json!({})).body(stalled_body(length));
     let alone = begin(call(80 * MIB)).unwrap();
     assert_overloaded(&begin(call(MIB)).err().unwrap());
     drop(alone);

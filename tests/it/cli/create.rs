@@ -202,7 +202,10 @@ fn the_wizard_creates_a_form() {
     );
     let (code, screen) = session.finish();
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("ranking") && !screen.contains("hidden"), "a hidden question is offered: {screen}");
+    assert!(
+        screen.contains("ranking") && !screen.contains("hidden"),
+        "a hidden question is offered: {screen}"
+    );
     for line in [
         "title: 'Lunch: 1.10'",
         "- type: short_text",
